@@ -1,0 +1,66 @@
+"""Novelty search without an archive (BR-NS), the archive methods to hold it against, and the measures of both."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from brns.core import Box as Box
+    from brns.core import Evaluation as Evaluation
+    from brns.core import Generation as Generation
+    from brns.core import NoveltyEstimator as NoveltyEstimator
+    from brns.core import Population as Population
+    from brns.core import Task as Task
+    from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
+    from brns.estimators.nearest import PopulationKNN as PopulationKNN
+    from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
+    from brns.mutation import GaussianMutation as GaussianMutation
+    from brns.mutation import PolynomialMutation as PolynomialMutation
+    from brns.record import Record as Record
+    from brns.record import RecordError as RecordError
+    from brns.run import resume as resume
+    from brns.run import run as run
+    from brns.search import NoveltySearch as NoveltySearch
+    from brns.search import SearchState as SearchState
+    from brns.selection import NSGA2 as NSGA2
+    from brns.selection import Elitist as Elitist
+    from brns.tasks.ant import AntMaze as AntMaze
+    from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
+    from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
+    from brns.tasks.policy import FeedForward as FeedForward
+    from brns.testing import check_estimator as check_estimator
+    from brns.testing import check_task as check_task
+
+# Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
+_HOME = {
+    "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task"),
+    "estimators.counts": ("GridCounts",),
+    "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
+    "estimators.recognition": ("BehaviorRecognition",),
+    "mutation": ("GaussianMutation", "PolynomialMutation"),
+    "record": ("Record", "RecordError"),
+    "run": ("resume", "run"),
+    "search": ("NoveltySearch", "SearchState"),
+    "selection": ("Elitist", "NSGA2"),
+    "tasks.ant": ("AntMaze",),
+    "tasks.gymnasium": ("GymnasiumTask",),
+    "tasks.maze": ("DeceptiveMaze",),
+    "tasks.policy": ("FeedForward",),
+    "testing": ("check_estimator", "check_task"),
+}
+_MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = sorted(_MODULE)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'brns' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,141 @@
+"""The nouns of novelty search and the contracts between its parts."""
+
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+T = TypeVar("T")
+
+
+class Box(eqx.Module):
+    r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$: a genotype space or a behavior space.
+
+    `low`, `high`: `(d,)`, float32, finite, `low < high` in every dimension; anything else is a `ValueError`.
+    """
+
+    low: Float[Array, " d"]
+    high: Float[Array, " d"]
+
+    def __init__(self, low: Any, high: Any):
+        low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
+        if low.ndim != 1 or low.shape != high.shape:
+            raise ValueError(f"a box needs low and high of one shape (d,); got {low.shape} and {high.shape}")
+        wrong = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))
+        if wrong.size:
+            i = wrong[0]
+            raise ValueError(
+                f"a box needs finite low < high in every dimension; dimension {i} has low={low[i]}, high={high[i]}"
+            )
+        self.low, self.high = jnp.asarray(low), jnp.asarray(high)
+
+    @property
+    def dimension(self) -> int:
+        return self.low.shape[-1]
+
+    def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
+        """`n` points drawn uniformly from the box."""
+        return jax.random.uniform(key, (n, self.dimension), minval=self.low, maxval=self.high)
+
+
+class Evaluation(NamedTuple):
+    """What a task says about n genotypes. Row i speaks of genotype i."""
+
+    descriptor: Float[Array, "n d"]
+    """behavior, in the units of `task.behavior_space`"""
+    fitness: Float[Array, " n"]
+    """the task's own reward; zeros where there is none"""
+    solved: Bool[Array, " n"]
+    """the success criterion T_s of Algorithm 1"""
+
+
+class Population(NamedTuple):
+    """Individuals as columns: row i of each column is individual i. Read back from a record, they are NumPy arrays."""
+
+    genotype: Float[Array, "n p"]
+    descriptor: Float[Array, "n d"]
+    fitness: Float[Array, " n"]
+    solved: Bool[Array, " n"]
+    novelty: Float[Array, " n"]
+    """as last scored, in the estimator's own unit"""
+    id: Int[Array, " n"]
+    """unique within a run: founders 0 ... mu-1, then every offspring in order of birth"""
+    parent: Int[Array, " n"]
+    """the id of the parent; -1 for founders"""
+    born: Int[Array, " n"]
+    """the generation of birth; 0 for founders"""
+
+
+class Generation(NamedTuple):
+    """One generation's facts: read by estimator, record and metrics alike.
+
+    `parents` and `offspring` carry the novelty by which they were selected; `survivors` are the rows selected from
+    their union. Generation 0 has no parents: there the founders are the offspring and the survivors.
+    """
+
+    parents: Population
+    offspring: Population
+    survivors: Population
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A world: what genotypes do in it.
+
+    `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and batched over seeds.
+    Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called once a generation with the whole batch.
+    Row i of the answer must depend on row i of `genotypes` and on `key` alone.
+    """
+
+    @property
+    def genotype_space(self) -> Box: ...
+    @property
+    def behavior_space(self) -> Box: ...
+    @property
+    def traceable(self) -> bool: ...
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation: ...
+
+
+@runtime_checkable
+class NoveltyEstimator(Protocol):
+    """A novelty function that learns from the generations that pass: Omega^g in the paper's section 4.
+
+    `init` makes its state for a behavior space. `score` gives the novelty of descriptors, given the state and the
+    population that lives now: it is pure, and the loop, Q(i, j), the pictures and the benchmarks all call it.
+    `update` folds one generation into the state. All three are JAX code, and a state is a tree of arrays whose
+    shapes never change.
+    """
+
+    def init(self, space: Box, key: Key[Array, ""]) -> PyTree: ...
+
+    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]: ...
+
+    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree: ...
+
+
+@runtime_checkable
+class Mutation(Protocol):
+    """Variation: genotypes in, as many mutants out, all inside the box."""
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]: ...
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """Survivor selection: the rows of the `size` individuals of `population` that live on."""
+
+    def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
+
+
+def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
+    """The given rows of every column."""
+    return jax.tree.map(lambda column: column[rows], columns)
+
+
+def unite(parents: Population, offspring: Population) -> Population:
+    """Parents and offspring as one population, the parents' rows first."""
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)

@@ -1,0 +1,69 @@
+"""Variation operators: genotypes in, mutants of the same shape out, always inside the box."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box
+
+
+def _mutated(key: Key[Array, ""], shape: tuple[int, ...], rate: float) -> Array:
+    """Which genes mutate: each on its own with probability `rate`."""
+    return jax.random.bernoulli(key, rate, shape)
+
+
+class PolynomialMutation(eqx.Module):
+    r"""Bounded polynomial mutation.
+
+    With $u \sim U(0, 1)$, $\delta_1 = (x - low) / (high - low)$ and $\delta_2 = (high - x) / (high - low)$ a gene
+    moves by $\delta_q (high - low)$, where
+
+    $\delta_q = (2u + (1 - 2u)(1 - \delta_1)^{\eta + 1})^{1/(\eta + 1)} - 1$ for $u < 1/2$ and
+    $\delta_q = 1 - (2(1 - u) + 2(u - 1/2)(1 - \delta_2)^{\eta + 1})^{1/(\eta + 1)}$ otherwise.
+
+    Source: Deb, Pratap, Agarwal & Meyarivan 2002; agrees in distribution with DEAP's `mutPolynomialBounded`.
+    Shapes: genotypes `(n, p)` inside `box` of dimension p. A genotype on a bound can still move inwards.
+    """
+
+    eta: float = 10.0
+    """crowding degree: the larger, the closer a mutant stays to its parent; paper notes, settings"""
+    rate: float = 0.1
+    """probability that a gene mutates; paper notes, settings"""
+
+    def __check_init__(self):
+        if not self.eta >= 0 or not 0 <= self.rate <= 1:
+            raise ValueError(
+                f"polynomial mutation needs eta >= 0 and 0 <= rate <= 1; got eta={self.eta}, rate={self.rate}"
+            )
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_which, key_move = jax.random.split(key)
+        width, power = box.high - box.low, self.eta + 1.0
+        delta_1, delta_2 = (genotypes - box.low) / width, (box.high - genotypes) / width
+        u = jax.random.uniform(key_move, genotypes.shape)
+        down = (2 * u + (1 - 2 * u) * (1 - delta_1) ** power) ** (1 / power) - 1
+        up = 1 - (2 * (1 - u) + 2 * (u - 0.5) * (1 - delta_2) ** power) ** (1 / power)
+        moved = jnp.clip(genotypes + jnp.where(u < 0.5, down, up) * width, box.low, box.high)
+        return jnp.where(_mutated(key_which, genotypes.shape, self.rate), moved, genotypes)
+
+
+class GaussianMutation(eqx.Module):
+    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box."""
+
+    sigma: float = 0.05
+    """standard deviation as a share of the box's width"""
+    rate: float = 0.1
+    """probability that a gene mutates"""
+
+    def __check_init__(self):
+        if not self.sigma > 0 or not 0 <= self.rate <= 1:
+            raise ValueError(
+                f"Gaussian mutation needs sigma > 0 and 0 <= rate <= 1; got sigma={self.sigma}, rate={self.rate}"
+            )
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_which, key_move = jax.random.split(key)
+        step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
+        moved = jnp.clip(genotypes + step, box.low, box.high)
+        return jnp.where(_mutated(key_which, genotypes.shape, self.rate), moved, genotypes)

@@ -1,0 +1,76 @@
+"""The nouns: boxes, and rows of columns."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from brns.core import Box, Population, take, unite
+
+
+def population(ids):
+    n = len(ids)
+    return Population(
+        genotype=jnp.arange(n * 3, dtype=jnp.float32).reshape(n, 3),
+        descriptor=jnp.arange(n * 2, dtype=jnp.float32).reshape(n, 2),
+        fitness=jnp.arange(n, dtype=jnp.float32),
+        solved=jnp.arange(n) % 2 == 0,
+        novelty=jnp.zeros(n, jnp.float32),
+        id=jnp.asarray(ids, jnp.int32),
+        parent=jnp.full(n, -1, jnp.int32),
+        born=jnp.zeros(n, jnp.int32),
+    )
+
+
+def test_a_box_knows_its_bounds_and_dimension():
+    box = Box([-1, 0, 2], [1, 600, 3])
+    assert box.dimension == 3
+    assert box.low.dtype == box.high.dtype == jnp.float32
+    np.testing.assert_array_equal(box.low, [-1, 0, 2])
+    np.testing.assert_array_equal(box.high, [1, 600, 3])
+    assert Box(0.0, 1.0).dimension == 1
+
+
+def test_uniform_points_fill_the_box():
+    box = Box([-1.0, 100.0], [1.0, 600.0])
+    points = np.asarray(box.uniform(jax.random.key(0), 20_000))
+    assert (points >= box.low).all()
+    assert (points <= box.high).all()
+    # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12); tolerances of 4 standard errors.
+    np.testing.assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
+    np.testing.assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "message"),
+    [
+        ([0, 0], [1, 1, 1], r"one shape \(d,\); got \(2,\) and \(3,\)"),
+        ([[0]], [[1]], r"one shape \(d,\); got \(1, 1\)"),
+        ([0, 1], [1, 1], r"dimension 1 has low=1.0, high=1.0"),
+        ([0, 2], [1, 1], r"dimension 1 has low=2.0, high=1.0"),
+        ([-np.inf], [1], r"dimension 0 has low=-inf"),
+        ([0], [np.nan], r"dimension 0 has low=0.0, high=nan"),
+        ([0], [1e39], r"dimension 0 has low=0.0, high=inf"),
+    ],
+)
+def test_what_is_no_box_is_refused_with_its_numbers(low, high, message):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+        Box(low, high)
+
+
+def test_take_gives_the_same_rows_of_every_column():
+    taken = take(population([7, 8, 9]), jnp.array([2, 0]))
+    np.testing.assert_array_equal(taken.id, [9, 7])
+    np.testing.assert_array_equal(taken.genotype, [[6, 7, 8], [0, 1, 2]])
+    np.testing.assert_array_equal(taken.solved, [True, True])
+    assert take(population([7, 8, 9]), slice(1, 2)).descriptor.tolist() == [[2, 3]]
+    assert int(take(population([7, 8, 9]), 1).id) == 8
+
+
+def test_unite_puts_parents_before_offspring_in_every_column():
+    union = unite(population([0, 1]), population([5, 6, 7]))
+    np.testing.assert_array_equal(union.id, [0, 1, 5, 6, 7])
+    np.testing.assert_array_equal(union.fitness, [0, 1, 0, 1, 2])
+    assert [column.shape[0] for column in union] == [5] * 8
+    assert union.id.dtype == jnp.int32
+    assert union.solved.dtype == bool

@@ -1,0 +1,101 @@
+"""Variation: against DEAP in distribution, and by laws."""
+
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from deap.tools import mutPolynomialBounded
+from scipy.stats import binomtest, ks_2samp, kstest
+
+from brns.core import Box
+from brns.mutation import GaussianMutation, PolynomialMutation
+
+BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
+N = 6000
+LOW, HIGH = np.asarray(BOX.low), np.asarray(BOX.high)
+OPERATORS = [PolynomialMutation(), PolynomialMutation(eta=0.5, rate=0.7), GaussianMutation(sigma=0.5, rate=0.5)]
+
+
+def mutants(operator, parent):
+    """`N` mutants of one parent."""
+    parents = jnp.asarray(np.tile(np.asarray(parent, np.float32), (N, 1)))
+    return np.asarray(jax.jit(operator)(jax.random.key(0), parents, BOX))
+
+
+@pytest.mark.parametrize("eta", [0.5, 10.0])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.5, 0.97, 1.0])
+def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
+    parent = LOW + np.float32(share) * (HIGH - LOW)
+    ours = mutants(PolynomialMutation(eta=eta, rate=1.0), parent)
+    random.seed(1)
+    theirs = np.array(
+        [mutPolynomialBounded(parent.tolist(), eta, LOW.tolist(), HIGH.tolist(), 1.0)[0] for _ in range(N)]
+    )
+    for gene in range(3):
+        # On a bound half of all draws stay; rounding must not tell 6.0 from 5.9999995.
+        a, b = (np.round((x[:, gene] - LOW[gene]) / (HIGH - LOW)[gene], 5) for x in (ours, theirs))
+        assert ks_2samp(a, b).pvalue > 1e-3
+
+
+def test_polynomial_mutation_by_hand():
+    """From the middle, delta_1 = delta_2 = 1/2: P(move < -m widths) = P(u < u_m), and delta_q(u_m) = -m."""
+    eta, m = 1.0, 0.25
+    # (2u + (1 - 2u) / 4)^(1/2) = 3/4  <=>  1.5 u = 9/16 - 1/4  <=>  u = 5/24
+    moved = mutants(PolynomialMutation(eta=eta, rate=1.0), (LOW + HIGH) / 2)
+    steps = (moved - (LOW + HIGH) / 2) / (HIGH - LOW)
+    for count in [*(steps < -m).sum(0), *(steps > m).sum(0)]:
+        assert binomtest(int(count), N, 5 / 24).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_mutants_stay_in_the_box_and_keep_their_shape(operator):
+    parents = jnp.concatenate([BOX.uniform(jax.random.key(0), 2000), BOX.low[None], BOX.high[None]])
+    moved = jax.jit(operator)(jax.random.key(1), parents, BOX)
+    assert moved.shape == parents.shape
+    assert moved.dtype == jnp.float32
+    assert (moved >= BOX.low).all()
+    assert (moved <= BOX.high).all()
+    assert np.isfinite(moved).all()
+
+
+@pytest.mark.parametrize("bound", [LOW, HIGH])
+def test_genes_on_a_bound_move_inwards_half_of_the_time(bound):
+    moved = (mutants(PolynomialMutation(rate=1.0), bound) != bound).sum(0)
+    for count in moved:
+        assert binomtest(int(count), N, 0.5).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("make", [PolynomialMutation, GaussianMutation])
+def test_each_gene_mutates_on_its_own_with_its_rate(make, rate):
+    parent = (LOW + HIGH) / 2
+    changed = mutants(make(rate=rate), parent) != parent
+    for count in changed.sum(0):
+        assert binomtest(int(count), N, rate).pvalue > 1e-3
+    if rate == 0.1:  # two genes change together with probability rate^2
+        assert binomtest(int((changed[:, 0] & changed[:, 1]).sum()), N, rate**2).pvalue > 1e-3
+
+
+def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
+    parent = (LOW + HIGH) / 2
+    steps = (mutants(GaussianMutation(sigma=0.05, rate=1.0), parent) - parent) / (HIGH - LOW)
+    for gene in range(3):
+        assert kstest(steps[:, gene] / 0.05, "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (PolynomialMutation, {"eta": -1.0}),
+        (PolynomialMutation, {"rate": 1.1}),
+        (PolynomialMutation, {"eta": float("nan")}),
+        (GaussianMutation, {"sigma": 0.0}),
+        (GaussianMutation, {"rate": -0.1}),
+    ],
+)
+def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
+    (name, value), *_ = wrong.items()
+    with pytest.raises(ValueError, match=f"{name}={value}"):
+        make(**wrong)

@@ -1,0 +1,138 @@
+"""Survivor selection: by hand, and against DEAP."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from deap import base
+from deap.tools import selNSGA2, sortNondominated
+from deap.tools.emo import assignCrowdingDist
+
+from brns import selection
+from brns.core import Population
+from brns.selection import NSGA2, Elitist
+
+
+def population(novelty, fitness=None):
+    n = len(novelty)
+    return Population(
+        genotype=jnp.zeros((n, 1)),
+        descriptor=jnp.zeros((n, 2)),
+        fitness=jnp.zeros(n) if fitness is None else jnp.asarray(fitness, jnp.float32),
+        solved=jnp.zeros(n, bool),
+        novelty=jnp.asarray(novelty, jnp.float32),
+        id=jnp.arange(n, dtype=jnp.int32),
+        parent=jnp.full(n, -1, jnp.int32),
+        born=jnp.zeros(n, jnp.int32),
+    )
+
+
+fronts = jax.jit(selection.fronts)
+crowding_distance = jax.jit(selection.crowding_distance)
+select = jax.jit(NSGA2(), static_argnums=1)
+
+
+class Maximised(base.Fitness):
+    weights = (1.0, 1.0)
+
+
+class Point:
+    """An individual of DEAP that remembers its row."""
+
+    def __init__(self, row, values):
+        self.row, self.fitness = row, Maximised(tuple(float(v) for v in values))
+
+
+def points(objectives):
+    return [Point(row, values) for row, values in enumerate(np.asarray(objectives))]
+
+
+RANDOM = np.random.default_rng(0)
+SMOOTH = [RANDOM.normal(size=(60, 2)).astype(np.float32) for _ in range(40)]
+GRIDDED = [RANDOM.integers(0, 8, size=(60, 2)).astype(np.float32) for _ in range(40)]
+"""pairs of objectives; on a grid points are duplicated and share values"""
+
+
+def test_elitist_keeps_the_most_novel_in_order():
+    assert Elitist()(population([0.1, 5.0, 3.0, 4.0, 0.2]), 3).tolist() == [1, 3, 2]
+
+
+def test_elitist_ties_keep_the_order_so_that_parents_come_first():
+    assert Elitist()(population([1.0, 2.0, 1.0, 2.0, 1.0]), 4).tolist() == [1, 3, 0, 2]
+
+
+def test_elitist_counts_novelty_at_or_below_the_threshold_as_zero():
+    assert Elitist(threshold=2.0)(population([1.0, 2.0, 1.5, 2.1]), 3).tolist() == [3, 0, 1]
+
+
+def test_fronts_by_hand():
+    """(2, 2) dominates (1, 1), which dominates (0, 0); (3, 0) is beaten by nobody, (0, 0) by three."""
+    objectives = jnp.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [2.0, 2.0], [1.0, 2.0]])
+    assert fronts(objectives).tolist() == [3, 2, 0, 0, 0, 1]
+
+
+def test_crowding_distance_by_hand():
+    """Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4; (2, 2) 3/4 + 3/4."""
+    objectives = jnp.array([[2.0, 2.0], [0.0, 4.0], [4.0, 0.0], [1.0, 3.0], [-1.0, -1.0]])
+    crowding = crowding_distance(objectives, jnp.array([0, 0, 0, 0, 1], jnp.int32))
+    assert crowding.tolist() == [1.5, np.inf, np.inf, 1.0, np.inf]
+
+
+def test_fronts_agree_with_deap():
+    for objectives in [*SMOOTH, *GRIDDED]:
+        expected = np.empty(len(objectives), int)
+        for number, front in enumerate(sortNondominated(points(objectives), len(objectives))):
+            expected[[p.row for p in front]] = number
+        np.testing.assert_array_equal(fronts(objectives), expected)
+
+
+def test_crowding_distance_agrees_with_deap():
+    """DEAP divides by the number of objectives."""
+    for objectives in SMOOTH:
+        individuals = points(objectives)
+        for front in sortNondominated(individuals, len(objectives)):
+            assignCrowdingDist(front)
+        expected = [2 * p.fitness.crowding_dist for p in individuals]
+        np.testing.assert_allclose(crowding_distance(objectives, fronts(objectives)), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [20, 30, 59, 60])
+def test_nsga2_selects_what_deap_selects(size):
+    compared = 0
+    for objectives in SMOOTH:
+        rows, front = select(population(*objectives.T), size), np.asarray(fronts(objectives))
+        last = front == front[rows].max()
+        if last[rows].sum() == 1 < last.sum():
+            continue  # one place for the two ends of a front, which tie at infinity: either is right
+        assert set(rows.tolist()) == {p.row for p in selNSGA2(points(objectives), size)}
+        assert len(set(rows.tolist())) == size
+        compared += 1
+    assert compared >= 30
+
+
+@pytest.mark.parametrize("size", [20, 30, 45])
+def test_nsga2_selects_what_deap_selects_among_duplicates_ties_aside(size):
+    """Whole fronts are the same rows; of the last one there are as many, and none left out is less crowded."""
+    for objectives in GRIDDED:
+        rows, front = np.asarray(select(population(*objectives.T), size)), np.asarray(fronts(objectives))
+        theirs = np.array([p.row for p in selNSGA2(points(objectives), size)])
+        last = front[rows].max()
+        assert set(rows[front[rows] < last]) == set(theirs[front[theirs] < last])
+        assert len(set(rows)) == len(rows) == len(theirs)
+        crowding = np.asarray(crowding_distance(objectives, front))
+        left_out = (front == last) & ~np.isin(np.arange(len(front)), rows)
+        assert (crowding[left_out] <= crowding[rows[front[rows] == last]].min()).all()
+
+
+def test_nsga2_keeps_the_best_of_both_objectives():
+    assert set(select(population([1.0, 9.0, 2.0, 0.0], [1.0, 0.0, 0.5, 9.0]), 2).tolist()) == {1, 3}
+
+
+def test_nsga2_with_one_constant_objective_is_elitist():
+    novelty = np.random.default_rng(1).normal(size=40).astype(np.float32)
+    assert select(population(novelty), 25).tolist() == Elitist()(population(novelty), 25).tolist()
+
+
+def test_nsga2_below_the_threshold_only_fitness_counts():
+    select = jax.jit(NSGA2(threshold=10.0), static_argnums=1)
+    assert select(population([9.0, 1.0, 2.0], [1.0, 3.0, 2.0]), 3).tolist() == [1, 2, 0]
