@@ -1,0 +1,102 @@
+"""Policies: a flat genotype read as a small network that turns observations into actions."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Layers = list[tuple[Float[Array, "_outputs _inputs n"], Float[Array, "_outputs n"]]]
+HostLayers = list[tuple[Float[np.ndarray, "n _outputs _inputs"], Float[np.ndarray, "n _outputs"]]]
+
+
+class FeedForward(eqx.Module):
+    r"""n feed-forward networks, one a genotype: $h_{l+1} = \tanh(W_l h_l + b_l)$.
+
+    A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows, where a row belongs to an output unit.
+
+    Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions `(n, sizes[-1])`. Within, the
+    policies stand along the trailing axis, where a processor's vector units find them, and a layer is written out over
+    its inputs: for networks this small, with other weights for each policy, that is several times faster than a
+    batched matrix product. A loop over time should call `layers` once before it and `act` in it.
+
+    Errors: `ValueError` for genotypes or observations of another length.
+    """
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    """neurons a layer: observations, hidden layers, actions"""
+    squash_output: bool = eqx.field(static=True, default=False)
+    """tanh on the output too, so that actions lie in [-1, 1]; otherwise the output is linear"""
+
+    def __check_init__(self):
+        if len(self.sizes) < 2 or any(size < 1 for size in self.sizes):
+            raise ValueError(f"a policy needs at least two layer sizes, each of 1 or more; got sizes={self.sizes}")
+
+    @property
+    def genotype_length(self) -> int:
+        return sum(outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes))
+
+    def layers(self, genotypes: Float[Array, "n p"]) -> Layers:
+        """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
+        self._check_length(genotypes)
+        columns, layers, at = genotypes.T, [], 0
+        for inputs, outputs in pairwise(self.sizes):
+            weights = columns[at : at + outputs * inputs].reshape(outputs, inputs, -1)
+            biases = columns[at + outputs * inputs : at + outputs * (inputs + 1)]
+            layers.append((weights, biases))
+            at += outputs * (inputs + 1)
+        return layers
+
+    def act(
+        self, layers: Layers, observations: Float[Array, "o n"] | Sequence[Float[Array, " n"]]
+    ) -> Float[Array, "a n"]:
+        """One action a policy, policies along the trailing axis; observations as one array or as a sequence of rows."""
+        signal: Any = observations
+        for depth, (weights, biases) in enumerate(layers, 1):
+            signal = sum((weights[:, i] * signal[i] for i in range(weights.shape[1])), start=biases)
+            if depth < len(layers) or self.squash_output:
+                signal = jnp.tanh(signal)
+        return signal
+
+    @eqx.filter_jit
+    def __call__(self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]) -> Float[Array, "n a"]:
+        if observations.shape != (genotypes.shape[0], self.sizes[0]):
+            raise ValueError(
+                f"{genotypes.shape[0]} policies of sizes {self.sizes} need observations of shape "
+                f"{(genotypes.shape[0], self.sizes[0])}; got {observations.shape}"
+            )
+        return self.act(self.layers(genotypes), observations.T).T
+
+    def host_layers(self, genotypes: Float[np.ndarray, "n p"]) -> HostLayers:
+        """The weights `(n, outputs, inputs)` and biases `(n, outputs)` of every layer, as float64 in NumPy."""
+        self._check_length(genotypes)
+        rows, layers, at = np.asarray(genotypes, np.float64), [], 0
+        for inputs, outputs in pairwise(self.sizes):
+            weights = rows[:, at : at + outputs * inputs].reshape(-1, outputs, inputs)
+            biases = rows[:, at + outputs * inputs : at + outputs * (inputs + 1)]
+            layers.append((np.ascontiguousarray(weights), np.ascontiguousarray(biases)))
+            at += outputs * (inputs + 1)
+        return layers
+
+    def act_on_host(self, layers: HostLayers, observations: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n a"]:
+        """One action a policy in NumPy, for worlds that are stepped on the host.
+
+        Every sum runs over one policy's inputs in an order that their number alone decides, which a batched matrix
+        product does not promise: a policy acts to the same bits whatever its neighbours and their number.
+        """
+        signal = observations
+        for depth, (weights, biases) in enumerate(layers, 1):
+            signal = np.einsum("noi,ni->no", weights, signal) + biases
+            if depth < len(layers) or self.squash_output:
+                signal = np.tanh(signal)
+        return signal
+
+    def _check_length(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"]) -> None:
+        if genotypes.shape[1] != self.genotype_length:
+            raise ValueError(
+                f"a policy of sizes {self.sizes} needs genotypes of length {self.genotype_length}; "
+                f"got shape {genotypes.shape}"
+            )

@@ -1,0 +1,380 @@
+"""The deceptive maze held against recordings of the original simulator, and against its rules told literally.
+
+`reference.npz` holds rollouts and 10,000 single steps of libfastsim. Single steps are the sharp test; over 2000 steps
+chaos multiplies differences in the last bit, and the original's own two implementations of a rollout agree on 90 % of
+the final positions within 1 unit.
+"""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from brns.settings import build, describe
+from brns.tasks import maze as module
+from brns.tasks.maze import POLICY, DeceptiveMaze
+from brns.tasks.maze_map import hard_maze, tables
+
+HERE = Path(__file__).parent
+RECORDED = np.load(HERE / "reference.npz")
+START = np.array([60, 450, math.pi / 4], np.float32)
+
+
+@pytest.fixture(scope="module")
+def literal():
+    path = HERE.parents[1] / "benchmarks" / "maze_reference.py"
+    spec = importlib.util.spec_from_file_location("maze_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    rules = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(rules)
+    return rules
+
+
+@pytest.fixture(scope="module")
+def hard() -> DeceptiveMaze:
+    return DeceptiveMaze()
+
+
+def genotypes(n: int, seed: int = 0):
+    return jax.random.uniform(jax.random.key(seed), (n, POLICY.genotype_length), minval=-1, maxval=1)
+
+
+@pytest.fixture(scope="module")
+def last(hard):
+    """Where the same fifty policies end."""
+    return np.asarray(hard.evaluate(genotypes(50), jax.random.key(0)).descriptor)
+
+
+def away(a, b):
+    """Distance between poses; headings that differ by a whole turn are equal."""
+    difference = np.abs(np.asarray(a, float) - np.asarray(b, float))
+    difference[:, 2] = np.minimum(difference[:, 2], 2 * math.pi - difference[:, 2])
+    return difference.max(axis=1)
+
+
+def free_poses(maze: DeceptiveMaze, n: int, seed: int = 0):
+    """Random poses of a robot that touches nothing, half of them right beside a wall."""
+    random, free = np.random.default_rng(seed), np.asarray(maze.tables.touched) == 0
+    inner = free & np.roll(free, 1, 0) & np.roll(free, -1, 0) & np.roll(free, 1, 1) & np.roll(free, -1, 1)
+    beside = np.flatnonzero(free & ~inner)
+    at = np.concatenate([random.choice(np.flatnonzero(free), n - n // 2), random.choice(beside, n // 2)])
+    j, i = np.divmod(at, len(free))
+    position = np.stack([i, j], axis=1) * 3 + random.uniform(-1.49, 1.49, (n, 2))
+    return np.column_stack([position, random.uniform(-math.pi, math.pi, n)]).astype(np.float32)
+
+
+# The map
+
+
+def test_the_hard_maze_has_the_original_s_pixels(hard):
+    obstacles = hard.obstacles
+    assert obstacles.shape == (200, 200)
+    assert obstacles.sum() == 5208
+    # The recorded geometry's rows: 25 holds the tip of the roof, 46 the left ledge and the roof, 117 three walls.
+    assert np.flatnonzero(obstacles[25, 3:197]).tolist() == list(range(126 - 3, 132 - 3 + 1))
+    assert np.flatnonzero(obstacles[46, 3:197]).tolist() == list(range(76 - 3))
+    runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
+    assert np.flatnonzero(obstacles[117, 3:197]).tolist() == [i - 3 for i in runs]
+    assert (np.asarray(hard.tables.touched) == 0).sum() == 29353
+
+
+def test_the_border_s_eight_unread_pixels_change_no_recorded_step(literal, hard):
+    full = hard.obstacles
+    assert not full[199, 192:].any()
+    full[199, 192:] = True
+    steps = [
+        literal.steps(m, RECORDED["transition_pose"], RECORDED["transition_action"]) for m in (full, hard.obstacles)
+    ]
+    for with_them, without in zip(*steps, strict=True):
+        np.testing.assert_array_equal(with_them, without)
+
+
+# Fidelity
+
+
+def test_single_steps_are_those_of_the_original(hard):
+    pose, observation = hard.step(jnp.asarray(RECORDED["transition_pose"]), jnp.asarray(RECORDED["transition_action"]))
+    assert (away(pose, RECORDED["transition_next_pose"]) < 1e-3).mean() >= 0.999
+    assert (np.abs(observation - RECORDED["transition_sensors"]) < 1e-3).mean() >= 0.9995
+
+
+def test_the_first_steps_of_an_episode_are_those_of_the_original(hard):
+    """From the recorded poses, not from our own: thirty steps in a closed loop are enough to feel the last bit."""
+    observation, action, pose = RECORDED["observation"], RECORDED["action"], RECORDED["pose"]
+    np.testing.assert_array_equal(pose[:, 0], np.broadcast_to(np.array(hard.start, np.float32), (100, 3)))
+    # The first episode alone began with nothing seen: the original passed the last readings on to the next robot.
+    np.testing.assert_array_equal(observation[0, 0], np.array(module.NOTHING_SEEN, np.float32))
+    for t in range(30):
+        acted = POLICY(jnp.asarray(RECORDED["weights"]), jnp.asarray(observation[:, t]))
+        np.testing.assert_allclose(jnp.clip(acted, -4, 4), action[:, t], atol=1e-4)
+    stepped, seen = hard.step(jnp.asarray(pose[:, :30].reshape(-1, 3)), jnp.asarray(action.reshape(-1, 2)))
+    assert (away(stepped, pose[:, 1:].reshape(-1, 3)) < 1e-3).mean() >= 0.999
+    assert (np.abs(seen - observation[:, 1:].reshape(-1, 5)) < 1e-3).mean() >= 0.999
+
+
+def test_final_positions_are_those_of_the_original(hard):
+    last = np.asarray(hard.evaluate(jnp.asarray(RECORDED["weights"]), jax.random.key(0)).descriptor)
+    distance = np.hypot(*(last - RECORDED["final"][:, :2]).T)
+    same_cell = (last // 100 == RECORDED["final"][:, :2] // 100).all(axis=1)
+    assert (distance < 1).mean() >= 0.88
+    assert same_cell.mean() >= 0.97
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_agrees_with_the_literal_rules_step_by_step(hard, literal, seed):
+    poses = free_poses(hard, 20_000, seed)
+    actions = np.random.default_rng(seed).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
+    next_poses, observations = literal.steps(hard.obstacles, poses, actions)
+    ours, seen = hard.step(jnp.asarray(poses), jnp.asarray(actions))
+    assert (observations[:, 3:].sum(axis=0) > 400).all()  # both bumpers are well tried
+    assert (away(ours, next_poses) < 1e-3).mean() >= 0.999
+    assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.999
+
+
+def test_agrees_with_the_literal_rules_on_a_random_map(literal):
+    """No border: what lies outside is wall. Scattered pixels try every corner of the lasers' walk."""
+    bitmap = np.random.default_rng(3).random((80, 80)) < 0.02
+    bitmap[35:46, 35:46] = False
+    maze = DeceptiveMaze(bitmap=bitmap, start=(120.0, 120.0, 0.0), goal=(30.0, 30.0))
+    poses = free_poses(maze, 20_000)
+    actions = np.random.default_rng(1).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
+    next_poses, observations = literal.steps(bitmap, poses, actions)
+    ours, seen = maze.step(jnp.asarray(poses), jnp.asarray(actions))
+    assert (away(ours, next_poses) < 1e-3).mean() >= 0.999
+    assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.998
+
+
+# By hand
+
+
+def empty(goal: tuple[float, float] = (60.0, 60.0), goal_radius: float = 42.0) -> DeceptiveMaze:
+    bitmap = np.zeros((200, 200), bool)
+    return DeceptiveMaze(start=(300.0, 300.0, 0.0), goal=goal, goal_radius=goal_radius, bitmap=bitmap)
+
+
+def one_step(maze: DeceptiveMaze, pose, action):
+    pose, observation = maze.step(jnp.array([pose], jnp.float32), jnp.array([action], jnp.float32))
+    return np.asarray(pose)[0], np.asarray(observation)[0]
+
+
+def test_motion_by_hand():
+    maze = empty()
+    pose, observation = one_step(maze, (300, 300, 0), (3, 3))
+    np.testing.assert_allclose(pose, (303, 300, 0), atol=1e-4)
+    np.testing.assert_array_equal(observation, (100, 100, 100, 0, 0))
+    # y points down, so that a heading of +90 degrees leads down; wheels faster than 4 are held to 4.
+    np.testing.assert_allclose(one_step(maze, (300, 300, math.pi / 2), (9, 4.5))[0], (300, 304, math.pi / 2), atol=1e-4)
+    # Wheels against each other turn on the spot, by (2 + 2) / 20.
+    np.testing.assert_allclose(one_step(maze, (300, 300, 0), (-2, 2))[0], (300, 300, 0.2), atol=1e-4)
+    # The left wheel held, the right one at 4: an arc of 0.2 about the left wheel, 10 away on the side of -y.
+    pose, _ = one_step(maze, (300, 300, 0), (0, 4))
+    np.testing.assert_allclose(pose, (300 + 10 * math.sin(0.2), 300 + 10 - 10 * math.cos(0.2), 0.2), atol=1e-4)
+    # Headings stay in (-pi, pi].
+    np.testing.assert_allclose(one_step(maze, (300, 300, 3.1), (-1, 1))[0][2], 3.2 - 2 * math.pi, atol=1e-5)
+    np.testing.assert_allclose(one_step(maze, (300, 300, -3.1), (1, -1))[0][2], 2 * math.pi - 3.2, atol=1e-5)
+
+
+def test_collision_and_lasers_by_hand():
+    bitmap = np.zeros((200, 200), bool)
+    bitmap[:, 110] = True  # a wall one pixel thick, its centre at x = 330
+    maze = DeceptiveMaze(bitmap=bitmap, start=(300.0, 300.0, 0.0))
+    pose, observation = one_step(maze, (300, 300, 0), (0, 0))
+    np.testing.assert_allclose(observation, (math.hypot(30, 30), 30, math.hypot(30, 30), 0, 0), atol=1e-3)
+    # At x = 318 the centre is on pixel 106, four from the wall; at 321 on 107, three from it: that collides.
+    assert one_step(maze, (316, 300, 0), (2, 2))[0][0] == 318
+    pose, observation = one_step(maze, (318, 300, 0.1), (3, 3.2))
+    np.testing.assert_allclose(pose, (318, 300, 0.11), atol=1e-6)  # back to where it was, but the turn is kept
+    # Only the pixel three to the right collides, at 0 degrees: to the left of a heading of 0.11.
+    np.testing.assert_array_equal(observation[3:], (1, 0))
+    assert one_step(maze, (318, 300, -0.1), (3, 3))[1][3:].tolist() == [0, 1]
+    # Exactly ahead or behind is on neither side.
+    assert one_step(maze, (318, 300, 0), (3, 3))[1][3:].tolist() == [0, 0]
+    assert one_step(maze, (318, 300, math.pi), (-3, -3))[1][3:].tolist() == [0, 0]
+
+
+def test_every_bumper_at_every_bearing(literal):
+    """One obstacle pixel in each of eight places of the disc, headings just below and just above every bearing."""
+    bearings = {math.atan2(j, i) for i in range(-2, 3) for j in range(-2, 3)}
+    headings = np.array([b + d for b in sorted(bearings) for d in (-1e-3, 1e-3) if b + d <= math.pi], np.float32)
+    places = [(3, 0), (2, 2), (2, 1), (-1, 2), (-3, 0), (-2, -2), (0, -3), (1, -1)]
+    bitmap = np.zeros((90, 90), bool)
+    for column, (i, j) in enumerate(places, 1):
+        bitmap[40 + j, 10 * column + i] = True
+    maze = DeceptiveMaze(bitmap=bitmap, start=(60.0, 60.0, 0.0))
+    poses = np.array([(30 * column, 120, h) for column in range(1, 9) for h in headings], np.float32)
+    actions = np.zeros((len(poses), 2), np.float32)
+    _, expected = literal.steps(bitmap, poses, actions)
+    _, seen = maze.step(jnp.asarray(poses), jnp.asarray(actions))
+    np.testing.assert_array_equal(np.asarray(seen)[:, 3:], expected[:, 3:])
+    bumped = expected[:, 3:].reshape(8, len(headings), 2).mean(axis=1)
+    assert ((bumped > 0.2) & (bumped < 0.3)).all()  # each bumper covers a quarter of all headings
+
+
+def test_solved_is_the_goal_s_disc():
+    maze = empty(goal=(100.0, 100.0), goal_radius=5.0)
+    assert maze.solved(jnp.array([[103.0, 104.0], [103.1, 104.0], [95.0, 100.0]])).tolist() == [True, False, True]
+
+
+def test_evaluate_tells_what_the_last_position_solves():
+    evaluation = DeceptiveMaze(steps=3, goal=(60.0, 450.0)).evaluate(genotypes(4), jax.random.key(0))
+    assert evaluation.solved.all()  # in three steps no robot leaves the goal's disc
+    assert not evaluation.fitness.any()
+
+
+# Laws
+
+
+def test_a_robot_is_never_inside_a_wall(hard):
+    path = np.asarray(hard.trajectory(genotypes(50)))
+    i, j = (np.floor(path[..., axis] / 3 + 0.5).astype(int) for axis in (0, 1))
+    assert not np.asarray(hard.tables.touched)[j, i].any()
+    assert (np.abs(path[..., 2]) <= np.float32(math.pi)).all()
+    assert np.ptp(path[:, -1, 0]) > 200  # they did go places
+
+
+def test_a_step_moves_a_robot_by_at_most_its_fastest_wheel(hard):
+    path = np.asarray(DeceptiveMaze(steps=300).trajectory(genotypes(50), every=1))
+    assert np.hypot(*np.diff(path[..., :2], axis=1).reshape(-1, 2).T).max() <= 4 + 1e-3
+
+
+def test_the_trajectory_ends_in_the_descriptor(hard, last):
+    path = hard.trajectory(genotypes(50))
+    assert path.shape == (50, 41, 3)
+    np.testing.assert_array_equal(path[:, 0], np.broadcast_to(START, (50, 3)))
+    np.testing.assert_array_equal(path[:, -1, :2], last)
+
+
+def test_a_trajectory_is_the_policy_and_the_step_in_turn():
+    maze, some = DeceptiveMaze(steps=40), genotypes(30)
+    pose, observation = jnp.tile(START, (30, 1)), jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
+    for _ in range(40):
+        pose, observation = maze.step(pose, POLICY(some, observation))
+    np.testing.assert_allclose(maze.trajectory(some, every=40)[:, -1], pose, atol=2e-2)
+
+
+def test_permuting_genotypes_permutes_results_bitwise(hard, last):
+    order = np.random.default_rng(0).permutation(50)
+    permuted = hard.evaluate(genotypes(50)[order], jax.random.key(1)).descriptor
+    np.testing.assert_array_equal(permuted, last[order])
+
+
+@pytest.mark.parametrize("n", [1, 3, 17])
+def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last, n):
+    np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:n], jax.random.key(0)).descriptor, last[:n])
+
+
+def test_a_batch_of_seeds_is_each_seed(hard, last):
+    batched = jax.vmap(hard.evaluate)(genotypes(50).reshape(2, 25, -1), jax.random.split(jax.random.key(0), 2))
+    np.testing.assert_array_equal(batched.descriptor.reshape(50, 2), last)
+
+
+def test_compiles_once_for_equal_mazes(monkeypatch):
+    traces, step = [], module._step
+    monkeypatch.setattr(module, "_step", lambda *arguments: traces.append(1) or step(*arguments))
+    DeceptiveMaze(steps=7).evaluate(genotypes(11), jax.random.key(0))
+    traced = len(traces)
+    assert traced > 0
+    for seed in (1, 2):
+        DeceptiveMaze(steps=7).evaluate(genotypes(11, seed), jax.random.key(seed))
+    assert len(traces) == traced
+
+
+def test_equal_maps_share_their_tables():
+    assert DeceptiveMaze().tables.stops is DeceptiveMaze(steps=5, goal=(300.0, 300.0)).tables.stops
+
+
+def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():
+    tables.cache_clear()
+    positions = jax.jit(lambda g: DeceptiveMaze(steps=2).evaluate(g, jax.random.key(0)).descriptor)(genotypes(3))
+    np.testing.assert_array_equal(
+        positions, DeceptiveMaze(steps=2).evaluate(genotypes(3), jax.random.key(0)).descriptor
+    )
+
+
+# Other mazes
+
+
+def test_walls_are_capsules_of_pixels():
+    obstacles = DeceptiveMaze(walls=((90.0, 150.0, 120.0, 150.0, 6.0),)).obstacles
+    # From pixel (30, 50) to (40, 50), radius 2 pixels: the box of 11 x 5 and round caps of (0, 2, 1, 1, 0) and more.
+    assert obstacles[50].nonzero()[0].tolist() == list(range(28, 43))
+    assert obstacles[51].nonzero()[0].tolist() == list(range(29, 42))
+    assert obstacles[52].nonzero()[0].tolist() == list(range(30, 41))
+    assert obstacles.sum() == 15 + 2 * 13 + 2 * 11
+
+
+def test_the_recorded_capsules_are_nearly_the_hard_maze(hard):
+    walls = (
+        (10.79, 133.42, 166.07, 145.23, 9.15),
+        (172.42, 145.28, 277.71, 113.42, 8.55),
+        (263.30, 117.53, 389.67, 79.49, 7.80),
+        (174.24, 145.62, 173.93, 451.16, 7.79),
+        (11.00, 223.96, 101.44, 340.95, 7.90),
+        (179.83, 307.61, 455.86, 461.91, 6.85),
+        (262.30, 258.81, 593.49, 431.74, 6.77),
+        (220.64, 589.61, 318.59, 476.19, 7.33),
+    )
+    rebuilt = DeceptiveMaze(walls=walls).obstacles
+    inside = slice(3, 197)
+    assert (rebuilt[inside, inside] != hard.obstacles[inside, inside]).sum() == 19  # as the geometry's authors count
+
+
+def test_a_maze_of_another_size_has_its_own_world():
+    maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0), goal=(20.0, 20.0))
+    np.testing.assert_array_equal(maze.behavior_space.high, (180, 180))
+    last = maze.evaluate(genotypes(40), jax.random.key(0)).descriptor
+    assert ((last > 9) & (last < 171)).all()  # the world's border is wall
+
+
+def test_a_maze_can_be_written_down_and_rebuilt():
+    wall = ((300.0, 100.0, 300.0, 500.0, 5.0),)
+    for maze in (DeceptiveMaze(steps=9), DeceptiveMaze(walls=wall), empty(), DeceptiveMaze(bitmap=hard_maze())):
+        again = build(describe(maze))
+        assert describe(again) == describe(maze)
+        np.testing.assert_array_equal(again.obstacles, maze.obstacles)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 0}, "at least 1 step; got steps=0"),
+        ({"start": (174.0, 300.0, 0.0)}, "touches a wall"),
+        ({"start": (-30.0, 300.0, 0.0)}, "touches a wall or the world's border"),
+        ({"start": (60.0, 450.0, 45.0)}, "heading in radians"),
+        ({"goal_radius": 0.0}, "goal_radius > 0"),
+        ({"goal": (math.nan, 0.0)}, "finite goal"),
+        ({"bitmap": np.zeros((100, 90), bool)}, "square.*got 100 rows, one of 90 characters"),
+        ({"bitmap": ("..", ".x")}, "'#' for wall"),
+        ({"bitmap": ()}, "got 0 rows"),
+        ({"walls": ((0.0, 0.0, 9.0, 9.0, -1.0),)}, "radius > 0"),
+        ({"walls": (), "bitmap": ("." * 50,) * 50}, "got both"),
+    ],
+)
+def test_settings_that_make_no_maze(settings, message):
+    with pytest.raises(ValueError, match=message):
+        DeceptiveMaze(**settings)
+
+
+def test_genotypes_that_are_no_policies(hard):
+    with pytest.raises(ValueError, match=r"\(n, 302\); got \(4, 301\)"):
+        hard.evaluate(jnp.zeros((4, 301)), jax.random.key(0))
+    with pytest.raises(ValueError, match="finite genotypes; row 2"):
+        hard.evaluate(genotypes(4).at[2, 5].set(jnp.nan), jax.random.key(0))
+    with pytest.raises(ValueError, match="must divide steps=2000; got every=30"):
+        hard.trajectory(genotypes(2), every=30)
+
+
+def test_a_genotype_that_is_not_finite_harms_no_other_where_it_cannot_be_seen(hard):
+    maze = DeceptiveMaze(steps=50)
+    compiled, some = jax.jit(lambda g: maze.evaluate(g, jax.random.key(0)).descriptor), genotypes(6)
+    spoilt = compiled(some.at[3].set(jnp.nan))
+    others = np.array([0, 1, 2, 4, 5])
+    np.testing.assert_array_equal(spoilt[others], compiled(some)[others])

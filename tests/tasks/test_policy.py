@@ -1,0 +1,83 @@
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from brns.tasks.policy import FeedForward
+
+
+def dense(sizes, squash_output, genotype, observation):
+    """One policy as a reader of the docstring would write it, in float64."""
+    signal, rest = observation.astype(float), genotype.astype(float)
+    for depth, (inputs, outputs) in enumerate(pairwise(sizes), 1):
+        weights, biases, rest = np.split(rest, [outputs * inputs, outputs * (inputs + 1)])
+        signal = weights.reshape(outputs, inputs) @ signal + biases
+        if depth < len(sizes) - 1 or squash_output:
+            signal = np.tanh(signal)
+    return signal
+
+
+def test_a_policy_worked_out_by_hand():
+    policy = FeedForward((2, 1, 2))
+    genotype = jnp.array([[0.5, -1.0, 0.25, 2.0, -3.0, 10.0, 20.0]])
+    hidden = np.tanh(0.5 * 2 - 1.0 * 1 + 0.25)
+    action = policy(genotype, jnp.array([[2.0, 1.0]]))
+    np.testing.assert_allclose(action, [[2 * hidden + 10, -3 * hidden + 20]], rtol=1e-6)
+    squashed = FeedForward((2, 1, 2), squash_output=True)(genotype, jnp.array([[2.0, 1.0]]))
+    np.testing.assert_allclose(squashed, np.tanh(action), rtol=1e-6)
+
+
+def test_genotype_length_counts_weights_and_biases():
+    assert FeedForward((5, 10, 10, 10, 2)).genotype_length == 302
+    assert FeedForward((29, 10, 10, 10, 8)).genotype_length == 29 * 10 + 10 + 2 * 110 + 88
+
+
+@pytest.mark.parametrize(
+    ("sizes", "squash_output"), [((5, 10, 10, 10, 2), False), ((29, 10, 10, 10, 8), True), ((3, 1), False)]
+)
+def test_agrees_with_matrix_products(sizes, squash_output):
+    policy, random = FeedForward(sizes, squash_output), np.random.default_rng(0)
+    genotypes = random.uniform(-1, 1, (7, policy.genotype_length)).astype(np.float32)
+    observations = random.normal(0, 2, (7, sizes[0])).astype(np.float32)
+    actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
+    expected = [dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)]
+    np.testing.assert_allclose(actions, expected, atol=1e-5)
+    on_host = policy.act_on_host(policy.host_layers(genotypes), observations.astype(float))
+    np.testing.assert_allclose(on_host, expected, atol=1e-12)
+
+
+def test_a_row_depends_on_its_own_genotype_alone():
+    policy = FeedForward((4, 6, 3))
+    genotypes = jax.random.normal(jax.random.key(0), (9, policy.genotype_length))
+    observations = jax.random.normal(jax.random.key(1), (9, 4))
+    order = jax.random.permutation(jax.random.key(2), 9)
+    np.testing.assert_array_equal(policy(genotypes, observations)[order], policy(genotypes[order], observations[order]))
+
+
+def test_compiles_once_for_equal_policies():
+    traces = []
+
+    @eqx.filter_jit
+    def act(policy, genotypes, observations):
+        traces.append(1)
+        return policy(genotypes, observations)
+
+    for seed in range(3):
+        policy = FeedForward((4, 3, 2), squash_output=True)
+        genotypes = jax.random.normal(jax.random.key(seed), (5, policy.genotype_length))
+        act(policy, genotypes, jnp.ones((5, 4)))
+    assert len(traces) == 1
+
+
+def test_wrong_shapes_are_named():
+    with pytest.raises(ValueError, match="length 302; got shape \\(3, 301\\)"):
+        FeedForward((5, 10, 10, 10, 2))(jnp.zeros((3, 301)), jnp.zeros((3, 5)))
+    with pytest.raises(ValueError, match="observations of shape \\(3, 2\\); got \\(3, 4\\)"):
+        FeedForward((2, 1))(jnp.zeros((3, 3)), jnp.zeros((3, 4)))
+    with pytest.raises(ValueError, match="two layer sizes"):
+        FeedForward((5,))
+    with pytest.raises(ValueError, match="1 or more"):
+        FeedForward((5, 0, 2))
