@@ -1,0 +1,86 @@
+"""Coverage: the share of a grid's cells that was visited."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from brns.core import Box
+from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
+
+
+def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
+    r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
+
+    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges; the last one holds
+    the upper edge too. Points outside the box count for the border cell next to them. A cell is known by its d
+    coordinates and never by one number, which would overflow in high dimension.
+    """
+    points = np.asarray(points, np.float64)
+    counts = _counts(box, shape)
+    if points.shape[1] != box.dimension:
+        raise ValueError(
+            f"points of {points.shape[1]} dimensions lie in no box of {box.dimension}: pass the box of their space"
+        )
+    wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if wrong.size:
+        raise ValueError(f"points must be finite; {wrong.size} of {len(points)} are not, the first is row {wrong[0]}")
+    low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
+    return np.clip(np.floor((points - low) / (high - low) * counts), 0, counts - 1).astype(np.int64)
+
+
+def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
+    """The middle of every cell, the last dimension running fastest: `centers(...)[:, 0].reshape(shape)` is a grid."""
+    counts = _counts(box, shape)
+    if math.prod(shape) > 10**7:
+        raise ValueError(f"a grid of {math.prod(shape)} cells is too large to list; use a sample, such as box.uniform")
+    low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
+    places = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1).reshape(-1, box.dimension)
+    return (low + (places + 0.5) / counts * (high - low)).astype(np.float32)
+
+
+def coverage(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
+    """The share of the grid's cells in which at least one point lies."""
+    return float(cumulative_coverage([points], box, shape)[-1])
+
+
+def cumulative_coverage(
+    generations: Sequence[Float[Array | np.ndarray, "_ d"]] | Float[Array | np.ndarray, "g n d"],
+    box: Box,
+    shape: Sequence[int],
+) -> Float[np.ndarray, " g"]:
+    """The share of cells visited up to each generation: entry g counts the points of generations 0 ... g.
+
+    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory follow the number of
+    points, not of cells, so that 3 x 3 x 5 x 20 x 15 x 10 cells, or 10 in each of 32 dimensions, cost no more than 36.
+    """
+    if len(generations) == 0:
+        raise ValueError("coverage needs the points of at least one generation; got none")
+    when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
+    _, first = np.unique(cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True)
+    return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
+
+
+def of_record(
+    record: Record,
+    shape: Sequence[int],
+    individuals: Literal["survivors", "evaluated"] = "survivors",
+    search: NoveltySearch | None = None,
+) -> Float[np.ndarray, " g"]:
+    """Cumulative coverage of the behavior space over all generations of a run; figure 3a with `shape=(6, 6)`.
+
+    By the survivors of each generation, or by everything that was evaluated. `search` is the experiment, needed where
+    the record cannot rebuild a part of your own.
+    """
+    points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
+    return cumulative_coverage(points, (search or record.search).task.behavior_space, shape)
+
+
+def _counts(box: Box, shape: Sequence[int]) -> Int[np.ndarray, " d"]:
+    if len(shape) != box.dimension or min(shape) < 1:
+        raise ValueError(
+            f"a grid over {box.dimension} dimensions needs as many numbers of cells, from 1 on; got {tuple(shape)}"
+        )
+    return np.asarray(shape, np.int64)

@@ -1,0 +1,228 @@
+r"""Cycling in behavior space: does what was visited become novel again?
+
+Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4. With $\Omega^j$ the novelty function of generation j and
+$P_i$ the population of generation i, of $\mu$ individuals,
+
+$Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$, for $j \ge i$.
+
+A novelty that remembers has Q fall along a row. Q is a square matrix of which only the entries j >= i are read; the
+others are NaN. Its rows may be any increasing generations, such as every tenth: "generation" then means one of those.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+from scipy.spatial.distance import pdist
+
+from brns.core import Population
+from brns.metrics.recorded import NoveltySearch, Record, survivors
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """An estimator whose novelty is measured in a space of its own, as behavior recognition in that of xi*."""
+
+    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
+
+
+class Cycling(NamedTuple):
+    """The statistics of one run."""
+
+    generations: Int[np.ndarray, " g"]
+    """those that the rows and columns of Q stand for"""
+    q: Float[np.ndarray, "g g"]
+    """Q(i, j), NaN where j < i; in the estimator's own unit"""
+    epsilon: float
+    """the margin of kappa"""
+    eta: Float[np.ndarray, " g-1"]
+    kappa: Float[np.ndarray, " g-1"]
+    kappa_share: Float[np.ndarray, " g-1"]
+
+
+def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
+    """Q, epsilon, eta and kappa of a run; the arguments are those of `q_matrix`."""
+    generations = _kept(record, generations)
+    search = search or record.search
+    q, margin = q_matrix(record, generations, search), epsilon_of_record(record, generations, search)
+    return Cycling(np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin))
+
+
+def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
+    r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last; below 1 where novelty fades.
+
+    Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
+    """
+    ratio = relative(q)[:-1]
+    later = _later(ratio.shape[1])[:-1]
+    return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
+
+
+def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+    r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$, $i^* = argmin_{j \ge i} Q(i, j)$.
+
+    For every i but the last: how often what was visited became novel again after it had been known best. `i*` is the
+    first minimum. A count, so it grows with the number of generations; `kappa_share` does not.
+
+    The published script compares with the index i* in place of the minimum Q(i, i*); its numbers are not this kappa.
+    """
+    q = _checked(q)
+    if not (np.isfinite(epsilon) and epsilon >= 0):
+        raise ValueError(f"kappa's margin epsilon must be a finite number from 0 on; got {epsilon}")
+    known = np.where(_later(len(q)) | np.eye(len(q), dtype=bool), q, np.inf)
+    best = known.argmin(axis=1)[:, None]
+    after = np.arange(len(q)) > best
+    return np.sum(after & (known > known.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
+
+
+def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+    """kappa per remaining generation, in [0, 1]: comparable between runs of different length, and strides."""
+    count = kappa(q, epsilon)
+    return count / np.arange(len(count), 0, -1)
+
+
+def relative(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
+    """Q(i, j) / Q(i, i): without unit, so comparable between estimators; NaN where j < i."""
+    q = _checked(q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = q / np.diag(q)[:, None]
+    return np.where(_later(len(q)) | np.eye(len(q), dtype=bool), ratio, np.nan)
+
+
+def share_below_one(eta: Float[Array | np.ndarray, " n"]) -> float:
+    """The share of generations with eta < 1, for which the paper's inequality holds."""
+    return float(np.mean(np.asarray(eta) < 1))
+
+
+def epsilon(points: Float[Array | np.ndarray, "n e"], most: int = 10**6) -> float:
+    """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
+
+    Where there are more than `most` pairs, as many are drawn, always the same: a million put the median's rank within
+    0.1 % of the middle. Pairs and not points are drawn, because a sample of points can miss how a population clumps.
+    Departs from the published code, which takes 0.1 x the box's diagonal or largest distance.
+    """
+    points = np.asarray(points, np.float64)
+    n = len(points)
+    if n < 2 or not np.isfinite(points).all():
+        raise ValueError(f"epsilon needs at least 2 points, all finite; got {n}, finite: {np.isfinite(points).all()}")
+    if n * (n - 1) // 2 <= most:
+        return float(0.1 * np.median(pdist(points)))
+    generator = np.random.default_rng(0)
+    first = generator.integers(n, size=most)
+    second = (first + generator.integers(1, n, size=most)) % n
+    parts = zip(np.array_split(first, 20), np.array_split(second, 20), strict=True)
+    return float(0.1 * np.median(np.concatenate([np.linalg.norm(points[i] - points[j], axis=1) for i, j in parts])))
+
+
+def epsilon_of_record(
+    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
+) -> float:
+    """The margin of a run: over its populations, in behavior space, or in the embedding space of those who embed.
+
+    The paper's margin is a distance. Recognition's novelty is a squared distance, and the two are compared as they
+    stand, as in the paper.
+    """
+    search = search or record.search
+    generations = _kept(record, generations)
+    points = survivors(record, "descriptor", generations)
+    points = points.reshape(-1, points.shape[-1])
+    if isinstance(search.estimator, Embeds):
+        state = record.state(generations[-1], search)
+        points = search.estimator.embed(state.estimator, jnp.asarray(points))
+    return epsilon(points)
+
+
+def q_matrix(
+    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
+) -> Float[np.ndarray, "g g"]:
+    """Q(i, j) for j >= i, and NaN elsewhere, of a run whose states were kept.
+
+    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
+    cannot rebuild a part of your own. One state is in memory at a time. An individual has one behavior, so each is
+    scored once by each state, from the generation on in which it first survives.
+    """
+    search = search or record.search
+    generations = _kept(record, generations)
+    points = survivors(record, "descriptor", generations)
+    g, mu, d = points.shape
+    if d != search.task.behavior_space.dimension:
+        raise ValueError(
+            f"{record.path} holds descriptors of {d} dimensions and the search's task has "
+            f"{search.task.behavior_space.dimension}; pass the search that made the run"
+        )
+    # Individuals live for many generations: each is scored once by a state, not once for every P_i it is in.
+    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
+    row, everyone = row.reshape(g, mu), points.reshape(g * mu, d)[first]
+    known = np.maximum.accumulate(row.max(axis=1)) + 1
+    blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
+    q = np.full((g, g), np.nan)
+    for j, number in enumerate(generations):
+        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
+        novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
+        q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
+    return q
+
+
+BLOCK = 512
+"""how many individuals are scored at once: enough to fill the processor, few enough to waste little of the last"""
+
+
+@eqx.filter_jit
+def _novelty(
+    estimator: Any,
+    state: PyTree,
+    population: Population,
+    blocks: Float[Array, "b n d"],
+    used: Int[Array, ""],
+) -> Float[Array, " b*n"]:
+    """Omega^j of the individuals of the first `used` blocks, and NaN for the others, who live later.
+
+    `used` is an array, so that all generations share one compiled function.
+    """
+
+    def score(b, novelty):
+        return novelty.at[b].set(estimator.score(state, blocks[b], population))
+
+    return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
+
+
+def _later(g: int) -> np.ndarray:
+    """The pairs j > i."""
+    return np.triu(np.ones((g, g), bool), 1)
+
+
+def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
+    q = np.asarray(q, np.float64)
+    if len(q) < 2:
+        raise ValueError(f"eta and kappa need Q of at least 2 generations; got {len(q)}")
+    rows, columns = np.nonzero(np.triu(~np.isfinite(q)))
+    if rows.size:
+        raise ValueError(
+            f"Q(i, j) must be finite where j >= i; {rows.size} entries are not, first i={rows[0]}, j={columns[0]}"
+        )
+    return q
+
+
+def _kept(record: Record, generations: Sequence[int] | None) -> list[int]:
+    """The generations asked for, of which the record must keep the states."""
+    finished = set(record.generations)
+    kept = [g for g in record.snapshots if g in finished]
+    wanted = kept if generations is None else list(generations)
+    missing = sorted(set(wanted) - set(kept))
+    if missing:
+        raise ValueError(
+            f"Q(i, j), eta and kappa need the states of generations {missing[:5]} ({len(missing)} in all), which "
+            f"{record.path} does not keep; choose from record.snapshots, or run it again with "
+            "`brns run ... --keep-every 1`"
+        )
+    if len(wanted) < 2 or any(a >= b for a, b in pairwise(wanted)):
+        raise ValueError(
+            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {wanted[:5]}, and "
+            f"{record.path} keeps {len(kept)}. Run it again with `brns run ... --keep-every 1`"
+        )
+    return wanted

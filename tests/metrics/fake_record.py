@@ -1,0 +1,55 @@
+"""Runs written by hand, as the metrics see them."""
+
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import numpy as np
+
+from brns.core import Box, Population
+from brns.search import SearchState
+
+
+def population(ids, descriptors, parents=None, born=None, solved=None):
+    """Individuals by their ids and descriptors; founders unless parents and births are given."""
+    n = len(ids)
+    return Population(
+        genotype=np.zeros((n, 1), np.float32),
+        descriptor=np.asarray(descriptors, np.float32).reshape(n, -1),
+        fitness=np.zeros(n, np.float32),
+        solved=np.zeros(n, bool) if solved is None else np.asarray(solved),
+        novelty=np.zeros(n, np.float32),
+        id=np.asarray(ids, np.int32),
+        parent=np.full(n, -1, np.int32) if parents is None else np.asarray(parents, np.int32),
+        born=np.zeros(n, np.int32) if born is None else np.asarray(born, np.int32),
+    )
+
+
+class FakeRecord:
+    """`history` holds (offspring, survivors) of each generation; `states` the estimator's state of some of them."""
+
+    def __init__(self, history, states=None, estimator=None, box=None):
+        self.path = "runs/fake"
+        self.experiment = {"task": {"name": "Fake"}}
+        self.history, self.states = history, states or {}
+        self.generations, self.snapshots = list(range(len(history))), sorted(self.states)
+        self.search = SimpleNamespace(
+            task=SimpleNamespace(behavior_space=box or Box([0.0, 0.0], [6.0, 6.0])), estimator=estimator
+        )
+
+    def column(self, name, generations=None):
+        kind, name = name.split(".")
+        row = ("offspring", "survivors").index(kind)
+        return np.stack([getattr(self.history[g][row], name) for g in generations])
+
+    def state(self, number, search=None):
+        return SearchState(jnp.int32(number), self.history[number][1], self.states[number])
+
+
+def family():
+    """Two founders; 2, child of 1, is born in generation 1 and 3, child of 2, in generation 2, after 1 has died."""
+    founders = population([0, 1], [[0, 0], [3, 0]])
+    second = population([2], [[3, 4]], parents=[1], born=[1])
+    first_survivors = population([0, 2], [[0, 0], [3, 4]], parents=[-1, 1], born=[0, 1])
+    third = population([3], [[5.5, 4]], parents=[2], born=[2], solved=[True])
+    second_survivors = population([2, 3], [[3, 4], [5.5, 4]], parents=[1, 2], born=[1, 2], solved=[False, True])
+    return [(founders, founders), (second, first_survivors), (third, second_survivors)]

@@ -1,0 +1,98 @@
+"""Coverage against NumPy's histogram, by hand, and by its laws."""
+
+import numpy as np
+import pytest
+from fake_record import FakeRecord, family
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brns.core import Box
+from brns.metrics import coverage
+
+BOX = Box([0.0, 0.0], [600.0, 600.0])
+
+
+def test_cells_by_hand():
+    points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
+    np.testing.assert_array_equal(coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]])
+
+
+def test_centers_lie_in_their_cells_in_order():
+    box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
+    middle = coverage.centers(box, shape)
+    np.testing.assert_allclose(middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]])
+    np.testing.assert_array_equal(coverage.cells(middle, box, shape), list(np.ndindex(shape)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 200))
+def test_visited_cells_are_those_of_a_histogram(seed, d, n):
+    generator = np.random.default_rng(seed)
+    low = generator.uniform(-5, 0, d)
+    box, shape = Box(low, low + generator.uniform(1, 9, d)), tuple(generator.integers(1, 8, d).tolist())
+    points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(box.high - box.low)
+    limits = list(zip(np.asarray(box.low, float), np.asarray(box.high, float), strict=True))
+    counts, _ = np.histogramdd(points, shape, limits)
+    assert coverage.coverage(points, box, shape) == (counts > 0).mean()
+
+
+def test_cumulative_coverage_by_hand():
+    """Generation 1 stays in a cell that is known; generation 2 adds two of the four cells, one of them twice."""
+    box = Box([0.0, 0.0], [2.0, 2.0])
+    generations = np.array([[[0.5, 0.5]] * 3, [[0.1, 0.9]] * 3, [[1.5, 1.5], [1.5, 0.5], [1.1, 0.1]]], np.float32)
+    np.testing.assert_array_equal(coverage.cumulative_coverage(generations, box, (2, 2)), [0.25, 0.25, 0.75])
+
+
+def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
+    generations = [np.random.default_rng(g).uniform(0, 600, (g + 1, 2)) for g in range(20)]
+    curve = coverage.cumulative_coverage(generations, BOX, (6, 6))
+    assert (np.diff(curve) >= 0).all()
+    for g in range(20):
+        assert curve[g] == pytest.approx(coverage.coverage(np.concatenate(generations[: g + 1]), BOX, (6, 6)))
+
+
+def test_a_grid_too_large_to_list():
+    """10 cells in each of 32 dimensions: two points in different cells cover 2 of 10^32."""
+    box = Box([-50.0] * 32, [50.0] * 32)
+    points = np.stack([np.full(32, -49.0), np.full(32, -48.0), np.full(32, 49.0)])
+    assert coverage.coverage(points, box, [10] * 32) == pytest.approx(2e-32, rel=1e-9, abs=0)
+    with pytest.raises(ValueError, match="too large to list"):
+        coverage.centers(box, [10] * 32)
+
+
+def test_the_papers_grid_over_signatures():
+    box = Box([0.0] * 6, [1.0] * 6)
+    points = np.random.default_rng(0).uniform(size=(40, 6))
+    assert coverage.coverage(points, box, (3, 3, 5, 20, 15, 10)) == 40 / 135000
+
+
+def test_coverage_of_a_record():
+    """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2: the survivors are among the evaluated."""
+    record = FakeRecord(family())
+    np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 3, 4]) / 9)
+    np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
+    record.history[1] = (record.history[1][0], record.history[0][1])  # the child of generation 1 does not survive it
+    np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 2, 4]) / 9)
+    np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
+
+
+def test_one_generation_is_enough():
+    np.testing.assert_allclose(coverage.of_record(FakeRecord(family()[:1]), (3, 3), "evaluated"), [2 / 9])
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="1 of 2 are not, the first is row 1"):
+        coverage.coverage(np.array([[0.0, 0.0], [np.nan, 0.0]]), BOX, (6, 6))
+    with pytest.raises(ValueError, match="points of 3 dimensions lie in no box of 2"):
+        coverage.coverage(np.zeros((1, 3)), BOX, (6, 6))
+    for shape in [(6,), (6, 0), ()]:
+        with pytest.raises(ValueError, match="a grid over 2 dimensions"):
+            coverage.coverage(np.zeros((1, 2)), BOX, shape)
+    with pytest.raises(ValueError, match="at least one generation"):
+        coverage.cumulative_coverage([], BOX, (6, 6))
+    record = FakeRecord(family())
+    record.history[2][0].descriptor[0] = np.inf
+    with pytest.raises(ValueError, match=r"not finite in generations \[2\]"):
+        coverage.of_record(record, (6, 6), "evaluated")
+    with pytest.raises(ValueError, match="no finished generation"):
+        coverage.of_record(FakeRecord([]), (6, 6))

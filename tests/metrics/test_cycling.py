@@ -1,0 +1,241 @@
+"""Q, eta and kappa: by hand, by their definition on real runs, and what they refuse."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from fake_record import FakeRecord, population
+from scipy.spatial.distance import pdist
+from worlds import Identity
+
+from brns.core import Box
+from brns.estimators.nearest import ArchiveKNN
+from brns.estimators.recognition import BehaviorRecognition
+from brns.metrics import cycling
+from brns.record import Record
+from brns.run import run
+from brns.search import NoveltySearch
+
+# Below the diagonal there is anything at all: it must not be read.
+Q = np.array([[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]])
+
+
+class Additive(eqx.Module):
+    """Novelty = state + first descriptor + number of individuals alive."""
+
+    def score(self, state, descriptors, population):
+        return state + descriptors[:, 0] + population.id.shape[0]
+
+
+class Embedding(Additive):
+    """Measures in a space ten times as large."""
+
+    def embed(self, state, descriptors):
+        return 10 * descriptors
+
+
+class Traced(Additive):
+    """Counts how often Python runs through `score`."""
+
+    calls: list = eqx.field(static=True)
+
+    def score(self, state, descriptors, population):
+        self.calls.append(1)
+        return super().score(state, descriptors, population)
+
+
+def line(values, ids, **arguments):
+    return population(ids, [[v, 0.0] for v in values], **arguments)
+
+
+def three_generations(estimator, states=None):
+    """P_0 = {1, 3}, P_1 = {3, 5}, P_2 = {5, 6}, where 3 and 5 live on."""
+    survivors = [line([1, 3], [0, 1]), line([3, 5], [1, 2]), line([6, 5], [3, 2])]
+    states = {0: 0.0, 1: 10.0, 2: 20.0} if states is None else states
+    return FakeRecord([(p, p) for p in survivors], {g: jnp.float32(s) for g, s in states.items()}, estimator)
+
+
+def test_eta_by_hand():
+    np.testing.assert_allclose(cycling.eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
+
+
+def test_relative_by_hand():
+    expected = [[1, 0.5, 0.25, 0.75], [np.nan, 1, 2, 1], [np.nan, np.nan, 1, 1], [np.nan, np.nan, np.nan, 1]]
+    np.testing.assert_allclose(cycling.relative(Q), expected)
+
+
+def test_share_below_one_is_strict():
+    assert cycling.share_below_one(cycling.eta(Q)) == 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected"),
+    [
+        (0.5, [1, 1, 0]),  # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
+        (0.0, [1, 1, 0]),
+        (2.0, [0, 0, 0]),  # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
+    ],
+)
+def test_kappa_by_hand(epsilon, expected):
+    np.testing.assert_array_equal(cycling.kappa(Q, epsilon), expected)
+
+
+def test_kappa_share_by_hand():
+    np.testing.assert_allclose(cycling.kappa_share(Q, 0.5), [1 / 3, 1 / 2, 0])
+
+
+def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
+    """Novelty falls from 5 to 0 and rises to 5 again, every 10 generations.
+
+    In row 0 of 100, i* = 5. Of the 94 later generations 15, 25 ... 95 are back at the minimum: kappa = 94 - 9.
+    """
+    i, j = np.indices((100, 100))
+    q = np.abs((j - i) % 10 - 5.0)
+    assert cycling.kappa(q, 0.5)[0] == 85
+    assert cycling.kappa(q, 0.5).mean() > 40
+    assert cycling.kappa_share(q, 0.5)[0] == 85 / 99
+    assert np.sum(q[0, 6:] > q[0].argmin() + 0.5) == 0  # the published script's comparison
+
+
+def test_kappa_of_novelty_that_only_fades_is_zero():
+    q = 1.0 / (1.0 + np.arange(30)) * np.ones((30, 1))
+    assert not cycling.kappa(q, 0.0).any()
+    assert (cycling.eta(q) < 1).all()
+
+
+def test_eta_and_kappa_keep_their_value_in_another_unit():
+    q = np.random.default_rng(0).uniform(1, 2, (20, 20))
+    np.testing.assert_allclose(cycling.eta(1000 * q), cycling.eta(q))
+    np.testing.assert_array_equal(cycling.kappa(1000 * q, 100.0), cycling.kappa(q, 0.1))
+
+
+def test_eta_of_a_population_that_was_not_novel_at_all():
+    with np.errstate(all="raise"):
+        assert cycling.eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
+        assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
+
+
+def test_epsilon_by_hand():
+    """Of 0, 1 and 3 the distances are 1, 2 and 3."""
+    assert cycling.epsilon(np.array([[0.0], [1.0], [3.0]])) == pytest.approx(0.2)
+
+
+def test_epsilon_of_many_points_is_close_to_that_of_all_pairs_and_always_the_same():
+    points = np.random.default_rng(0).normal(size=(600, 3))
+    some = cycling.epsilon(points, most=20000)
+    assert some == cycling.epsilon(points, most=20000)
+    assert some != cycling.epsilon(points)
+    assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
+
+
+def test_epsilon_is_measured_where_novelty_is():
+    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2."""
+    assert cycling.epsilon_of_record(three_generations(Additive())) == pytest.approx(0.2)
+    assert cycling.epsilon_of_record(three_generations(Embedding())) == pytest.approx(2.0)
+
+
+def test_recognition_measures_in_its_embedding():
+    assert isinstance(BehaviorRecognition(), cycling.Embeds)
+    assert not isinstance(ArchiveKNN(), cycling.Embeds)
+
+
+def test_q_by_hand():
+    """Two are alive; the means of P_0, P_1, P_2 are 2, 4, 5.5 and the states add 0, 10, 20."""
+    expected = [[4, 14, 24], [np.nan, 16, 26], [np.nan, np.nan, 27.5]]
+    np.testing.assert_allclose(cycling.q_matrix(three_generations(Additive())), expected)
+
+
+def test_q_over_some_generations_is_that_part_of_q():
+    record = three_generations(Additive())
+    np.testing.assert_allclose(cycling.q_matrix(record, [0, 2]), [[4, 24], [np.nan, 27.5]])
+    np.testing.assert_allclose(
+        cycling.q_matrix(three_generations(Additive(), {0: 0.0, 2: 20.0})), cycling.q_matrix(record, [0, 2])
+    )
+
+
+def test_q_runs_through_python_once():
+    rows = [line(range(10), range(10 * g, 10 * g + 10)) for g in range(30)]
+    calls = []
+    record = FakeRecord([(p, p) for p in rows], {g: jnp.float32(g) for g in range(30)}, Traced(calls))
+    cycling.q_matrix(record)
+    assert len(calls) <= 2
+
+
+def test_q_of_more_individuals_than_a_block():
+    """700 individuals of whom none lives on: behavior 0 ... 699, so P_i has mean 100 i + 49.5."""
+    rows = [line(np.arange(100) + 100 * g, np.arange(100) + 100 * g) for g in range(7)]
+    record = FakeRecord([(p, p) for p in rows], {g: jnp.float32(1000 * g) for g in range(7)}, Additive())
+    i, j = np.indices((7, 7))
+    expected = np.where(j >= i, 100 * i + 49.5 + 1000 * j + 100, np.nan)
+    np.testing.assert_allclose(cycling.q_matrix(record), expected)
+
+
+@pytest.mark.parametrize("estimator", [BehaviorRecognition(), ArchiveKNN(k=3, capacity=20)])
+def test_q_of_a_run_is_its_definition(estimator, tmp_path):
+    search = NoveltySearch(Identity(), estimator, population_size=10, offspring_size=12)
+    record = run(search, 6, out=tmp_path / "run", keep_every=1)[0]
+    states = [record.state(g, search) for g in range(7)]
+    expected = np.full((7, 7), np.nan)
+    for j in range(7):
+        for i in range(j + 1):
+            there = jnp.asarray(states[i].population.descriptor)
+            expected[i, j] = estimator.score(states[j].estimator, there, states[j].population).mean()
+    found = cycling.of_record(record, search=search)
+    np.testing.assert_allclose(found.q, expected, rtol=1e-4)
+    np.testing.assert_array_equal(found.generations, range(7))
+    np.testing.assert_array_equal(found.kappa, cycling.kappa(found.q, found.epsilon))
+    np.testing.assert_allclose(found.eta, cycling.eta(found.q))
+
+
+def test_states_kept_at_a_stride_serve(tmp_path):
+    search = NoveltySearch(Identity(), ArchiveKNN(k=3, capacity=20), population_size=10, offspring_size=10)
+    record = run(search, 5, out=tmp_path / "run", keep_every=2)[0]
+    assert isinstance(record, Record)
+    found = cycling.of_record(record, search=search)
+    np.testing.assert_array_equal(found.generations, [0, 2, 4, 5])
+    assert found.q.shape == (4, 4)
+    assert found.eta.shape == found.kappa.shape == found.kappa_share.shape == (3,)
+
+
+def test_missing_states_are_named_with_the_way_to_get_them():
+    with pytest.raises(ValueError, match=r"eta and kappa need the states of 2 or more.*--keep-every 1"):
+        cycling.of_record(three_generations(Additive(), {}))
+    with pytest.raises(ValueError, match="2 or more"):
+        cycling.q_matrix(three_generations(Additive(), {2: 0.0}))
+    with pytest.raises(ValueError, match=r"states of generations \[1\].*does not keep"):
+        cycling.q_matrix(three_generations(Additive(), {0: 0.0, 2: 0.0}), [0, 1])
+    with pytest.raises(ValueError, match="in order"):
+        cycling.q_matrix(three_generations(Additive()), [2, 0])
+
+
+def test_a_record_with_nan_is_refused():
+    record = three_generations(Additive())
+    record.history[1][1].descriptor[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"descriptor that are not finite in generations \[1\]"):
+        cycling.q_matrix(record)
+
+
+def test_another_task_is_refused():
+    record = three_generations(Additive())
+    record.search.task.behavior_space = Box([0.0] * 3, [1.0] * 3)
+    with pytest.raises(ValueError, match=r"descriptors of 2 dimensions.*3; pass the search that made the run"):
+        cycling.q_matrix(record)
+
+
+def test_bad_matrices_and_margins_are_refused():
+    with pytest.raises(ValueError, match="at least 2 generations; got 1"):
+        cycling.eta(np.ones((1, 1)))
+    with pytest.raises(ValueError, match="first i=0, j=1"):
+        cycling.kappa(np.array([[1.0, np.nan], [0.0, 1.0]]), 0.1)
+    for epsilon in (-0.1, np.nan):
+        with pytest.raises(ValueError, match="from 0 on"):
+            cycling.kappa(Q, epsilon)
+    with pytest.raises(ValueError, match="at least 2 points"):
+        cycling.epsilon(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="all finite"):
+        cycling.epsilon(np.array([[0.0], [np.nan]]))
+
+
+def test_q_of_jax_arrays_is_read_too():
+    np.testing.assert_allclose(cycling.eta(jax.numpy.asarray(Q)), cycling.eta(Q))

@@ -1,0 +1,80 @@
+"""Path signatures: by hand, by Chen's identity and its kin, and against signax."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import signax
+
+from brns.metrics.signature import chen, signature
+
+
+def walk(seed, n=5, t=7, c=2):
+    return np.random.default_rng(seed).normal(size=(n, t, c)).astype(np.float32)
+
+
+def levels(terms, c, level):
+    """One signature as a list of its levels."""
+    return [jnp.asarray(part) for part in np.split(np.asarray(terms), np.cumsum([c**k for k in range(1, level)]))]
+
+
+def test_square_by_hand():
+    """Around the unit square against the clock: closed, so x = y = 0; xy = -yx = its area, xx = yy = 0."""
+    square = np.array([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]], np.float32)
+    np.testing.assert_allclose(signature(square), [[0, 0, 0, 1, -1, 0]], atol=1e-6)
+
+
+def test_corner_by_hand():
+    """East by 2, then north by 3: xx = 2, xy = 6, yx = 0, yy = 9 / 2. The other way round, yx = 6 and xy = 0."""
+    corner = np.array([[[0, 0], [2, 0], [2, 3]], [[0, 0], [0, 3], [2, 3]]], np.float32)
+    np.testing.assert_allclose(signature(corner), [[2, 3, 2, 6, 0, 4.5], [2, 3, 2, 0, 6, 4.5]], atol=1e-6)
+
+
+def test_a_straight_line_has_the_powers_of_its_increment_over_factorials():
+    v = np.array([2.0, -1.0, 0.5])
+    line = (np.linspace(0, 1, 9)[:, None] ** 2 * v).astype(np.float32)[None]
+    second, third = np.kron(v, v) / 2, np.kron(np.kron(v, v), v) / 6
+    np.testing.assert_allclose(signature(line, level=3)[0], np.concatenate([v, second, third]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("c", "level"), [(2, 1), (2, 2), (2, 5), (3, 3), (1, 4)])
+def test_agrees_with_signax(c, level):
+    paths = walk(0, c=c)
+    found = signature(paths, level=level)
+    assert found.shape == (5, sum(c**k for k in range(1, level + 1)))
+    np.testing.assert_allclose(found, signax.signature(jnp.asarray(paths), level, flatten=True), rtol=1e-3, atol=1e-3)
+
+
+def test_chens_identity():
+    """The signature of a whole path is the product of those of its parts."""
+    path = walk(1, n=1, t=9, c=3)
+    whole, first, then = (levels(signature(p, level=3)[0], 3, 3) for p in (path, path[:, :5], path[:, 4:]))
+    for expected, found in zip(whole, chen(first, then), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_path_and_back_again_is_nothing():
+    """Reversal gives the inverse, and not the same signature: the direction of time counts."""
+    path = walk(2, n=1)
+    there, back = (levels(signature(p, level=3)[0], 2, 3) for p in (path, path[:, ::-1]))
+    for terms in chen(there, back):
+        np.testing.assert_allclose(terms, 0, atol=1e-4)
+    assert not np.allclose(there[1], back[1], atol=0.1)
+
+
+def test_place_and_speed_do_not_matter():
+    path = walk(3)
+    slower = np.insert(path, 3, (path[:, 2] + path[:, 3]) / 2, axis=1)
+    np.testing.assert_allclose(signature(slower), signature(path), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(signature(path + np.float32(5)), signature(path), rtol=1e-3, atol=1e-3)
+
+
+def test_a_path_that_stands_still_is_zero():
+    np.testing.assert_array_equal(signature(np.ones((2, 1, 2), np.float32)), np.zeros((2, 6)))
+    np.testing.assert_array_equal(signature(np.ones((2, 4, 2), np.float32)), np.zeros((2, 6)))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="level from 1 on"):
+        signature(walk(0), level=0)
+    with pytest.raises(ValueError, match="1 or more points"):
+        signature(np.zeros((2, 0, 2), np.float32))

@@ -1,0 +1,65 @@
+"""The numbers of a table, by hand on a family of four."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from fake_record import FakeRecord, family
+
+from brns.metrics.summary import over_seeds, summary
+
+
+class Forgetful(eqx.Module):
+    """Novelty that is the state: it falls and rises for everybody alike."""
+
+    def score(self, state, descriptors, population):
+        return jnp.broadcast_to(state, descriptors.shape[:1])
+
+
+FACTS = {
+    "generations": 2,
+    "evaluations": 4,
+    "solutions": 1,
+    "first_solved": 2,
+    "coverage_survivors": 4 / 36,
+    "coverage_evaluated": 4 / 36,
+    "age": 0.5,
+    "parent_distance": (4 + 3.25) / 2,
+}
+
+
+def test_a_run_without_states():
+    assert summary(FakeRecord(family())) == pytest.approx(FACTS)
+
+
+def test_a_run_with_states():
+    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1, novelty rises once in a row."""
+    record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
+    found = summary(record)
+    margin = found.pop("epsilon")
+    assert 0 < margin < 2
+    cycling = {"eta": 1.75, "eta_below_one": 0.5, "kappa": 1.0, "kappa_share": 0.75}
+    assert found == pytest.approx({**FACTS, **cycling})
+
+
+def test_founders_alone_have_neither_success_nor_parents():
+    found = summary(FakeRecord(family()[:1]), grid=(3, 3))
+    expected = {"coverage_survivors": 2 / 9, "coverage_evaluated": 2 / 9}
+    assert found == pytest.approx({"generations": 0, "evaluations": 2, "solutions": 0, **expected})
+
+
+def test_over_seeds_by_hand():
+    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first run has a success to date."""
+    found = over_seeds([FakeRecord(family()), FakeRecord(family()[:1])])
+    assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
+    assert found["first_solved"][::2] == (2, 1)
+    assert np.isnan(found["first_solved"].deviation)
+
+
+def test_different_tasks_are_not_mixed():
+    records = [FakeRecord(family()), FakeRecord(family())]
+    records[1].experiment = {"task": {"name": "Other"}}
+    with pytest.raises(ValueError, match="different experiments"):
+        over_seeds(records)
+    with pytest.raises(ValueError, match="at least one record"):
+        over_seeds([])

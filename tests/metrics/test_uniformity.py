@@ -1,0 +1,108 @@
+"""The Jensen-Shannon distance to uniform: by hand, against SciPy, and what has none."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from fake_record import FakeRecord, family
+from scipy.spatial.distance import jensenshannon
+
+from brns.core import Box
+from brns.metrics import uniformity
+
+BOX = Box([0.0, 0.0], [6.0, 6.0])
+
+
+class AlongX(eqx.Module):
+    """Novelty is the first coordinate plus the state."""
+
+    def score(self, state, descriptors, population):
+        return descriptors[:, 0] + state
+
+
+def test_one_of_four_cells_by_hand():
+    r"""p = (1, 0, 0, 0), m = (5, 1, 1, 1) / 8: D(p|m) = log2(8/5), D(u|m) = (log2(2/5) + 3 log2(2)) / 4."""
+    expected = np.sqrt((np.log2(8 / 5) + (np.log2(2 / 5) + 3) / 4) / 2)
+    assert uniformity.distance_to_uniform(np.array([7, 0, 0, 0])) == pytest.approx(expected)
+    assert uniformity.distance_to_uniform(np.array([7]), total=4) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 36])
+def test_equal_weights_are_at_distance_0(n):
+    assert uniformity.distance_to_uniform(np.full(n, 0.3)) == pytest.approx(0, abs=1e-7)
+
+
+def test_weights_that_are_equal_up_to_rounding_have_a_distance():
+    generator = np.random.default_rng(0)
+    for n in range(1, 200):
+        weights = 1 + 1e-15 * generator.standard_normal(n)
+        assert 0 <= uniformity.distance_to_uniform(weights) < 1e-7
+
+
+def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        weights = generator.uniform(size=30) * (generator.uniform(size=30) < 0.5)
+        weights[0] = 1.0
+        expected = jensenshannon(weights, np.ones(30), base=2)
+        assert uniformity.distance_to_uniform(weights) == pytest.approx(expected)
+        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(expected)
+
+
+def test_is_between_0_and_1_and_free_of_unit():
+    weights = np.random.default_rng(2).exponential(size=50)
+    assert 0 < uniformity.distance_to_uniform(weights) < 1
+    assert uniformity.distance_to_uniform(weights) == pytest.approx(uniformity.distance_to_uniform(1e6 * weights))
+    assert 0.99 < uniformity.distance_to_uniform(np.ones(1), total=10**32) <= 1
+
+
+def test_occupancy_by_hand():
+    """Cells of 3 x 3: two points in one, one in another, one outside that counts for its border cell."""
+    points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
+    expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
+    assert uniformity.of_points(points, BOX, (2, 2)) == pytest.approx(expected)
+    assert uniformity.of_points(points, BOX, (2, 2), over="visited") == pytest.approx(0, abs=1e-7)
+
+
+def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
+    """54 of 135000 cells, one point in each: 4e-4 of the grid, and yet table I's distances are below 0.2."""
+    box, shape = Box([0.0] * 6, [1.0] * 6), (3, 3, 5, 20, 15, 10)
+    points = (np.stack(np.unravel_index(np.arange(54) * 2500, shape), axis=1) + 0.5) / shape
+    assert uniformity.of_points(points, box, shape) > 0.99
+    assert uniformity.of_points(points, box, shape, over="visited") == pytest.approx(0, abs=1e-7)
+
+
+def test_values_are_averaged_in_each_visited_cell():
+    """Means 2 and 6 in the two visited cells of four."""
+    points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
+    expected = jensenshannon([2, 6], [1, 1], base=2)
+    assert uniformity.of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
+
+
+def test_novelty_over_a_grid_of_each_state_kept():
+    """Centers 1, 3 and 5 along x; a large state makes novelty even."""
+    record = FakeRecord(family(), {0: jnp.float32(0), 2: jnp.float32(1e6)}, AlongX())
+    first, second = uniformity.of_record(record, (3, 1))
+    assert first == pytest.approx(jensenshannon([1, 3, 5], np.ones(3), base=2))
+    assert second < 1e-5
+    np.testing.assert_allclose(uniformity.of_record(record, (3, 1), [2]), [second])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [([], "archive empty"), ([0.0, 0.0], "all weights are 0"), ([1.0, np.nan], "finite"), ([1.0, -1.0], "from 0 on")],
+)
+def test_what_is_no_distribution_is_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        uniformity.distance_to_uniform(np.array(weights))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="archive is empty"):
+        uniformity.of_points(np.zeros((0, 2)), BOX, (2, 2))
+    with pytest.raises(ValueError, match="at least one point"):
+        uniformity.of_values(np.zeros((0, 2)), np.zeros(0), BOX, (2, 2))
+    with pytest.raises(ValueError, match="at least as many cells; got total=1"):
+        uniformity.distance_to_uniform(np.ones(2), total=1)
+    with pytest.raises(ValueError, match=r"keeps none.*--keep-every 1"):
+        uniformity.of_record(FakeRecord(family()), (2, 2))
