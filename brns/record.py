@@ -1,0 +1,410 @@
+"""A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
+
+    run.json                the experiment with every setting, the seed, versions, commit, format
+    generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype, which stands in the offspring
+                            of the generation where it was born), parents.id and parents.novelty (as selected by)
+    states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
+    lock                    empty; locked by the process that writes, so that no second one does
+
+Generation 0 holds the founders. A file is written under a temporary name, synced and renamed, so that what has its
+final name is whole.
+"""
+
+import contextlib
+import errno
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.core import Generation, Population
+from brns.search import NoveltySearch, SearchState
+from brns.settings import build, describe
+
+if TYPE_CHECKING:
+    import pandas
+
+FORMAT = 1
+PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
+
+
+class RecordError(ValueError):
+    """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
+
+
+class Record:
+    """A run read back from its directory.
+
+    `seed`, `experiment` (every setting as nested JSON), `versions`, `commit` and `command` are facts of the run;
+    `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+        try:
+            facts = json.loads((self.path / "run.json").read_text())
+        except FileNotFoundError:
+            raise RecordError(f"{self.path} is not a run: it has no run.json") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise RecordError(f"{self.path / 'run.json'} is not JSON ({error}); it was edited or cut short") from None
+        if not isinstance(facts, dict) or not isinstance(facts.get("format"), int):
+            raise RecordError(f"{self.path / 'run.json'} names no format version; it is not a run of brns")
+        if facts["format"] > FORMAT:
+            raise RecordError(
+                f"{self.path} has format {facts['format']}, and this version of brns reads up to {FORMAT}; update brns"
+            )
+        missing = {"experiment", "seed", "seeds", "generations", "keep_every", "versions"} - set(facts)
+        if missing:
+            raise RecordError(f"{self.path / 'run.json'} lacks {', '.join(sorted(missing))}; it was edited")
+        self.experiment: dict[str, Any] = facts["experiment"]
+        self.seed: int = facts["seed"]
+        self.seeds: list[int] = facts["seeds"]
+        self.keep_every: int = facts["keep_every"]
+        self.versions: dict[str, str] = facts["versions"]
+        self.facts: dict[str, Any] = facts
+        self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
+
+    def __repr__(self) -> str:
+        return f"Record({str(self.path)!r}, seed={self.seed}, generations={len(self.generations)})"
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike,
+        search: NoveltySearch,
+        seed: int,
+        seeds: Iterable[int],
+        generations: int,
+        keep_every: int,
+    ) -> "Record":
+        """A new, empty run. `path` must not hold one already."""
+        path = Path(path)
+        refuse_existing(path)
+        for folder in ("generations", "states"):
+            (path / folder).mkdir(parents=True, exist_ok=True)
+        facts = {
+            "format": FORMAT,
+            "experiment": describe(search),
+            "seed": seed,
+            "seeds": list(seeds),
+            "generations": generations,
+            "keep_every": keep_every,
+            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "commit": _commit(),
+            "versions": {name: metadata.version(name) for name in PACKAGES}
+            | {"python": platform.python_version(), "machine": platform.machine(), "device": jax.default_backend()},
+        }
+        _write(path / "run.json", json.dumps(facts, indent=1).encode())
+        return cls(path)
+
+    @property
+    def generations(self) -> list[int]:
+        """The finished generations, from 0."""
+        numbers = _numbers(self.path / "generations")
+        gap = next((i for i, g in enumerate(numbers) if i != g), None)
+        if gap is not None:
+            raise RecordError(f"{self.path} lacks generation {gap} though it has {numbers[-1]}; a file was removed")
+        return numbers
+
+    @property
+    def snapshots(self) -> list[int]:
+        """The generations whose state is on disk."""
+        return _numbers(self.path / "states")
+
+    @cached_property
+    def search(self) -> NoveltySearch:
+        """The experiment rebuilt from its description; `SettingsError` where a part is not one of brns' own."""
+        return build(self.experiment)
+
+    @property
+    def planned(self) -> int:
+        """How many generations the run was last asked for."""
+        return self.facts["generations"]
+
+    def plan(self, generations: int) -> None:
+        """Ask for another number of generations than the run was started for."""
+        if generations != self.planned:
+            self.facts["generations"] = generations
+            _write(self.path / "run.json", json.dumps(self.facts, indent=1).encode())
+
+    def append(self, number: int, generation: Generation) -> None:
+        """Save one generation's facts."""
+        columns = {f"offspring.{k}": v for k, v in generation.offspring._asdict().items()}
+        columns |= {f"survivors.{k}": v for k, v in generation.survivors._asdict().items() if k != "genotype"}
+        columns |= {f"parents.{k}": getattr(generation.parents, k) for k in ("id", "novelty")}
+        _write_arrays(self.path / "generations" / _file(number), columns)
+
+    def checkpoint(self, state: SearchState) -> None:
+        """Save the search's state."""
+        _write_arrays(self.path / "states" / _file(int(state.generation)), named_leaves(state))
+
+    def forget(self, number: int) -> None:
+        """Drop the state of a generation that the stride does not keep."""
+        if number % self.keep_every:
+            (self.path / "states" / _file(number)).unlink(missing_ok=True)
+
+    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
+        """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
+
+        By default over all generations for survivors and from 1 on for offspring and parents, since the founders are
+        the offspring of generation 0.
+        """
+        if generations is None:
+            generations = [g for g in self.generations if g or name.startswith("survivors.")]
+        return np.stack([self._generation(g, (name,))[name] for g in generations])
+
+    def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
+        """The search's state after a generation; `search` is needed where a part is the user's own."""
+        path = self.path / "states" / _file(number)
+        if not path.exists():
+            raise RecordError(
+                f"{self.path} keeps no state of generation {number}; it has {_ranges(self.snapshots)}. "
+                "The states of all generations are kept by `brns run ... --keep-every 1`"
+            )
+        if self._like is None or self._like[0] is not (search or self.search):
+            self._like = search or self.search, (search or self.search).state_shape()
+        return restore(self._like[1], read_arrays(path), path)
+
+    def solutions(self) -> Population:
+        """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
+        found = []
+        for g in self.generations:
+            columns = self._generation(g, [f"offspring.{k}" for k in Population._fields])
+            rows = columns["offspring.solved"]
+            found.append([columns[f"offspring.{k}"][rows] for k in Population._fields])
+        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+        return Population(*columns)  # ty: ignore[invalid-argument-type]
+
+    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
+        """The genotypes of individuals, from the generations where they were born."""
+        rows: dict[int, np.ndarray] = {}
+        for g in np.unique(born):
+            columns = self._generation(int(g), ("offspring.id", "offspring.genotype"))
+            rows |= dict(zip(columns["offspring.id"].tolist(), columns["offspring.genotype"], strict=True))
+        return np.stack([rows[i] for i in ids.tolist()])
+
+    def frame(self) -> "pandas.DataFrame":
+        """One row a generation: novelty, fitness, age, successes. Needs pandas: `pip install 'brns[frame]'`."""
+        import pandas
+
+        rows = []
+        for g in self.generations:
+            c = self._generation(g, ())
+            rows.append(
+                {
+                    "seed": self.seed,
+                    "generation": g,
+                    "evaluations": c["offspring.id"].size,
+                    "novelty_mean": c["survivors.novelty"].mean(),
+                    "novelty_max": c["survivors.novelty"].max(),
+                    "fitness_mean": c["survivors.fitness"].mean(),
+                    "fitness_max": c["survivors.fitness"].max(),
+                    "age_mean": (g - c["survivors.born"]).mean(),
+                    "survivors_new": int((c["survivors.born"] == g).sum()),
+                    "solved": int(c["offspring.solved"].sum()),
+                }
+            )
+        frame = pandas.DataFrame(rows)
+        frame["evaluations"], frame["solutions"] = frame["evaluations"].cumsum(), frame["solved"].cumsum()
+        return frame
+
+    def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
+        path = self.path / "generations" / _file(number)
+        arrays = read_arrays(path, names)
+        for name in names:
+            if name not in arrays:
+                raise RecordError(f"{path} has no column {name!r}; it has {', '.join(_members(path))}")
+        return arrays
+
+
+def refuse_existing(path: Path) -> None:
+    """A `RecordError` where something is at the path already: nothing is ever written over."""
+    if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+        raise RecordError(f"{path} exists already; resume it (brns resume {path}), remove it, or choose another place")
+
+
+def records(path: str | os.PathLike) -> list[Record]:
+    """The run in a directory, or the runs of several seeds that stand side by side in it."""
+    path = Path(path)
+    if (path / "run.json").exists() or not path.is_dir():
+        return [Record(path)]
+    found = [Record(child.parent) for child in sorted(path.glob("*/run.json"))]
+    if not found:
+        raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
+    return sorted(found, key=lambda record: record.seed)
+
+
+@contextlib.contextmanager
+def locked(runs: Sequence[Record]) -> Iterator[None]:
+    """Meanwhile nobody else writes to these runs. The system drops the lock when the process ends, in whatever way."""
+    with contextlib.ExitStack() as opened:
+        for record in runs:
+            try:
+                _lock(opened.enter_context(open(record.path / "lock", "ab")))
+            except BlockingIOError:
+                raise RecordError(
+                    f"{record.path} is being written by another process, or by another part of this one; wait until "
+                    "that ends, or stop it"
+                ) from None
+            except OSError as error:
+                raise RecordError(f"could not write to {record.path} ({error.strerror}): mend the folder") from error
+        yield
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file as long as it is open; `BlockingIOError` where somebody has."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            raise BlockingIOError from None
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            without_locks = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)  # as some file systems of clusters are
+            if error.errno not in without_locks:
+                raise
+
+
+def named_leaves(tree: Any) -> dict[str, np.ndarray]:
+    """Every array of a tree under the name of its path, such as `estimator.predictor.layers[0].weight`."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+
+
+def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
+    """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+    if set(names) != set(arrays):
+        odd = sorted(set(names) ^ set(arrays))
+        raise RecordError(f"{source} belongs to another experiment: it differs in {', '.join(odd[:5])}")
+    for name, (_, leaf) in zip(names, leaves, strict=True):
+        if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
+            raise RecordError(
+                f"{source} belongs to another experiment: {name} should be {leaf.dtype}{list(leaf.shape)} "
+                f"and is {arrays[name].dtype}{list(arrays[name].shape)}"
+            )
+    return jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in names])
+
+
+def read_arrays(path: Path, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, all or those named that are there.
+
+    Nothing in the file can run code or claim more memory than the file is long: every array is stored, not compressed,
+    is not of objects, and is as long as its header says; anything else, a flipped byte included, is a `RecordError`.
+    A member with a comment or an extra field is refused too: a flipped length swallows the members after it.
+    """
+    wanted, arrays = set(names), {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                name = member.filename.removesuffix(".npy")
+                if member.compress_type != zipfile.ZIP_STORED or member.file_size > os.path.getsize(path):
+                    raise ValueError(f"{name} is compressed or longer than the file")
+                if member.comment or member.extra:
+                    raise ValueError(f"{name} has a comment or an extra field")
+                if wanted and name not in wanted:
+                    continue
+                arrays[name] = _array(name, archive.read(member))
+    except FileNotFoundError:
+        raise RecordError(f"{path} is missing") from None
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, RuntimeError) as error:
+        raise RecordError(
+            f"{path} is damaged ({error}). Finished generations before it stay readable; to go on from the last whole "
+            "state, remove the damaged file and all later ones in generations/ and states/, then resume"
+        ) from None
+    return arrays
+
+
+def _array(name: str, content: bytes) -> np.ndarray:
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran_order, dtype = header(stream)
+    if dtype.hasobject:
+        raise ValueError(f"{name} holds Python objects, which are never loaded")
+    body = content[stream.tell() :]
+    if len(body) != int(np.prod(shape, dtype=object)) * dtype.itemsize:
+        raise ValueError(f"{name} claims shape {shape} and holds {len(body)} bytes")
+    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C").copy()
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
+    _write(path, buffer.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write under a temporary name, sync, rename: a file with its final name is whole, whatever happens."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise RecordError(
+            f"could not save {path} ({error.strerror}). The generations before it are safe: make room or mend the "
+            f"folder, then resume"
+        ) from error
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name == "posix":
+        folder = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _file(number: int) -> str:
+    return f"{number:06d}.npz"
+
+
+def _numbers(folder: Path) -> list[int]:
+    return sorted(int(file.stem) for file in folder.glob("[0-9]*.npz"))
+
+
+def _members(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers as a person lists them: `0, 10 ... 400 (41 of them)`."""
+    if len(numbers) < 4:
+        return ", ".join(map(str, numbers)) or "none"
+    return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that brns runs from, with a plus sign where it was changed; None outside one."""
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

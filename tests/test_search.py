@@ -1,0 +1,280 @@
+"""The loop: what a generation's facts obey, whatever the task and the novelty."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import HostIdentity, Identity
+
+from brns import NSGA2, BehaviorRecognition, Evaluation, GaussianMutation, NoveltySearch, PolynomialMutation
+from brns.core import take
+from brns.search import founding
+
+KEY = jax.random.key(0)
+
+
+class Distance(eqx.Module):
+    """A novelty to be checked by hand: the distance to the mean of the last offspring, at first to the origin."""
+
+    def init(self, space, key):
+        return jnp.zeros(space.dimension)
+
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - state, axis=1)
+
+    def update(self, state, generation, key):
+        return generation.offspring.descriptor.mean(axis=0)
+
+
+def search(task=None, estimator=None, **settings):
+    # Every gene mutates: a clone ties with its parent, and a tie may fall either way where the compiler rounds anew.
+    usual = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(rate=1.0)}
+    return NoveltySearch(task or Identity(), estimator or Distance(), **(usual | settings))
+
+
+def history(search, generations, key=KEY):
+    """The states and the facts of generations 0, 1, ..."""
+    states = [search.init(key)]
+    facts = [founding(states[0])]
+    for _ in range(generations):
+        state, generation = search.step(states[-1], key)
+        states.append(state)
+        facts.append(generation)
+    return states, facts
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return history(search(), 12)
+
+
+def test_generation_0_holds_founders_of_the_genotype_space(run):
+    states, facts = run
+    founders = states[0].population
+    assert founders.id.tolist() == list(range(8))
+    assert founders.parent.tolist() == [-1] * 8
+    assert founders.born.tolist() == [0] * 8
+    assert int(states[0].generation) == 0
+    assert (abs(founders.genotype) <= 1).all()
+    np.testing.assert_allclose(founders.descriptor, 300 + 300 * founders.genotype[:, :2], rtol=1e-5)
+    np.testing.assert_allclose(founders.novelty, np.linalg.norm(founders.descriptor, axis=1), rtol=1e-5)
+    assert facts[0].parents.id.shape == (0,)
+    assert same(facts[0].offspring, founders)
+    assert same(facts[0].survivors, founders)
+
+
+def test_ids_are_unique_and_follow_the_order_of_birth(run):
+    ids = np.concatenate([facts.offspring.id for facts in run[1]])
+    np.testing.assert_array_equal(ids, np.arange(8 + 12 * 6))
+    for g, (state, facts) in enumerate(zip(*run, strict=True)):
+        assert int(state.generation) == g
+        assert facts.offspring.born.tolist() == [g] * len(facts.offspring.id)
+
+
+def test_parents_are_the_last_survivors_and_name_the_offsprings_parents(run):
+    for before, facts in itertools.pairwise(run[1]):
+        np.testing.assert_array_equal(facts.parents.id, before.survivors.id)
+        assert np.isin(facts.offspring.parent, facts.parents.id).all()
+
+
+def test_offspring_are_mutants_of_the_parents_they_name():
+    _, facts = history(search(mutate=PolynomialMutation(rate=0.2)), 5)
+    for generation in facts[1:]:
+        genotype = dict(zip(generation.parents.id.tolist(), np.asarray(generation.parents.genotype), strict=True))
+        parent = np.stack([genotype[i] for i in generation.offspring.parent.tolist()])
+        assert (np.asarray(generation.offspring.genotype) == parent).mean() > 0.5  # 0.8 expected, 0 of a stranger
+
+
+def test_survivors_are_the_most_novel_rows_of_the_union(run):
+    for state, facts in zip(run[0][1:], run[1][1:], strict=True):
+        union = jax.tree.map(lambda a, b: np.concatenate([a, b]), facts.parents, facts.offspring)
+        best = np.argsort(-union.novelty, kind="stable")[:8]
+        assert same(facts.survivors, take(union, jnp.asarray(best)))
+        assert same(facts.survivors, state.population)
+
+
+def test_novelty_is_that_of_the_state_before_the_generation(run):
+    for state, facts in zip(run[0], run[1][1:], strict=False):
+        for individuals in (facts.parents, facts.offspring):
+            expected = np.linalg.norm(individuals.descriptor - state.estimator, axis=1)
+            np.testing.assert_allclose(individuals.novelty, expected, rtol=1e-5)
+    for state, facts in zip(run[0][1:], run[1][1:], strict=True):
+        np.testing.assert_allclose(state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5)
+
+
+def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed():
+    _, facts = history(search(fresh_parents=False), 6)
+    for before, after in itertools.pairwise(facts):
+        np.testing.assert_array_equal(after.parents.novelty, before.survivors.novelty)
+    fresh = history(search(), 6)[1]
+    assert any((a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(fresh))
+
+
+def test_ask_evaluate_tell_is_step():
+    experiment = search()
+    state = experiment.init(KEY)
+    stepped, facts = experiment.step(state, KEY)
+    ask, evaluate, tell = jax.random.split(jax.random.fold_in(KEY, 1), 3)
+    offspring = experiment.ask(state, ask)
+    evaluation = experiment.task.evaluate(offspring.genotype, evaluate)
+    told, same_facts = experiment.tell(state, offspring, evaluation, tell)
+    for a, b in zip(jax.tree.leaves((stepped, facts)), jax.tree.leaves((told, same_facts)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_parents_are_drawn_uniformly_with_replacement():
+    experiment = search(offspring_size=4000, population_size=4)
+    parents = np.asarray(experiment.ask(experiment.init(KEY), KEY).parent)
+    counts = np.bincount(parents, minlength=4)
+    # 4000 draws of 1 in 4: 1000 with standard deviation 27.4.
+    assert (abs(counts - 1000) < 4 * 27.4).all()
+
+
+@pytest.mark.parametrize("estimator", [Distance(), BehaviorRecognition(depths=(0, 1))])
+def test_seeds_in_a_batch_equal_seeds_alone(estimator):
+    experiment = search(estimator=estimator)
+    keys = jnp.stack([jax.random.key(seed) for seed in (3, 4, 5)])
+    alone = [history(experiment, 4, key)[0] for key in keys]
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[states[0] for states in alone])
+    step = eqx.filter_jit(lambda states, keys: jax.vmap(experiment.step)(states, keys))
+    for g in range(1, 5):
+        batch, _ = step(batch, keys)
+        expected = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[states[g] for states in alone])
+        np.testing.assert_array_equal(batch.population.id, expected.population.id)
+        for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-3)
+
+
+def test_the_same_key_gives_the_same_bits_and_another_key_others(run):
+    again, other = history(search(), 12), history(search(), 3, jax.random.key(1))
+    assert same(again, run)
+    assert not np.isin(other[0][3].population.genotype, run[0][3].population.genotype).any()
+
+
+def test_the_bits_of_a_generation_need_only_the_state_before_it(run):
+    """What resuming rests on: no randomness outside the key and the generation's number."""
+    experiment = search()
+    state = jax.tree.map(jnp.asarray, jax.device_get(run[0][7]))
+    assert same(experiment.step(state, KEY), (run[0][8], run[1][8]))
+
+
+def test_a_host_task_gives_what_a_traceable_one_gives(run):
+    for host, traced in zip(history(search(HostIdentity()), 6)[1], run[1], strict=False):
+        np.testing.assert_array_equal(host.survivors.id, traced.survivors.id)
+        for a, b in zip(jax.tree.leaves(host), jax.tree.leaves(traced), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+TRACES = []
+
+
+class Traced(Identity):
+    """Identity that remembers how often it was traced."""
+
+    def evaluate(self, genotypes, key):
+        TRACES.append(genotypes.shape)
+        return super().evaluate(genotypes, key)
+
+
+def test_one_compilation_serves_every_generation():
+    TRACES.clear()
+    history(search(Traced(), BehaviorRecognition(depths=(0, 1))), 5)
+    # The founders are evaluated as they are, all later generations by one trace.
+    assert TRACES == [(8, 5), (6, 5)]
+
+
+def test_nsga2_and_gaussian_mutation_take_part():
+    _, facts = history(search(select=NSGA2(), mutate=GaussianMutation(rate=1.0)), 4)
+    for generation in facts[1:]:
+        union = jax.tree.map(lambda a, b: np.concatenate([a, b]), generation.parents, generation.offspring)
+        assert union.fitness.max() in generation.survivors.fitness
+        assert union.novelty.max() in generation.survivors.novelty
+        assert not np.isin(generation.offspring.genotype, generation.parents.genotype).all(axis=1).any()
+
+
+def test_the_shape_of_a_state_is_known_without_evaluating():
+    for estimator in (Distance(), BehaviorRecognition(reservoir=5)):
+        experiment = search(estimator=estimator)
+        expected = jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.init(KEY))
+        assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.state_shape()) == expected
+
+
+# --- what is wrong is said -----------------------------------------------------------------------------------------
+
+
+class Wrong(Identity):
+    """Identity with one column of its evaluation replaced."""
+
+    column: str = ""
+    shape: tuple[int, ...] = ()
+
+    def evaluate(self, genotypes, key):
+        return super().evaluate(genotypes, key)._replace(**{self.column: jnp.zeros(self.shape)})
+
+
+@pytest.mark.parametrize(
+    ("column", "shape", "expected"),
+    [("descriptor", (8, 3), r"\(8, 2\)"), ("descriptor", (2, 8), r"\(8, 2\)"), ("fitness", (8, 1), r"\(8,\)")],
+)
+def test_a_task_of_wrong_shape_is_named_with_expected_and_got(column, shape, expected):
+    got = str(shape).replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(ValueError, match=rf"Wrong.evaluate of 8 genotypes.* {column} of shape {expected}; got {got}"):
+        search(Wrong(column=column, shape=shape)).init(KEY)
+
+
+class NotAnEvaluation(Identity):
+    def evaluate(self, genotypes, key):
+        return tuple(super().evaluate(genotypes, key))
+
+
+def test_a_task_that_returns_something_else_is_named():
+    with pytest.raises(ValueError, match=r"NotAnEvaluation.evaluate must return a brns.Evaluation; got tuple"):
+        search(NotAnEvaluation()).init(KEY)
+
+
+def test_tell_checks_the_evaluation_too():
+    experiment = search()
+    state = experiment.init(KEY)
+    evaluation = Evaluation(jnp.zeros((5, 2)), jnp.zeros(5), jnp.zeros(5, bool))
+    with pytest.raises(ValueError, match=r"of 6 genotypes must return descriptor of shape \(6, 2\); got \(5, 2\)"):
+        experiment.tell(state, experiment.ask(state, KEY), evaluation, KEY)
+
+
+class WrongNovelty(Distance):
+    def score(self, state, descriptors, population):
+        return descriptors
+
+
+def test_an_estimator_of_wrong_shape_is_named_with_expected_and_got():
+    with pytest.raises(ValueError, match=r"WrongNovelty.score of 8 descriptors .* \(8,\); got \(8, 2\)"):
+        search(estimator=WrongNovelty()).init(KEY)
+
+
+class Growing(Distance):
+    def update(self, state, generation, key):
+        return jnp.concatenate([state, state])
+
+
+def test_an_estimator_whose_state_grows_is_named():
+    experiment = search(estimator=Growing())
+    with pytest.raises(ValueError, match=r"(?s)Growing.update must return a state of the same .*\(4,\).*\(2,\)"):
+        experiment.step(experiment.init(KEY), KEY)
+
+
+@pytest.mark.parametrize(("population_size", "offspring_size"), [(1, 5), (0, 5), (5, 0)])
+def test_too_few_individuals_are_refused(population_size, offspring_size):
+    with pytest.raises(ValueError, match=f"population_size={population_size}, offspring_size={offspring_size}"):
+        search(population_size=population_size, offspring_size=offspring_size)
+
+
+def test_two_individuals_and_one_offspring_are_enough():
+    states, _ = history(search(population_size=2, offspring_size=1), 5)
+    assert states[5].population.id.shape == (2,)
+    assert max(states[5].population.id.tolist()) <= 6

@@ -1,0 +1,66 @@
+"""Small worlds for tests."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from brns import Box, Evaluation
+
+
+class Identity(eqx.Module):
+    """A traceable world whose behavior is the first two genes, mapped to [0, 600]^2; solved in the far corner."""
+
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
+    traceable: bool = True
+
+    def evaluate(self, genotypes, key):
+        descriptor = 300 + 300 * genotypes[:, :2]
+        return Evaluation(descriptor, genotypes[:, 2], jnp.all(genotypes[:, :2] > 0.8, axis=1))
+
+
+class HostIdentity(eqx.Module):
+    """The same world on the host, in NumPy."""
+
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        genotypes = np.asarray(genotypes)
+        descriptor = 300 + 300 * genotypes[:, :2]
+        return Evaluation(descriptor, genotypes[:, 2], np.all(genotypes[:, :2] > 0.8, axis=1))
+
+
+class Faulty(eqx.Module):
+    """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault, always or once.
+
+    dies: the process ends by SIGKILL. raises: a ZeroDivisionError. hangs: an hour passes. wide: three columns.
+    A fault meets a genotype once if `flag` names a file, which is made when it has.
+    """
+
+    fault: str
+    flag: str | None = None
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        faulty = np.asarray(genotypes)[:, 0] > 0.5
+        if faulty.any() and not (self.flag and os.path.exists(self.flag)):
+            if self.flag:
+                Path(self.flag).touch()
+            if self.fault == "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.fault == "raises":
+                raise ZeroDivisionError("the floor has no friction")
+            if self.fault == "hangs":
+                time.sleep(3600)
+            if self.fault == "wide":
+                return Evaluation(np.zeros((len(genotypes), 3)), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+        return HostIdentity().evaluate(genotypes, key)
