@@ -1,0 +1,154 @@
+"""The ant and its two arenas as numbers, and the MuJoCo model made of them."""
+
+import importlib
+import math
+import re
+from typing import Any, NamedTuple
+
+TIMESTEP = 0.005  # seconds
+MASS = 41.449  # kg, the ant's
+START = (0.0, -24.0, 0.6)  # metres, of the torso
+AREA_RADIUS = 5.0
+WALL_HALF_HEIGHT = 2.0
+LIMB = 0.08  # metres, radius of a limb's capsule
+BODY = 0.25  # metres, radius of torso and head
+HEAD_LIGHTER = 500  # the head's density is that of the other parts divided by this
+# Each leg: its corner, the axis of its ankle, the ankle's range in degrees.
+LEGS = (
+    ((1, 1), (-1, 1), (30, 70)),
+    ((-1, 1), (1, 1), (-70, -30)),
+    ((-1, -1), (-1, 1), (-70, -30)),
+    ((1, -1), (1, 1), (30, 70)),
+)
+MOTORS = tuple(f"{joint}_{leg}" for leg in (4, 1, 2, 3) for joint in ("hip", "ankle"))
+COLOURS = {"green": "0.2 0.7 0.3", "red": "0.8 0.2 0.2", "blue": "0.2 0.4 0.8", "violet": "0.6 0.3 0.7"}
+
+
+class Arena(NamedTuple):
+    """A walled floor with areas to find. Lengths in metres."""
+
+    floor: tuple[float, float]
+    """the floor's centre"""
+    walls: tuple[tuple[float, float, float, float], ...]
+    """centre x, y and half sizes x, y of each wall"""
+    areas: dict[str, tuple[float, float]]
+    """the centre of each area by its colour"""
+    samples: int
+    """positions in a descriptor"""
+
+
+_INNER = ((-15, 20, 0.3, 17), (-3, -15, 13, 0.3), (10, -15, 0.3, 15))
+_AREAS = {"green": (34.0, -25.0), "red": (-24.0, 33.0), "blue": (15.0, 15.0)}
+ARENAS = {
+    "large": Arena(
+        floor=(5, 5),
+        walls=((5, 40, 35, 0.3), (5, -30, 35, 0.3), (40, 5, 0.3, 35), (-30, 5, 0.3, 35), *_INNER),
+        areas=_AREAS,
+        samples=16,
+    ),
+    "huge": Arena(
+        floor=(0, 0),
+        walls=(
+            *((0, 50, 50, 0.3), (0, -50, 50, 0.3), (-50, 0, 0.3, 50), (50, 0, 0.3, 50)),
+            *((-15, -40, 0.3, 10), (5, 40, 35, 0.3), (5, -30, 35, 0.3), (40, 20, 0.3, 20), (40, -20, 0.3, 10)),
+            *((-30, 5, 0.3, 35), *_INNER),
+        ),
+        areas={**_AREAS, "violet": (-21.0, -40.0)},
+        samples=48,
+    ),
+}
+
+
+def ant_xml(arena: str, integrator: str) -> str:
+    """MuJoCo's description of the ant in an arena.
+
+    Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
+    collide, the ant's parts do not. Areas are drawn and touch nothing. The model never resets itself: unstable physics
+    is left for the task to see.
+    """
+    floor, walls, areas, _ = ARENAS[arena]
+    half = walls[0][2]  # the arena's half size
+    density = _density()
+    boxes = "".join(
+        f'<geom type="box" pos="{x} {y} {WALL_HALF_HEIGHT}" size="{a} {b} {WALL_HALF_HEIGHT}" class="arena" '
+        'rgba="0.55 0.5 0.45 1"/>'
+        for x, y, a, b in walls
+    )
+    discs = "".join(
+        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{COLOURS[colour]} 1"/>'
+        for colour, (x, y) in areas.items()
+    )
+    motors = "".join(f'<motor name="{joint}" joint="{joint}"/>' for joint in MOTORS)
+    return f"""
+<mujoco model="ant maze, {arena}">
+  <option timestep="{TIMESTEP}" integrator="{integrator}"><flag autoreset="disable"/></option>
+  <visual>
+    <global offwidth="1920" offheight="1080"/>
+    <headlight ambient="0.4 0.4 0.4" diffuse="0.3 0.3 0.3" specular="0 0 0"/>
+    <map znear="0.001"/>
+    <quality shadowsize="2048"/>
+  </visual>
+  <asset>
+    <texture name="sky" type="skybox" builtin="gradient" rgb1="0.9 0.95 1" rgb2="0.6 0.7 0.8" width="64" height="64"/>
+    <texture name="tiles" type="2d" builtin="checker" rgb1=".82 .82 .8" rgb2=".76 .76 .74" width="64" height="64"/>
+    <material name="tiles" texture="tiles" texrepeat="0.5 0.5" texuniform="true"/>
+  </asset>
+  <default>
+    <joint armature="1" damping="1"/>
+    <geom condim="3" friction="1 0.5 0.5" margin="0.005" contype="1" conaffinity="0" density="{density}"
+      rgba="0.8 0.55 0.3 1"/>
+    <motor gear="150" ctrllimited="true" ctrlrange="-1 1"/>
+    <default class="arena"><geom conaffinity="1"/></default>
+  </default>
+  <worldbody>
+    <light directional="true" pos="0 0 30" dir="0.3 0.2 -1" diffuse="0.5 0.5 0.5" specular="0 0 0"/>
+    <camera name="above" pos="{floor[0]} {floor[1]} {2.5 * half}" fovy="46"/>
+    <geom type="plane" pos="{floor[0]} {floor[1]} 0" size="{half} {half} 1" class="arena" material="tiles"
+      rgba="1 1 1 1"/>
+    {boxes}{discs}
+    <site type="cylinder" pos="4 -24 0.01" size="{AREA_RADIUS} 0.01" rgba="0.9 0.85 0.4 1"/>
+    <body name="torso" pos="{START[0]} {START[1]} {START[2]}">
+      <camera name="follow" mode="trackcom" pos="0 -5 4" xyaxes="1 0 0 0 0.62 0.78"/>
+      <freejoint/>
+      <geom type="ellipsoid" size="{BODY} {BODY} {BODY}"/>
+      <geom type="sphere" size="{BODY}" pos="0.4 0 0.25" density="{density / HEAD_LIGHTER}" rgba="0.7 0.4 0.2 1"/>
+      {"".join(_leg(number, *leg) for number, leg in enumerate(LEGS, 1))}
+    </body>
+  </worldbody>
+  <actuator>{motors}</actuator>
+</mujoco>"""
+
+
+def _leg(number: int, corner: tuple, axis: tuple, degrees: tuple) -> str:
+    """A fixed upper piece, a hip that swings about the vertical, an ankle; each piece points to the leg's corner."""
+    x, y = 0.2 * corner[0], 0.2 * corner[1]
+    piece = f'<geom type="capsule" size="{LIMB}" fromto="0 0 0 {x} {y} 0"/>'
+    foot = f'<geom type="capsule" size="{LIMB}" fromto="0 0 0 {2 * x} {2 * y} 0"/>'
+    hip = f'<joint name="hip_{number}" axis="0 0 1" range="-30 30"/>'
+    ankle = f'<joint name="ankle_{number}" axis="{axis[0]} {axis[1]} 0" range="{degrees[0]} {degrees[1]}"/>'
+    return f'<body>{piece}<body pos="{x} {y} 0">{hip}{piece}<body pos="{x} {y} 0">{ankle}{foot}</body></body></body>'
+
+
+def _density() -> float:
+    """The density, kg / m^3, with which all parts weigh `MASS` together."""
+
+    def ball(radius: float) -> float:
+        return 4 / 3 * math.pi * radius**3
+
+    lengths = 4 * [0.2 * math.sqrt(2), 0.2 * math.sqrt(2), 0.4 * math.sqrt(2)]
+    limbs = sum(math.pi * LIMB**2 * length + ball(LIMB) for length in lengths)
+    return MASS / (ball(BODY) * (1 + 1 / HEAD_LIGHTER) + limbs)
+
+
+def load_mujoco() -> tuple[Any, Any]:
+    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install."""
+    try:
+        mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
+    except ImportError:
+        raise ImportError("the ant maze needs MuJoCo 3.5 or later: pip install 'brns[ant]'") from None
+    version = tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2])
+    if version < (3, 5):
+        raise ImportError(
+            f"the ant maze needs MuJoCo 3.5 or later and found {mujoco.__version__}: pip install --upgrade 'brns[ant]'"
+        )
+    return mujoco, rollout

@@ -1,0 +1,142 @@
+"""The two mazes as Gymnasium environments, `brns/AntMaze-v0` and `brns/DeceptiveMaze-v0`.
+
+Importing this file makes them known to Gymnasium, and `gymnasium.make("brns.tasks.environments:brns/AntMaze-v0")`
+imports it by itself. JAX and MuJoCo are imported when an environment is made.
+"""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float, UInt8
+
+
+class AntMazeEnvironment(gymnasium.Env):
+    """The ant maze, one control step of 0.025 s at a time; `brns.AntMaze` tells its rules.
+
+    Reward: 1 at the first visit of each area. The episode terminates when all are visited or the physics is unstable,
+    and is truncated after 1500 steps (`max_episode_steps` of `gymnasium.make`). The ant starts always alike.
+    `info`: `position`, the torso's x and y in metres; `visited`, one bool an area; `unstable`.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 40}  # noqa: RUF012
+
+    def __init__(
+        self,
+        arena: str = "large",
+        integrator: str = "implicitfast",
+        render_mode: str | None = None,
+        camera: str = "above",
+    ):
+        from brns.tasks.ant import AntMaze, Physics
+        from brns.tasks.ant_model import ARENAS
+
+        self.task = AntMaze(arena=arena, integrator=integrator)  # ty: ignore[invalid-argument-type]
+        self.physics = Physics(arena, integrator, threads=1)
+        self.areas = np.array(list(ARENAS[arena].areas.values()))
+        self.observation_space = spaces.Box(-np.inf, np.inf, (29,), np.float64)
+        self.action_space = spaces.Box(-1.0, 1.0, (8,), np.float32)
+        self.render_mode, self.camera, self._drawing = render_mode, camera, None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        self.state, self.visited, self.sound = self.physics.start[None].copy(), np.zeros(len(self.areas), bool), True
+        return self._observation(), self._info()
+
+    def step(self, action: Float[np.ndarray, "8"]):
+        from brns.tasks.ant import position, within
+
+        action = np.asarray(action, np.float64)[None]
+        state, (sound,) = self.physics.advance(self.state, action, self.task.frame_skip)
+        self.sound = bool(sound)
+        before = self.visited.sum()
+        if self.sound:
+            self.state = state
+            self.visited = self.visited | within(position(state), self.areas)[0]
+        reward = float(self.visited.sum() - before)
+        return self._observation(), reward, bool(self.visited.all()) or not self.sound, False, self._info()
+
+    def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
+        if self.render_mode is None:
+            return None
+        from brns.tasks.ant_camera import Camera
+
+        self._drawing = self._drawing or Camera(self.physics.model, (480, 640))
+        return self._drawing(self.state[0], self.camera)
+
+    def close(self) -> None:
+        if self._drawing:
+            self._drawing.close()
+            self._drawing = None
+
+    def _observation(self) -> Float[np.ndarray, "29"]:
+        from brns.tasks.ant import observation
+
+        return observation(self.state)[0]
+
+    def _info(self) -> dict[str, Any]:
+        return {"position": self.state[0, 1:3].copy(), "visited": self.visited.copy(), "unstable": not self.sound}
+
+
+class DeceptiveMazeEnvironment(gymnasium.Env):
+    """The deceptive maze, one step at a time; `brns.DeceptiveMaze` tells its rules.
+
+    Reward: 1 on reaching the goal, which terminates the episode; it is truncated after 2000 steps. The robot starts
+    always alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, whether the goal was
+    reached.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None):
+        from brns.tasks.maze import FASTEST, RANGE, DeceptiveMaze
+
+        self.maze = DeceptiveMaze()
+        high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
+        self.observation_space = spaces.Box(np.zeros(5, np.float32), high)
+        self.action_space = spaces.Box(-FASTEST, FASTEST, (2,), np.float32)
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        from brns.tasks.maze import NOTHING_SEEN
+
+        super().reset(seed=seed)
+        self.pose = np.array(self.maze.start, np.float32)
+        return np.array(NOTHING_SEEN, np.float32), self._info()
+
+    def step(self, action: Float[np.ndarray, "2"]):
+        import jax.numpy as jnp
+
+        pose, observation = self.maze.step(jnp.asarray(self.pose[None]), jnp.asarray(action, jnp.float32)[None])
+        self.pose = np.asarray(pose[0])
+        info = self._info()
+        return np.asarray(observation[0]), float(info["visited"]), info["visited"], False, info
+
+    def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
+        """The map at three pixels a cell: walls dark, goal green, robot orange with a dark nose."""
+        if self.render_mode is None:
+            return None
+        walls = np.kron(self.maze.obstacles, np.ones((3, 3), bool))
+        picture = np.where(walls[..., None], 60, 245).astype(np.uint8).repeat(3, axis=2)
+        y, x = np.indices(walls.shape)
+        heading = self.pose[2]
+        nose = self.pose[:2] + 7 * np.array([np.cos(heading), np.sin(heading)])
+        discs = (
+            (self.maze.goal, self.maze.goal_radius, (120, 190, 120)),
+            (self.pose[:2], 10, (220, 120, 40)),
+            (nose, 3, (60, 30, 10)),
+        )
+        for (cx, cy), radius, colour in discs:
+            picture[((x - cx) ** 2 + (y - cy) ** 2 <= radius**2) & ~walls] = colour
+        return picture
+
+    def _info(self) -> dict[str, Any]:
+        from jax import numpy as jnp
+
+        visited = bool(self.maze.solved(jnp.asarray(self.pose[None, :2]))[0])
+        return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}
+
+
+for _name, _steps in (("AntMaze", 1500), ("DeceptiveMaze", 2000)):
+    gymnasium.register(f"brns/{_name}-v0", entry_point=f"{__name__}:{_name}Environment", max_episode_steps=_steps)

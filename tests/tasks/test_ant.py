@@ -1,0 +1,267 @@
+"""The ant maze against its numbers, its laws and MuJoCo itself."""
+
+import pickle
+import sys
+
+import jax
+import jaxtyping
+import numpy as np
+import pytest
+
+from brns import AntMaze, check_task
+from brns.settings import build, describe
+from brns.tasks import ant
+from brns.tasks.ant import POLICY, Physics, observation, position, within
+from brns.tasks.ant_model import ARENAS, ant_xml
+
+mujoco = pytest.importorskip("mujoco")
+KEY = jax.random.key(0)
+
+
+def genotypes(n, seed=1):
+    return np.random.default_rng(seed).uniform(-1, 1, (n, POLICY.genotype_length)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mujoco.MjModel.from_xml_string(ant_xml("large", "implicitfast"))
+
+
+def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
+    assert model.body_mass.sum() == pytest.approx(41.449, rel=1e-6)
+    assert (model.nq, model.nv, model.nu) == (15, 14, 8)
+    motors = [model.joint(model.actuator(i).trnid[0]).name for i in range(8)]
+    assert motors == ["hip_4", "ankle_4", "hip_1", "ankle_1", "hip_2", "ankle_2", "hip_3", "ankle_3"]
+    assert (model.actuator_gear[:, 0] == 150).all()
+    assert (model.dof_armature[6:] == 1).all()
+    assert (model.dof_damping[6:] == 1).all()
+    assert np.degrees(model.joint("ankle_2").range) == pytest.approx([-70, -30])
+    assert np.array_equal(model.joint("ankle_4").axis, np.array([1, 1, 0]) / np.sqrt(2))
+    assert model.qpos0.tolist() == [0, -24, 0.6, 1, 0, 0, 0] + [0] * 8
+    assert model.opt.timestep == 0.005
+
+
+def test_head_is_a_five_hundredth_as_dense_as_the_torso(model):
+    torso = model.body("torso").mass[0]
+    ball = 4 / 3 * np.pi * 0.25**3
+    limbs = sum(4 * (np.pi * 0.08**2 * length + 4 / 3 * np.pi * 0.08**3) for length in np.sqrt([0.08, 0.08, 0.32]))
+    density = 41.449 / (ball + ball / 500 + limbs)
+    assert torso == pytest.approx(density * ball * (1 + 1 / 500))
+
+
+@pytest.mark.parametrize(("arena", "walls", "areas"), [("large", 7, 3), ("huge", 13, 4)])
+def test_arena_has_its_walls_and_areas(arena, walls, areas):
+    model = mujoco.MjModel.from_xml_string(ant_xml(arena, "RK4"))
+    box, still = mujoco.mjtGeom.mjGEOM_BOX, model.geom_bodyid == 0
+    assert (model.geom_type[still] == box).sum() == walls
+    assert (model.geom_type == box).sum() == walls
+    assert len(ARENAS[arena].areas) == areas
+    assert model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
+    assert (model.geom_pos[still & (model.geom_type == box), 2] == 2).all()
+    assert (model.geom_margin == 0.005).all()
+    assert ((model.geom_conaffinity == 1) == still).all()  # the ant's parts do not touch each other
+
+
+def test_descriptor_samples_the_path_evenly_forward_and_ends_with_the_last_position():
+    steps = np.arange(33.0)
+    path = np.stack([steps, -steps], axis=1)[None]
+    descriptor = AntMaze(steps=32).descriptor(path)
+    assert descriptor.shape == (1, 32)
+    assert descriptor[0, 0::2].tolist() == [2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32]
+    assert descriptor[0, 1::2].tolist() == [-x for x in descriptor[0, 0::2]]
+    long = AntMaze(steps=1500).descriptor(np.arange(1501.0).repeat(2).reshape(1, -1, 2))
+    assert long[0, :6:2].tolist() == [93, 187, 281]
+    assert long[0, -1] == 1500
+
+
+def test_observation_maps_the_place_and_keeps_the_rest():
+    state = np.arange(30.0)[None]  # time, 15 positions, 14 velocities
+    assert observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
+    assert observation(state)[0, -1] == 29
+    assert position(state).tolist() == [[1, 2]]
+
+
+def test_policy_on_the_host_is_the_policy_and_ignores_its_neighbours():
+    rows, sensed = genotypes(25), np.random.default_rng(0).normal(size=(25, 29))
+    layers = POLICY.host_layers(rows)
+    actions = POLICY.act_on_host(layers, sensed)
+    assert np.allclose(actions, POLICY(jax.numpy.asarray(rows), jax.numpy.asarray(sensed, np.float32)), atol=1e-5)
+    for n in (1, 2, 7):
+        some = [(weights[:n], biases[:n]) for weights, biases in layers]
+        assert np.array_equal(POLICY.act_on_host(some, sensed[:n]), actions[:n])
+
+
+def test_area_is_a_disc_of_radius_5_with_its_rim():
+    areas = np.array(list(ARENAS["large"].areas.values()))
+    here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
+    assert within(here, areas).tolist() == [
+        [True, False, False],
+        [False] * 3,
+        [False, True, False],
+        [False, False, True],
+    ]
+
+
+def test_same_genotype_gives_the_same_bits_whatever_the_batch_and_the_threads():
+    task, rows = AntMaze(steps=60), genotypes(25)
+    together = task.episodes(rows, threads=1).path
+    assert np.linalg.norm(together[:, -1] - together[:, 0], axis=1).max() > 0.1  # they do move
+    order = np.random.default_rng(0).permutation(25)
+    assert np.array_equal(task.episodes(rows[order], threads=2).path, together[order])
+    for some in ([7], [24, 3, 11]):
+        assert np.array_equal(task.episodes(rows[some], threads=2).path, together[some])
+    assert np.array_equal(task.episodes(rows, threads=2).path, together)
+
+
+def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start(model):
+    physics, data = Physics("large", "implicitfast", 2), mujoco.MjData(model)
+    action = np.random.default_rng(0).uniform(-1, 1, (10, 8))
+    state = physics.start[None]
+    for row in action:
+        state, sound = physics.advance(state, row[None], 5)
+        data.qacc_warmstart[:], data.ctrl[:] = 0, row
+        mujoco.mj_step(model, data, nstep=5)
+        assert sound.all()
+    assert np.array_equal(state[0], np.concatenate([[data.time], data.qpos, data.qvel]))
+
+
+def test_path_and_evaluation_tell_the_same_story():
+    task, rows = AntMaze(steps=32), genotypes(3)
+    evaluation, path = task.evaluate(rows, KEY), task.path(rows, every=2)
+    assert path.shape == (3, 17, 2)
+    assert (path[:, 0] == [0, -24]).all()
+    assert np.array_equal(evaluation.descriptor, path[:, 1:].reshape(3, 32).astype(np.float32))
+    assert np.asarray(evaluation.fitness).tolist() == [0, 0, 0]
+    assert not np.asarray(evaluation.solved).any()
+
+
+def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch):
+    # Areas around the start, one of them out of reach at first: the ant is put on a path by hand.
+    places = np.array([[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]])
+    task = AntMaze(steps=16)
+    physics = Physics("large", "implicitfast", 1)
+    taken = iter(range(1, 99))
+
+    def advance(state, action, physics_steps):
+        state = state.copy()
+        state[:, 1:3] = places[min(next(taken), 7)]
+        return state, np.ones(len(state), bool)
+
+    monkeypatch.setattr(physics, "advance", advance)
+    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
+    episodes = task.episodes(genotypes(1))
+    assert episodes.visited.tolist() == [[True, True, True]]
+    assert episodes.length.tolist() == [5]
+    assert np.array_equal(episodes.path[0, :6], places[:6])
+    assert (episodes.path[0, 5:] == [15, 15]).all()
+
+
+def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeypatch, caplog):
+    task, rows = AntMaze(steps=40), genotypes(4)
+    calm = task.episodes(rows)
+    physics = Physics("large", "implicitfast", 2)
+    advance = physics.advance
+
+    def with_a_kick(state, action, physics_steps):
+        state = state.copy()
+        state[np.isclose(state[:, 0], 0.25) & (np.arange(len(state)) == 2), 18] = 1e9  # m/s upwards, after ten steps
+        return advance(state, action, physics_steps)
+
+    monkeypatch.setattr(physics, "advance", with_a_kick)
+    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
+    episodes = task.episodes(rows)
+    assert episodes.unstable.tolist() == [False, False, True, False]
+    assert episodes.length.tolist() == [40, 40, 11, 40]
+    assert np.array_equal(episodes.path[[0, 1, 3]], calm.path[[0, 1, 3]])
+    assert (episodes.path[2, 10:] == calm.path[2, 10]).all()
+    assert "1 of 4" in caplog.text
+    assert np.isfinite(task.evaluate(rows, KEY).descriptor).all()
+
+
+def test_physics_that_explodes_is_a_stated_result(monkeypatch):
+    physics = Physics("large", "implicitfast", 1)
+    physics.model.opt.timestep = 0.5
+    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
+    episodes = AntMaze(steps=200).episodes(genotypes(4))
+    assert episodes.unstable.any()
+    assert np.isfinite(episodes.path).all()
+    assert np.abs(episodes.path).max() <= 50
+
+
+def test_stuck_ants_end_after_a_whole_window_in_one_place():
+    rows = genotypes(4)
+    rows[0] = 0  # motors off: it drops and rests
+    free = AntMaze(steps=60).episodes(rows)
+    task = AntMaze(steps=60, stuck_distance=0.05, stuck_window=20)
+    episodes = task.episodes(rows)
+    extent = [np.ptp(free.path[:, t - 20 : t + 1], axis=1).max(axis=1) for t in (20, 40, 60)]
+    first = [next((t for t, e in zip((20, 40, 60), extent, strict=True) if e[i] < 0.05), 60) for i in range(4)]
+    assert episodes.length.tolist() == first
+    assert episodes.length[0] < 60
+    assert not episodes.stuck.all()
+    for path, held, end in zip(free.path, episodes.path, episodes.length, strict=True):
+        assert np.array_equal(held[: end + 1], path[: end + 1])
+        assert (held[end:] == path[end]).all()
+
+
+def test_conforms_and_is_its_own_description():
+    task = AntMaze("huge", steps=48, integrator="RK4", stuck_distance=0.5)
+    check_task(task, n=2)
+    assert task.behavior_space.dimension == 96
+    assert describe(task)["stuck_distance"] == 0.5
+    assert describe(build(describe(task))) == describe(task) == describe(pickle.loads(pickle.dumps(task)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"arena": "vast"}, "large, huge; got 'vast'"),
+        ({"integrator": "Euler"}, "got 'Euler'"),
+        ({"steps": 0}, "16 positions"),
+        ({"frame_skip": 0}, "1 or more"),
+        ({"stuck_distance": float("nan")}, "0 or more"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=message):
+        AntMaze(**settings)
+
+
+def test_genotypes_that_are_no_policies_are_refused():
+    task, broken = AntMaze(steps=16), genotypes(3)
+    with pytest.raises(ValueError, match="genotypes of length 608"):
+        task.evaluate(np.zeros((2, 5), np.float32), KEY)
+    broken[1, 5] = np.nan
+    with pytest.raises(ValueError, match="row 1 of 3"):
+        task.evaluate(broken, KEY)
+
+
+@pytest.mark.parametrize(("version", "message"), [(None, "brns\\[ant\\]"), ("3.4.2", "found 3.4.2")])
+def test_missing_or_old_mujoco_names_the_cure(monkeypatch, version, message):
+    if version:
+        monkeypatch.setattr(mujoco, "__version__", version)
+    else:
+        monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ImportError, match=message):
+        Physics("large", "RK4", 1)
+
+
+def test_frames_show_the_arena():
+    task = AntMaze(steps=16)
+    try:
+        frames = list(task.render(genotypes(1)[0], every=8, camera="above", size=(120, 160)))
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    assert [frame.shape for frame in frames] == 3 * [(120, 160, 3)]
+    red = (frames[0][..., 0] > 150) & (frames[0][..., 1:] < 110).all(axis=2)
+    assert red[:60, :80].sum() > 50  # the red area, upper left
+    assert red[60:].sum() == 0
+    with pytest.raises(ValueError, match="height and width"):
+        next(task.render(genotypes(1)[0], size=(0, 10)))
+
+
+def test_no_renderer_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("brns.tasks.ant_camera.ctypes.util.find_library", lambda _: None)
+    with pytest.raises(RuntimeError, match="apt-get install"):
+        next(AntMaze(steps=16).render(genotypes(1)[0]))

@@ -1,0 +1,161 @@
+"""Gymnasium's environments as tasks, and our tasks as Gymnasium's environments."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, check_task
+
+gymnasium = pytest.importorskip("gymnasium")
+from gymnasium import spaces  # noqa: E402
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from brns.tasks.ant import POLICY, observation  # noqa: E402
+
+KEY = jax.random.key(0)
+
+
+class Corridor(gymnasium.Env):
+    """x moves by the action; the reward is the new x; the end is at 3. The reset draws the start from [0, 1)."""
+
+    observation_space = spaces.Box(-10.0, 10.0, (1,), np.float64)
+    action_space = spaces.Box(0.0, 4.0, (1,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.random() if seed else 0.0
+        return np.array([self.x]), {"step": 0}
+
+    def step(self, action):
+        self.x += float(action[0])
+        return np.array([self.x]), self.x, self.x >= 3, False, {"step": 1}
+
+
+def make_pole():
+    return gymnasium.make("CartPole-v1")
+
+
+def last_place(episode):
+    return episode.observations[-1, [0, 2]]
+
+
+def corridor(**changes):
+    settings: dict[str, Any] = {
+        "policy": FeedForward((1, 1), squash_output=True),
+        "describe": lambda episode: episode.observations[-1],
+        "behavior_space": Box([0.0], [10.0]),
+        "steps": 5,
+        "success": lambda episode: episode.terminated,
+    }
+    return GymnasiumTask(Corridor, **{**settings, **changes})
+
+
+def test_an_episode_worked_out_by_hand():
+    # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the world ends.
+    episode = corridor().episode(np.zeros(2, np.float32))
+    assert episode.observations.ravel().tolist() == [0, 2, 4]
+    assert episode.actions.ravel().tolist() == [0, 0]
+    assert episode.rewards.tolist() == [2, 4]
+    assert [info["step"] for info in episode.infos] == [0, 1, 1]
+    assert episode.terminated
+    # tanh(0 x - 9) is -1, nearly, the lower bound: x stays at 0 until the steps end.
+    rows = np.array([[0, 0], [0, -9]], np.float32)
+    evaluation = corridor().evaluate(rows, KEY)
+    assert np.asarray(evaluation.descriptor).ravel() == pytest.approx([4, 0], abs=1e-5)
+    assert np.asarray(evaluation.fitness) == pytest.approx([6, 0], abs=1e-5)
+    assert np.asarray(evaluation.solved).tolist() == [True, False]
+
+
+def test_a_linear_policy_is_clipped_to_the_bounds():
+    task = corridor(policy=FeedForward((1, 1)))
+    assert task.episode(np.array([0, 1.5], np.float32)).observations.ravel().tolist() == [0, 1.5, 3]
+    assert task.episode(np.array([0, 99], np.float32)).observations.ravel().tolist() == [0, 4]
+
+
+def test_seed_none_draws_one_seed_a_generation():
+    rows = np.zeros((2, 2), np.float32)
+    one = corridor(seed=None, steps=1).evaluate(rows, KEY).descriptor
+    other = corridor(seed=None, steps=1).evaluate(rows, jax.random.key(1)).descriptor
+    assert one[0] == one[1]
+    assert one[0] != other[0]
+
+
+def test_workers_give_the_same_bits():
+    task = GymnasiumTask(make_pole, FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50)
+    check_task(task, n=4)
+    rows = task.genotype_space.uniform(KEY, 5)
+    alone = task.evaluate(rows, KEY)
+    assert np.asarray(alone.fitness).max() > np.asarray(alone.fitness).min() >= 8
+    spread = GymnasiumTask(
+        make_pole, FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50, workers=2
+    ).evaluate(rows, KEY)
+    for a, b in zip(alone, spread, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"policy": FeedForward((2, 1))}, "from 1 observations to 1 actions; got sizes=\\(2, 1\\)"),
+        ({"behavior_space": Box([0.0, 0.0], [1.0, 1.0])}, "shape \\(2,\\).*got \\(1,\\)"),
+        ({"steps": 0}, "steps=0"),
+        ({"workers": 0}, "workers=0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(settings, message):
+    genotypes = np.zeros((1, settings.get("policy", FeedForward((1, 1))).genotype_length), np.float32)
+    with pytest.raises(ValueError, match=message):
+        corridor(**settings).evaluate(genotypes, KEY)
+
+
+@pytest.mark.parametrize("name", ["AntMaze", "DeceptiveMaze"])
+@pytest.mark.filterwarnings("ignore:.*(infinity|normalized space)")  # bounds that the worlds have
+@pytest.mark.filterwarnings("error::UserWarning:gymnasium")
+def test_environment_passes_gymnasium_s_own_check(name):
+    pytest.importorskip("mujoco" if name == "AntMaze" else "jax")
+    env = gymnasium.make(f"brns/{name}-v0", max_episode_steps=2)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.reset(seed=1)
+    ends = [env.step(env.action_space.sample())[2:4] for _ in range(2)]
+    assert ends == [(False, False), (False, True)]
+    env.close()
+
+
+def test_ant_environment_is_the_task():
+    pytest.importorskip("mujoco")
+    genotypes = np.random.default_rng(1).uniform(-1, 1, (1, POLICY.genotype_length)).astype(np.float32)
+    path = AntMaze(steps=30).episodes(genotypes).path[0]
+    env = gymnasium.make("brns.tasks.environments:brns/AntMaze-v0").unwrapped
+    sensed, info = env.reset(seed=0)
+    layers = POLICY.host_layers(genotypes)
+    for t in range(1, 31):
+        sensed, reward, terminated, _, info = env.step(POLICY.act_on_host(layers, sensed[None])[0])
+        assert np.array_equal(info["position"], path[t])
+        assert (reward, terminated) == (0, False)
+    assert np.array_equal(observation(env.state)[0], sensed)
+    env.state[0, 1:3] = 34, -25
+    _, reward, terminated, _, info = env.step(np.zeros(8, np.float32))
+    assert (reward, terminated, info["visited"].tolist()) == (1, False, [True, False, False])
+    assert env.step(np.zeros(8, np.float32))[1] == 0
+
+
+def test_maze_environment_is_the_task():
+    maze, env = DeceptiveMaze(), gymnasium.make("brns/DeceptiveMaze-v0", render_mode="rgb_array").unwrapped
+    sensed, _ = env.reset(seed=0)
+    assert sensed.tolist() == [100, 100, 100, 0, 0]
+    genotype = maze.genotype_space.uniform(KEY, 1)
+    policy = FeedForward((5, 10, 10, 10, 2))
+    for _ in range(20):
+        sensed, reward, terminated, _, info = env.step(np.asarray(policy(genotype, sensed[None]))[0])
+    expected = DeceptiveMaze(steps=20).evaluate(genotype, KEY).descriptor[0]
+    assert info["position"] == pytest.approx(np.asarray(expected), abs=1e-2)
+    assert (reward, terminated) == (0, False)
+    picture = env.render()
+    assert picture.shape == (600, 600, 3)
+    assert picture[60, 60].tolist() == [120, 190, 120]  # the goal
+    assert picture[0, 0].tolist() == [60, 60, 60]  # the border
+    env.pose = np.array([60, 60, 0], np.float32)
+    _, reward, terminated, _, info = env.step(np.zeros(2, np.float32))
+    assert (reward, terminated, info["visited"]) == (1, True, True)
