@@ -1,0 +1,313 @@
+"""Behavior recognition: the paper's novelty."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from brns.core import Box, Generation, Population, take, unite
+
+
+class Encoder(eqx.Module):
+    r"""Fully connected, $y^l = \sigma(V^l y^{l-1} + c^l)$ with leaky ReLU, and a linear last layer; section 3.2."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+
+    def __init__(self, inputs: int, outputs: int, width: int, depth: int, initialisation: str, key: Key[Array, ""]):
+        sizes = [inputs, *[width] * depth, outputs]
+        keys = jax.random.split(key, len(sizes) - 1)
+        layers = [eqx.nn.Linear(m, n, key=k) for m, n, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
+        if initialisation == "he":
+            layers = [_he(layer, k) for layer, k in zip(layers, keys, strict=True)]
+        self.layers = tuple(layers)
+
+    def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
+        *hidden, last = self.layers
+        for layer in hidden:
+            points = jax.nn.leaky_relu(_affine(layer, points))
+        return _affine(last, points)
+
+
+def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "n o"]:
+    """All rows in one matrix product; `layer` itself takes a single one."""
+    assert layer.bias is not None
+    return points @ layer.weight.T + layer.bias
+
+
+def _he(layer: eqx.nn.Linear, key: Key[Array, ""]) -> eqx.nn.Linear:
+    """He initialisation: weights from N(0, 2 / fan_in), biases 0 (Equinox's own draws from U(+-1 / sqrt(fan_in)))."""
+    gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
+    weight = gaussian(key, layer.weight.shape, jnp.float32)
+    return eqx.tree_at(lambda it: (it.weight, it.bias), layer, (weight, jnp.zeros(layer.out_features)))
+
+
+class Dataset(NamedTuple):
+    """Behaviors with their target embeddings, stored so that xi* is never evaluated twice on one of them."""
+
+    behavior: Float[Array, "n i"]
+    """as the encoders see them"""
+    embedding: Float[Array, "n e"]
+    """xi*(behavior)"""
+    present: Bool[Array, " n"]
+    """rows that are in the set; the others fill it up to a constant shape"""
+
+
+class Reservoir(NamedTuple):
+    """A uniform sample, of constant size, of all behaviors seen so far: those with the lowest of random numbers."""
+
+    dataset: Dataset
+    rank: Float[Array, " n"]
+    """the random number drawn when the behavior was seen; infinite in empty rows"""
+
+
+class RecognitionState(NamedTuple):
+    """The two encoders, what maps descriptors to their inputs, and the optimiser."""
+
+    target: PyTree
+    """xi*: an `Encoder`, or the weights alone of an encoder of your own"""
+    predictor: PyTree
+    """xi1, likewise"""
+    optimiser: optax.OptState
+    reservoir: Reservoir
+    center: Float[Array, " d"]
+    scale: Float[Array, " d"]
+
+
+class BehaviorRecognition(eqx.Module):
+    r"""Novelty as the error of a network that learns to recognise past behavior.
+
+    A frozen random encoder $\xi^*$ and a trained encoder $\xi_1$ embed a descriptor $b$. What was visited was
+    learned, so $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ is small where the search has been.
+    No archive, no metric on the behavior space; the cost of a generation does not grow with time.
+
+    Before the search, $\xi_1$ is driven away from $\xi^*$ by gradient ascent on $\mathcal{M}$ over points drawn
+    uniformly in the behavior space. In every generation it then descends on $\mathcal{M}$ over the training set D:
+    the generation's offspring, and in the first generation the founders with them.
+
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303.
+    An `encoder` of your own looks at behaviors otherwise: at images by convolutions, at sequences by what they share.
+    `encoder(key, depth)`, such as the class of an `eqx.Module`, is called for xi* and for xi1 with another key and the
+    numbers in `depths`, which it may ignore. It makes a module that maps descriptors `(n, d)`, flat as they are, to
+    embeddings `(n, e)`. The JAX arrays in it are its weights, and all of xi1's are trained; constants are NumPy arrays.
+
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, embedding * d)`; novelty
+    `(n,)`, a squared embedding distance, comparable only within one run.
+    Departs from the published code, which trains on survivors (`learn_from="survivors"`) and draws its initial
+    weights uniformly (`initialisation="uniform"`). The paper is silent on the scaling of the inputs.
+    """
+
+    embedding: int = 2
+    """dim(E) = embedding * d; paper, section 5"""
+    width: int = 3
+    """neurons in a hidden layer = width * d; paper, section 5"""
+    fixed_width: int | None = None
+    """neurons in a hidden layer whatever d, in place of width: the cost of width * d grows with d squared"""
+    depths: tuple[int, int] = (3, 5)
+    """hidden layers of xi* and of xi1; paper, section 5"""
+    learning_rate: float = 1e-2
+    """of Adam; paper, section 5"""
+    epochs: int = 3
+    """passes over D in a generation; published code, within the paper's 1 to 5 steps"""
+    batch: int = 128
+    """largest number of behaviors in an optimisation step; published code"""
+    learn_from: Literal["offspring", "survivors"] = "offspring"
+    """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
+    inputs: Literal["raw", "scaled"] = "raw"
+    """descriptors as they are, as in the published code, or mapped from the behavior space to [-1, 1]"""
+    initialisation: Literal["he", "uniform"] = "he"
+    """Gaussian He, zero biases (paper, section 3.2), or uniform in +-1/sqrt(fan_in), biases too (published code)"""
+    divergence_steps: int = 15
+    """steps of gradient ascent on M before the search; paper, section 3.2 (published code: 50)"""
+    divergence_learning_rate: float = 1e-3
+    """of the Adam that ascends; published code"""
+    divergence_batch: int = 32
+    """uniform points in a step of ascent; published code"""
+    reservoir: int = 0
+    """past behaviors kept, a uniform sample of all; 0 is the paper's method, which keeps none"""
+    replay: int = 100
+    """behaviors of the reservoir that join D in each generation"""
+    encoder: Callable[..., Any] | None = None
+    """makes an architecture of your own, in place of the fully connected one"""
+
+    def __check_init__(self):
+        least = {"embedding": 1, "width": 1, "epochs": 1, "batch": 1, "divergence_steps": 0, "divergence_batch": 1}
+        for name, low in {**least, "reservoir": 0, "replay": 1}.items():
+            if getattr(self, name) < low:
+                raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {getattr(self, name)}")
+        if self.fixed_width is not None and self.fixed_width < 1:
+            raise ValueError(f"BehaviorRecognition.fixed_width must be at least 1 or None; got {self.fixed_width}")
+        if len(self.depths) != 2 or min(self.depths) < 0:
+            raise ValueError(f"BehaviorRecognition.depths needs two numbers of layers from 0 on; got {self.depths}")
+        if not self.learning_rate > 0 or not self.divergence_learning_rate > 0:
+            raise ValueError(
+                "BehaviorRecognition's learning rates must be above 0; got "
+                f"{self.learning_rate} and {self.divergence_learning_rate}"
+            )
+
+    def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
+        """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""
+        d = space.dimension
+        key_target, key_predictor, key_diverge = jax.random.split(key, 3)
+        target, e = self._new(d, self.depths[0], key_target)
+        predictor, outputs = self._new(d, self.depths[1], key_predictor)
+        if e != outputs:
+            raise ValueError(f"both encoders must embed in one space; xi* has {e} outputs and xi1 has {outputs}")
+        scaled = self.inputs == "scaled"
+        center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
+        scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
+        n = self.reservoir
+        empty = Dataset(jnp.zeros((n, d)), jnp.zeros((n, e)), jnp.zeros(n, bool))
+        state = RecognitionState(
+            target, predictor, (), Reservoir(empty, jnp.full(n, jnp.inf, jnp.float32)), center, scale
+        )
+        predictor = self._diverge(state, space, key_diverge)
+        return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
+
+    def embed(self, state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+        """xi*(b), the space in which this novelty is measured."""
+        return self._whole(state.target, 0)(_normalised(state, descriptors))
+
+    def score(
+        self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
+        """M(b, w). The population plays no part: what was seen is in the weights."""
+        points = _normalised(state, descriptors)
+        return recognition_error(self._whole(state.predictor, 1), points, self._whole(state.target, 0)(points))
+
+    def update(self, state: RecognitionState, generation: Generation, key: Key[Array, ""]) -> RecognitionState:
+        """Train xi1 on D, then forget D (and keep a sample of it where there is a reservoir)."""
+        key_train, key_replay, key_keep = jax.random.split(key, 3)
+        seen = self._dataset(state, generation)
+        replayed = _draw(state.reservoir, self.replay if self.reservoir else 0, key_replay)
+        dataset = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), seen, replayed)
+        usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
+        predictor, optimiser = self._train(state, dataset, usual.id.shape[0] + replayed.present.shape[0], key_train)
+        reservoir = _keep(state.reservoir, seen, key_keep)
+        return state._replace(predictor=predictor, optimiser=optimiser, reservoir=reservoir)
+
+    def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+        """The weights of a new encoder, and the number of its outputs."""
+        if self.encoder is None:
+            e, width = self.embedding * d, self.fixed_width or self.width * d
+            return Encoder(d, e, width, depth, self.initialisation, key), e
+        encoder = self.encoder(key, depth)
+        outputs = jax.eval_shape(encoder, jax.ShapeDtypeStruct((2, d), jnp.float32))
+        if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
+            raise ValueError(f"an encoder must map descriptors (n, {d}) to embeddings (n, e); (2, {d}) gave {outputs}")
+        weights = eqx.filter(encoder, eqx.is_array)
+        if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
+            raise ValueError("an encoder's JAX arrays are its weights and hold floats; make its constants NumPy arrays")
+        return weights, outputs.shape[1]
+
+    def _whole(self, weights: PyTree, number: int) -> Callable[..., Any]:
+        """xi* (number 0) or xi1 (1) with these weights.
+
+        A state holds arrays alone. What else an encoder of the user's is made of, such as its activation, is the same
+        for every key, and is made again.
+        """
+        if self.encoder is None:
+            return weights
+        like = eqx.filter_eval_shape(self.encoder, jax.random.key(0), self.depths[number])
+        return eqx.combine(weights, eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct)))
+
+    @property
+    def _adam(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
+
+    def _dataset(self, state: RecognitionState, generation: Generation) -> Dataset:
+        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents."""
+        if self.learn_from == "survivors":
+            descriptors, present = generation.survivors.descriptor, jnp.ones_like(generation.survivors.solved)
+        else:
+            # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
+            everyone = unite(generation.parents, generation.offspring)
+            descriptors, first = everyone.descriptor, generation.offspring.born[0] == 1
+            present = first | (jnp.arange(everyone.id.shape[0]) >= generation.parents.id.shape[0])
+        behavior = _normalised(state, descriptors)
+        return Dataset(behavior, self._whole(state.target, 0)(behavior), present)
+
+    def _train(
+        self, state: RecognitionState, dataset: Dataset, usual: int, key: Key[Array, ""]
+    ) -> tuple[PyTree, optax.OptState]:
+        """`epochs` passes over the rows present, in batches of equal size of which the usual D fills each.
+
+        The number of steps follows the rows present, so that the founders' generation costs more and no other does.
+        """
+        rows = -(-usual // -(-usual // self.batch))
+        total = dataset.present.shape[0]
+        count = jnp.sum(dataset.present)
+        steps = (count + rows - 1) // rows
+        shuffles = jnp.where(dataset.present, jax.random.uniform(key, (self.epochs, total)), 2.0)
+        orders = jnp.pad(jnp.argsort(shuffles, axis=1), ((0, 0), (0, -total % rows)))
+
+        def descend(i, carry):
+            predictor, optimiser = carry
+            start = (i % steps) * rows
+            order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
+            weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
+            gradient = jax.grad(self._mean_error)(predictor, dataset.behavior[order], dataset.embedding[order], weight)
+            change, optimiser = self._adam.update(gradient, optimiser)
+            return optax.apply_updates(predictor, change), optimiser
+
+        return jax.lax.fori_loop(0, self.epochs * steps, descend, (state.predictor, state.optimiser))
+
+    def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
+        """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
+        adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
+
+        def ascend(carry, key):
+            predictor, optimiser = carry
+            points = _normalised(state, space.uniform(key, self.divergence_batch))
+            weight = jnp.full(self.divergence_batch, -1.0, jnp.float32)
+            gradient = jax.grad(self._mean_error)(predictor, points, target(points), weight)
+            change, optimiser = adam.update(gradient, optimiser)
+            return (optax.apply_updates(predictor, change), optimiser), None
+
+        start = (state.predictor, adam.init(state.predictor))
+        return jax.lax.scan(ascend, start, jax.random.split(key, self.divergence_steps))[0][0]
+
+    def _mean_error(
+        self,
+        predictor: PyTree,
+        points: Float[Array, "n i"],
+        embedding: Float[Array, "n e"],
+        weight: Float[Array, " n"],
+    ) -> Float[Array, ""]:
+        """The weighted mean of M: weight 0 leaves a row out, weight -1 turns descent into ascent."""
+        error = recognition_error(self._whole(predictor, 1), points, embedding)
+        return jnp.sum(weight * error) / jnp.sum(jnp.abs(weight))
+
+
+def recognition_error(
+    predictor: Callable[..., Any], points: Float[Array, "n i"], embedding: Float[Array, "n e"]
+) -> Float[Array, " n"]:
+    r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
+    return jnp.sum((predictor(points) - embedding) ** 2, axis=-1)
+
+
+def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    return (descriptors - state.center) / state.scale
+
+
+def _draw(reservoir: Reservoir, number: int, key: Key[Array, ""]) -> Dataset:
+    """Behaviors drawn from the reservoir, uniformly with replacement among those that are there."""
+    present = reservoir.dataset.present
+    if number == 0:
+        return take(reservoir.dataset, jnp.zeros(0, jnp.int32))
+    filled = jnp.sum(present)
+    rows: Int[Array, " m"] = jax.random.randint(key, (number,), 0, jnp.maximum(filled, 1))
+    return take(reservoir.dataset, rows)
+
+
+def _keep(reservoir: Reservoir, seen: Dataset, key: Key[Array, ""]) -> Reservoir:
+    """The reservoir with the behaviors seen: of all ever seen, those whose random number is lowest stay."""
+    size = reservoir.rank.shape[0]
+    if size == 0:
+        return reservoir
+    rank = jnp.where(seen.present, jax.random.uniform(key, seen.present.shape), jnp.inf)
+    candidates = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), reservoir, Reservoir(seen, rank))
+    return take(candidates, jnp.argsort(candidates.rank)[:size])

@@ -1,0 +1,428 @@
+"""Behavior recognition: against Algorithm 1 written out in NumPy, by laws, and by its effects."""
+
+import itertools
+import re
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from worlds import Identity
+
+from brns import BehaviorRecognition, Box, Generation, NoveltySearch, Population
+from brns.estimators.recognition import Encoder
+from brns.testing import check_estimator
+
+KEY = jax.random.key(0)
+SQUARE = Box([0.0, 0.0], [600.0, 600.0])
+SMALL = {"depths": (1, 2)}  # where the depth plays no part: quick to compile
+
+
+def population(descriptors, born=1, first_id=0):
+    n = len(descriptors)
+    return Population(
+        genotype=jnp.zeros((n, 1)),
+        descriptor=jnp.asarray(descriptors, jnp.float32),
+        fitness=jnp.zeros(n),
+        solved=jnp.zeros(n, bool),
+        novelty=jnp.zeros(n),
+        id=jnp.arange(first_id, first_id + n, dtype=jnp.int32),
+        parent=jnp.full(n, -1, jnp.int32),
+        born=jnp.full(n, born, jnp.int32),
+    )
+
+
+def generation(number, parents, offspring, survivors=None):
+    survivors = offspring if survivors is None else survivors
+    return Generation(population(parents, 0), population(offspring, number), population(survivors, number))
+
+
+def uniform(seed, n, space=SQUARE):
+    return space.uniform(jax.random.key(seed), n)
+
+
+@eqx.filter_jit
+def init(estimator, space=SQUARE, key=KEY):
+    return estimator.init(space, key)
+
+
+@eqx.filter_jit
+def score(estimator, state, descriptors):
+    return estimator.score(state, descriptors, population(descriptors[:1]))
+
+
+@eqx.filter_jit
+def update(estimator, state, facts, key=KEY):
+    return estimator.update(state, facts, key)
+
+
+def same(a, b):
+    """Whether two trees hold the same bits."""
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+class Literal:
+    """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand, Adam."""
+
+    def __init__(self, estimator, state):
+        self.target, self.predictor = ([_float64(layer) for layer in e.layers] for e in (state.target, state.predictor))
+        self.first, self.second = ([[0 * v for v in layer] for layer in self.predictor] for _ in range(2))
+        self.steps, self.rate = 0, estimator.learning_rate
+
+    @staticmethod
+    def forward(layers, points):
+        """The output of every layer, the input first."""
+        outputs = [np.asarray(points, np.float64)]
+        for number, (weight, bias) in enumerate(layers):
+            y = outputs[-1] @ weight.T + bias
+            outputs.append(y if number == len(layers) - 1 else np.where(y > 0, y, 0.01 * y))
+        return outputs
+
+    def novelty(self, points):
+        difference = self.forward(self.target, points)[-1] - self.forward(self.predictor, points)[-1]
+        return (difference**2).sum(axis=1)
+
+    def gradient(self, points):
+        """Of the mean of M over the points, layer by layer."""
+        outputs = self.forward(self.predictor, points)
+        delta = 2 * (outputs[-1] - self.forward(self.target, points)[-1]) / len(points)
+        gradients = []
+        for number in reversed(range(len(self.predictor))):
+            gradients.append([delta.T @ outputs[number], delta.sum(axis=0)])
+            slope = np.where(outputs[number] > 0, 1.0, 0.01)
+            delta = (delta @ self.predictor[number][0]) * slope
+        return gradients[::-1]
+
+    def descend(self, points):
+        """One step of Adam with the constants of its paper."""
+        self.steps += 1
+        for i, layer in enumerate(self.gradient(points)):
+            for j, g in enumerate(layer):
+                self.first[i][j] = 0.9 * self.first[i][j] + 0.1 * g
+                self.second[i][j] = 0.999 * self.second[i][j] + 0.001 * g**2
+                m, v = self.first[i][j] / (1 - 0.9**self.steps), self.second[i][j] / (1 - 0.999**self.steps)
+                self.predictor[i][j] = self.predictor[i][j] - self.rate * m / (np.sqrt(v) + 1e-8)
+
+    def distance(self, predictor):
+        """The largest difference of a weight from that of a predictor."""
+        theirs = [_float64(layer) for layer in predictor.layers]
+        return max(
+            np.abs(a - b).max() for x, y in zip(self.predictor, theirs, strict=True) for a, b in zip(x, y, strict=True)
+        )
+
+    def copy(self):
+        other = object.__new__(Literal)
+        other.target, other.steps, other.rate = self.target, self.steps, self.rate
+        for name in ("predictor", "first", "second"):
+            setattr(other, name, [list(layer) for layer in getattr(self, name)])
+        return other
+
+
+def _float64(layer):
+    return [np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64)]
+
+
+# --- Algorithm 1 ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_algorithm_1_written_out(fresh):
+    """Six generations of 3 + 3: novelty, survivors and weights are those of a literal implementation.
+
+    In the first generation D holds the founders and the offspring, two batches of 3 in an unknown order: one of the
+    20 ways to split D in two must explain the weights. Later D is the offspring, one batch.
+    """
+    estimator = BehaviorRecognition(inputs="scaled", epochs=1)
+    search = NoveltySearch(Identity(), estimator, population_size=3, offspring_size=3, fresh_parents=fresh)
+    state = search.init(KEY)
+    literal = Literal(estimator, state.estimator)
+    np.testing.assert_allclose(state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3)
+    parents, stored = scaled(state.population), literal.novelty(scaled(state.population))
+    for g in range(1, 7):
+        state, facts = search.step(state, KEY)
+        offspring = scaled(facts.offspring)
+        novelty = np.concatenate([literal.novelty(parents) if fresh else stored, literal.novelty(offspring)])
+        np.testing.assert_allclose(np.concatenate([facts.parents.novelty, facts.offspring.novelty]), novelty, rtol=2e-3)
+        survivors = np.argsort(-novelty, kind="stable")[:3]
+        np.testing.assert_allclose(scaled(facts.survivors), np.concatenate([parents, offspring])[survivors], rtol=1e-5)
+        if g == 1:
+            literal = _explain(literal, np.concatenate([parents, offspring]), state.estimator.predictor)
+        else:
+            literal.descend(offspring)
+        assert literal.distance(state.estimator.predictor) < 1e-4
+        parents, stored = np.concatenate([parents, offspring])[survivors], novelty[survivors]
+    assert same(state.estimator.target, search.init(KEY).estimator.target)
+
+
+def scaled(columns):
+    """Descriptors of the square in [-1, 1]."""
+    return (np.asarray(columns.descriptor, np.float64) - 300) / 300
+
+
+def _explain(literal, dataset, predictor):
+    """The literal predictor after two batches of 3, in that order that ends nearest to the given predictor."""
+    ends = []
+    for batch in itertools.combinations(range(6), 3):
+        ends.append(literal.copy())
+        ends[-1].descend(dataset[list(batch)])
+        ends[-1].descend(np.delete(dataset, batch, axis=0))
+    return min(ends, key=lambda end: end.distance(predictor))
+
+
+def test_raw_inputs_train_as_written_out():
+    estimator = BehaviorRecognition()
+    state = init(estimator)
+    literal = Literal(estimator, state)
+    for g in range(2, 6):
+        offspring = uniform(g, 20)
+        np.testing.assert_allclose(score(estimator, state, offspring), literal.novelty(offspring), rtol=2e-3)
+        state = update(estimator, state, generation(g, uniform(99, 20), offspring))
+        for _ in range(3):
+            literal.descend(offspring)
+        assert literal.distance(state.predictor) < 1e-3
+
+
+def test_divergence_is_gradient_ascent_written_out():
+    """In a box that is all but one point every batch is known."""
+    space = Box([0.5, -0.5], [0.5 + 1e-6, -0.5 + 1e-6])
+    near, far = (init(BehaviorRecognition(divergence_steps=steps), space) for steps in (0, 15))
+    literal = Literal(BehaviorRecognition(), near)
+    literal.rate = -1e-3
+    for _ in range(15):
+        literal.descend(np.array([[0.5, -0.5]]))
+    assert literal.distance(far.predictor) < 1e-5
+    assert same(near.target, far.target)
+
+
+# --- the training set D --------------------------------------------------------------------------------------------
+
+A, B, C, D = (uniform(seed, 20) for seed in range(4))
+
+
+def trained(estimator, number, parents, offspring, survivors=None):
+    return update(estimator, init(estimator), generation(number, parents, offspring, survivors)).predictor
+
+
+def test_founders_are_learned_in_the_first_generation_only():
+    for number, learned in [(1, True), (2, False), (7, False)]:
+        one, other = (trained(BehaviorRecognition(**SMALL), number, parents, C) for parents in (A, B))
+        assert same(one, other) != learned
+
+
+def test_d_holds_offspring_and_not_survivors():
+    usual = trained(BehaviorRecognition(**SMALL), 3, A, B, C)
+    assert same(usual, trained(BehaviorRecognition(**SMALL), 3, A, B, D))
+    assert not same(usual, trained(BehaviorRecognition(**SMALL), 3, A, D, C))
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_d_holds_survivors_and_not_offspring_where_that_is_set(number):
+    estimator = BehaviorRecognition(learn_from="survivors", **SMALL)
+    usual = trained(estimator, number, A, B, C)
+    assert same(usual, trained(estimator, number, D, D, C))
+    assert not same(usual, trained(estimator, number, A, B, D))
+
+
+def test_what_was_visited_is_no_longer_novel():
+    """The point of it all: in the third that was visited novelty falls, far more than in the opposite one."""
+    estimator, points = BehaviorRecognition(inputs="scaled"), uniform(1000, 500)
+    left, falls = Box([0.0, 0.0], [200.0, 600.0]), []
+    for seed in range(5):
+        first = state = init(estimator, SQUARE, jax.random.key(seed))
+        for g in range(1, 60):
+            state = update(estimator, state, generation(g, A, uniform(g, 20, left)), jax.random.key(g))
+        before, after = score(estimator, first, points), score(estimator, state, points)
+        falls.append([after[there].mean() / before[there].mean() for there in (points[:, 0] < 200, points[:, 0] > 400)])
+    seen, unseen = np.mean(falls, axis=0)
+    assert seen < 0.1
+    assert seen < unseen / 3
+
+
+# --- initialisation ------------------------------------------------------------------------------------------------
+
+
+def test_he_weights_are_gaussian_with_variance_2_over_fan_in_and_biases_0():
+    encoder = Encoder(64, 200, 300, 2, "he", KEY)
+    for layer in encoder.layers:
+        weight, deviation = np.asarray(layer.weight), np.sqrt(2 / layer.weight.shape[1])
+        np.testing.assert_allclose(weight.std(), deviation, rtol=0.03)
+        # A Gaussian has 4.55 % of its mass beyond two standard deviations.
+        np.testing.assert_allclose((abs(weight) > 2 * deviation).mean(), 0.0455, rtol=0.15)
+        assert not np.any(layer.bias)
+
+
+def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
+    encoder = Encoder(64, 200, 300, 2, "uniform", KEY)
+    for layer in encoder.layers:
+        bound = 1 / np.sqrt(layer.weight.shape[1])
+        for values in (np.asarray(layer.weight), np.asarray(layer.bias)):
+            assert 0.95 * bound < abs(values).max() <= bound
+            np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.1)
+
+
+@pytest.mark.parametrize("initialisation", ["he", "uniform"])
+def test_divergence_raises_the_mean_of_m(initialisation):
+    near, far = (BehaviorRecognition(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
+    keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
+    m = [[score(e, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
+    ratio = np.divide(m[1], m[0])
+    assert np.exp(np.log(ratio).mean()) > 1.02
+    assert (ratio > 1).mean() >= 0.9
+
+
+@pytest.mark.parametrize("d", [1, 2, 32])
+def test_shapes_follow_the_dimension_of_the_behavior_space(d):
+    estimator, space = BehaviorRecognition(), Box([0.0] * d, [1.0] * d)
+    state = eqx.filter_eval_shape(estimator.init, space, KEY)
+    sizes = [layer.weight.shape for layer in state.target.layers]
+    assert sizes == [(3 * d, d), (3 * d, 3 * d), (3 * d, 3 * d), (2 * d, 3 * d)]
+    assert [layer.weight.shape[0] for layer in state.predictor.layers] == [3 * d] * 5 + [2 * d]
+    points = jax.ShapeDtypeStruct((7, d), jnp.float32)
+    assert eqx.filter_eval_shape(estimator.embed, state, points).shape == (7, 2 * d)
+    assert eqx.filter_eval_shape(score, estimator, state, points).shape == (7,)
+
+
+def test_fixed_width_does_not_follow_the_dimension():
+    state = init(BehaviorRecognition(fixed_width=5, embedding=1, depths=(0, 1)), Box([0.0] * 3, [1.0] * 3))
+    assert [layer.weight.shape for layer in state.target.layers] == [(3, 3)]
+    assert [layer.weight.shape for layer in state.predictor.layers] == [(5, 3), (3, 5)]
+
+
+def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
+    estimator, unit = BehaviorRecognition(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
+    points = uniform(0, 500, unit)
+    expected = score(estimator, init(estimator, unit), points)
+    np.testing.assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
+
+
+# --- the contract --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "d"),
+    [
+        (BehaviorRecognition(**SMALL), 1),
+        (BehaviorRecognition(**SMALL), 32),
+        (
+            BehaviorRecognition(
+                inputs="scaled", learn_from="survivors", initialisation="uniform", reservoir=40, **SMALL
+            ),
+            2,
+        ),
+    ],
+)
+def test_it_is_a_novelty_estimator(estimator, d):
+    """Among others: permuted descriptors have permuted novelty, and the state keeps its shapes."""
+    check_estimator(estimator, d)
+
+
+def test_the_score_does_not_depend_on_the_population():
+    estimator = BehaviorRecognition()
+    state = init(estimator)
+    assert same(estimator.score(state, A, population(A)), estimator.score(state, A, population(uniform(5, 80))))
+
+
+def test_one_compilation_serves_every_generation():
+    estimator, traces = BehaviorRecognition(reservoir=10, **SMALL), []
+
+    @jax.jit
+    def counted(state, facts, key):
+        traces.append(1)
+        return estimator.update(state, facts, key)
+
+    state = init(estimator)
+    for g in range(1, 5):
+        state = counted(state, generation(g, A, uniform(g, 20)), jax.random.fold_in(KEY, g))
+    assert len(traces) == 1
+
+
+def test_xi_star_is_evaluated_once_in_a_generation():
+    """In a compiled generation of 100 + 60 individuals the matrix products of 160 rows are 4 for xi* and 6 for xi1."""
+    search = NoveltySearch(Identity(), BehaviorRecognition(width=8), offspring_size=60)
+    step = jax.jit(lambda state: search.step(state, KEY))
+    compiled = step.lower(search.init(KEY)).compile().as_text()
+    print(set(re.findall(r"= [^ ]* (?:dot|custom-call)\([^\n]*", compiled)))
+    products = re.findall(r"= f32\[160,\d+\]\S* dot\(", compiled)
+    assert len(products) == 4 + 6
+
+
+# --- the reservoir -------------------------------------------------------------------------------------------------
+
+
+def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
+    """2000 reservoirs of 10 among 6 founders and 5 x 6 offspring: each behavior is kept with probability 10 / 36."""
+    estimator, runs, size = BehaviorRecognition(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10
+    behaviors = uniform(0, 36).reshape(6, 6, 2)
+    keys = jax.random.split(jax.random.key(1), runs)
+    many = eqx.filter_jit(eqx.filter_vmap(estimator.update, in_axes=(0, None, 0)))
+    first = init(estimator)
+    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), first)
+    for g in range(1, 6):
+        facts = generation(g, behaviors[g - 1], behaviors[g])
+        states = many(states, facts, jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, g))
+    kept = np.asarray(states.reservoir.dataset.behavior)
+    which = (kept[:, :, None] == np.asarray(behaviors).reshape(36, 2)).all(-1)  # (runs, 10, 36)
+    assert (which.sum(axis=2) == 1).all()  # each row is one of the behaviors seen
+    assert (which.sum(axis=1) <= 1).all()  # and each behavior is there at most once
+    counts = which.sum(axis=(0, 1))
+    # Drawn without replacement, counts vary (1 - 10/36) x 36/35 as much as those of a multinomial.
+    shrunk = counts.mean() + (counts - counts.mean()) / np.sqrt((1 - size / 36) * 36 / 35)
+    assert chisquare(shrunk).pvalue > 1e-3
+    expected = Literal.forward(Literal(estimator, first).target, kept[0])[-1]
+    np.testing.assert_allclose(states.reservoir.dataset.embedding[0], expected, rtol=1e-3, atol=1e-2)
+
+
+def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
+    estimator = BehaviorRecognition(reservoir=100, **SMALL)
+    state = init(estimator)
+    for g, expected in [(1, 40), (2, 60), (3, 80), (4, 100), (5, 100)]:
+        state = update(estimator, state, generation(g, A, uniform(100 + g, 20)))
+        assert state.reservoir.rank.shape == (100,)
+        assert int(state.reservoir.dataset.present.sum()) == expected
+        if expected < 100:
+            seen = np.concatenate([A, *(uniform(100 + i, 20) for i in range(1, g + 1))])
+            kept = np.asarray(state.reservoir.dataset.behavior)[:expected]
+            assert set(map(tuple, kept.tolist())) == set(map(tuple, seen.tolist()))
+
+
+def test_replay_keeps_what_was_visited_long_ago_recognised():
+    """Left for 20 generations, then right for 100: the novelty of the left stays lower with a reservoir."""
+    left, right = Box([0.0, 0.0], [200.0, 600.0]), Box([400.0, 0.0], [600.0, 600.0])
+    novelty = []
+    for reservoir in (0, 500):
+        estimator, scores = BehaviorRecognition(inputs="scaled", reservoir=reservoir), []
+        for seed in range(3):
+            state = init(estimator, SQUARE, jax.random.key(seed))
+            for g in range(1, 121):
+                facts = generation(g, A, uniform(g, 20, left if g <= 20 else right))
+                state = update(estimator, state, facts, jax.random.fold_in(KEY, g))
+            scores.append(np.log(score(estimator, state, uniform(1000, 500, left)).mean()))
+        novelty.append(np.exp(np.mean(scores)))
+    assert novelty[1] < novelty[0] / 3
+
+
+# --- settings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"embedding": 0}, "embedding must be at least 1; got 0"),
+        ({"width": 0}, "width must be at least 1; got 0"),
+        ({"epochs": 0}, "epochs must be at least 1; got 0"),
+        ({"batch": 0}, "batch must be at least 1; got 0"),
+        ({"divergence_steps": -1}, "divergence_steps must be at least 0; got -1"),
+        ({"divergence_batch": 0}, "divergence_batch must be at least 1; got 0"),
+        ({"reservoir": -1}, "reservoir must be at least 0; got -1"),
+        ({"replay": 0}, "replay must be at least 1; got 0"),
+        ({"fixed_width": 0}, "fixed_width must be at least 1 or None; got 0"),
+        ({"depths": (3, -1)}, r"depths needs two numbers of layers from 0 on; got \(3, -1\)"),
+        ({"learning_rate": 0.0}, "learning rates must be above 0; got 0.0 and 0.001"),
+        ({"divergence_learning_rate": float("nan")}, "learning rates must be above 0; got 0.01 and nan"),
+    ],
+)
+def test_settings_out_of_range_are_refused_with_their_value(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        BehaviorRecognition(**wrong)
