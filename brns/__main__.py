@@ -1,0 +1,372 @@
+"""The command line: `brns run`, `resume`, `show`, `figure`, `report`, `movie`, `runs`, `list`."""
+
+import signal
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from brns.record import Record
+    from brns.run import Saved
+    from brns.search import NoveltySearch
+
+console = Console(highlight=False)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Novelty search without an archive (BR-NS), the archive methods to hold it against, and their measures.",
+    epilog="Begin with: brns run maze. See what can be set with: brns list.",
+)
+
+Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
+Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
+
+
+@app.command()
+def run(
+    experiment: Annotated[str, typer.Argument(help="maze or ant; see brns list")],
+    estimator: Annotated[
+        str, typer.Option(help="the novelty: recognition, archive, population, counts")
+    ] = "recognition",
+    seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
+    generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
+    out: Annotated[Path | None, typer.Option(help="directory [default: runs/EXPERIMENT-ESTIMATOR-seedK]")] = None,
+    keep_every: Annotated[
+        int, typer.Option(min=1, help="stride of the states kept for statistics; 1 keeps all, the last always stays")
+    ] = 10,
+    watch_cycling: Annotated[
+        int, typer.Option(min=0, help="look every N generations whether the search visits old ground; 0 is off")
+    ] = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as estimator.epochs=5; repeatable"),
+    ] = None,
+) -> None:
+    """Run an experiment, with progress, and end with a summary and a picture."""
+    _use_compilation_cache()
+    from brns.run import start
+
+    search = _experiment(experiment, estimator, set_ or [])
+    several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
+    out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
+    which = range(seed, seed + seeds) if seeds > 1 else seed
+    steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
+    _follow(steps, search, generations, out, done=[], watch_every=watch_cycling)
+
+
+@app.command()
+def resume(
+    directory: Directory,
+    generations: Annotated[
+        int | None, typer.Option(min=1, help="how many in all [default: as many as it was started for]")
+    ] = None,
+) -> None:
+    """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
+    _use_compilation_cache()
+    from brns.record import records
+    from brns.run import go_on
+
+    done = records(directory)
+    total = generations or done[0].planned
+    if min(record.generations[-1] for record in done) >= total:
+        console.print(f"{directory} has its {total} generations already; make it longer with --generations N")
+        return _conclude(directory)
+    search = done[0].search
+    _follow(go_on(directory, generations), search, total, directory, done)
+
+
+@app.command()
+def show(directory: Directory) -> None:
+    """Show a run's summary and draw its picture again."""
+    _use_compilation_cache()
+    _conclude(directory)
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
+    directories: Directories,
+    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg [default: NAME.png]")] = None,
+) -> None:
+    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
+    _use_compilation_cache()
+    from brns.figures import PAPER, draw, read_times
+
+    out = out or Path(f"{name}.png")
+    timed = PAPER.get(name, name) == "time"
+    source = [row for path in directories for row in read_times(path)] if timed else _records(directories)
+    draw(name, source).savefig(out)
+    console.print(f"Figure: {out}", soft_wrap=True)
+
+
+@app.command()
+def report(
+    directories: Directories,
+    out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
+) -> None:
+    """Write one self-contained page: settings, table, figures and a view of the search to look into."""
+    _use_compilation_cache()
+    from brns.report import write
+
+    with console.status("Reading the runs and drawing"):
+        write(_records(directories), out)
+    console.print(f"Report: {out}", soft_wrap=True)
+
+
+@app.command()
+def movie(
+    directory: Directory,
+    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4 [default: DIRECTORY/movie.gif]")] = None,
+) -> None:
+    """Write a movie of the population and the novelty map over generations."""
+    _use_compilation_cache()
+    from brns.movie import write
+
+    (record,) = _records([directory])[:1]
+    with console.status("Drawing the frames"):
+        out = write(record, out or record.path / "movie.gif")
+    console.print(f"Movie: {out}", soft_wrap=True)
+
+
+@app.command(name="list")
+def list_() -> None:
+    """List experiments and estimators, with their settings, defaults and meaning."""
+    from brns.experiments import ESTIMATORS, EXPERIMENTS
+    from brns.settings import settings
+
+    for name, make in EXPERIMENTS.items():
+        console.print(f"\n[bold]brns run {name}[/bold]  {_first_line(make)}")
+        search = make()
+        for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", "mutate", "select"))]:
+            _print_settings(prefix, part, settings(type(part)))
+        for chosen, estimator in ESTIMATORS[name].items():
+            console.print(f"\n  [bold]--estimator {chosen}[/bold]  {_first_line(type(estimator))}")
+            _print_settings("estimator.", estimator, settings(type(estimator)))
+
+
+def _print_settings(prefix: str, part: Any, listed: Sequence[Any]) -> None:
+    table = Table(box=None, pad_edge=True, show_header=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for setting in listed:
+        value = str(getattr(part, setting.name)).replace("None", "none")
+        table.add_row(f"  --set {prefix}{setting.name}={value.replace(' ', '')}", setting.meaning)
+    console.print(table)
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().split("\n")[0]
+
+
+def _experiment(name: str, estimator: str, changes: Sequence[str]) -> "NoveltySearch":
+    """The experiment of that name with the settings changed; every wrong name or value is reported at once."""
+    import equinox as eqx
+
+    from brns.experiments import ESTIMATORS, EXPERIMENTS
+    from brns.settings import SettingsError, configure
+
+    make = _choose("experiment", name, EXPERIMENTS)
+    search = make(_choose("--estimator", estimator, ESTIMATORS[name]))
+    parts: dict[str, dict[str, Any]] = {"": {}, "task": {}, "estimator": {}, "mutate": {}, "select": {}}
+    problems = []
+    for change in changes:
+        key, equals, text = change.partition("=")
+        part, _, setting = key.strip().rpartition(".")
+        if not equals or part not in parts:
+            problems.append(
+                "--set takes NAME=VALUE, where NAME may begin with task., estimator., mutate. or select.; "
+                f"got {change!r}"
+            )
+        else:
+            parts[part][setting] = _value(text.strip())
+    for part, wanted in parts.items():
+        try:
+            if part and wanted:
+                search = eqx.tree_at(
+                    lambda s, part=part: getattr(s, part), search, configure(getattr(search, part), wanted)
+                )
+        except ValueError as error:
+            problems.append(str(error))
+    try:
+        search = configure(search, parts[""]) if parts[""] else search
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return search
+
+
+def _choose(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+    from brns.settings import SettingsError
+
+    if name not in choices:
+        raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
+    return choices[name]
+
+
+def _value(text: str) -> Any:
+    """A value as TOML reads it; bare words are strings, and none is None."""
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _follow(
+    steps: "Iterator[list[Saved]]",
+    search: "NoveltySearch",
+    generations: int,
+    out: Path,
+    done: "list[Record]",
+    watch_every: int = 0,
+) -> None:
+    """Show the generations as they are saved; Ctrl-C ends after the one in progress."""
+    stopped: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        if stopped:
+            raise KeyboardInterrupt
+        stopped.append(number)
+        console.print("Finishing this generation; press Ctrl-C again to stop at once.")
+
+    tally = Tally(search.task.behavior_space, done)
+    before = signal.signal(signal.SIGINT, stop)
+    columns = (
+        TextColumn("generation"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[found]}"),
+    )
+    number = 0
+    try:
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("", total=generations, completed=tally.generation, rate="", found="compiling")
+            for saved in steps:
+                number = saved[0].number
+                tally.add(saved)
+                speed = progress.tasks[bar].speed
+                progress.update(
+                    bar, completed=number, found=tally.text(), rate=f"{speed:.1f}/s" if speed is not None else ""
+                )
+                if watch_every and number and number % watch_every == 0:
+                    _watch(saved, number)
+                if stopped:
+                    break
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if number < generations:
+        console.print(f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}")
+        sys.exit(130)
+    _conclude(out)
+
+
+def _watch(saved: "list[Saved]", number: int) -> None:
+    from brns.watch import watch
+
+    for one in saved:
+        text, old_ground = watch(one.record)
+        warning = " [bold]The search begins to visit old ground.[/bold]" if old_ground else ""
+        console.print(f"Generation {number}, seed {one.record.seed}: {text}.{warning}")
+
+
+class Tally:
+    """Coverage of everything evaluated and successes so far, of the first seed and over all seeds."""
+
+    def __init__(self, space: Any, done: "list[Record]"):
+        from brns.metrics import coverage
+        from brns.metrics.recorded import evaluated
+
+        self.cells, self.space, self.generation, self.seeds = coverage.cells, space, 0, max(len(done), 1)
+        self.visited: set[tuple[int, ...]] = set()
+        self.solutions = 0
+        for seed, record in enumerate(done):
+            self.generation = min(record.generations[-1], self.generation or record.generations[-1])
+            for descriptors, solved in zip(evaluated(record, "descriptor"), evaluated(record, "solved"), strict=True):
+                self._note(seed, descriptors, solved)
+
+    def add(self, saved: "list[Saved]") -> None:
+        self.seeds = len(saved)
+        for seed, one in enumerate(saved):
+            self._note(seed, one.generation.offspring.descriptor, one.generation.offspring.solved)
+
+    def _note(self, seed: int, descriptors: Any, solved: Any) -> None:
+        self.solutions += int(solved.sum())
+        if self.space.dimension == 2:
+            cells = self.cells(descriptors, self.space, (6, 6))
+            self.visited |= {(seed, *cell) for cell in cells.tolist()}
+
+    def text(self) -> str:
+        coverage = f"coverage {len(self.visited) / (36 * self.seeds):.0%}, " if self.space.dimension == 2 else ""
+        return f"{coverage}solvers {self.solutions}"
+
+
+def _conclude(directory: Path) -> None:
+    """The summary table and the picture of a run or a batch."""
+    from brns.figures import overview
+    from brns.metrics.summary import summary
+    from brns.record import records
+
+    found = records(directory)
+    rows = [summary(record) for record in found]
+    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
+    table.add_column()
+    for record in found:
+        table.add_column(f"seed {record.seed}", justify="right")
+    for name in dict.fromkeys(name for row in rows for name in row):
+        table.add_row(name.replace("_", " "), *(_number(row.get(name)) for row in rows))
+    console.print(table)
+    for record in found:
+        picture = record.path / "overview.png"
+        overview(record).savefig(picture)
+        console.print(f"Picture: {picture}", soft_wrap=True)
+
+
+def _records(directories: Sequence[Path]) -> "list[Record]":
+    from brns.record import records
+
+    return [record for directory in directories for record in records(directory)]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+
+
+def _use_compilation_cache() -> None:
+    """Keep compiled code between processes, so that a second start is quick."""
+    import jax
+    import platformdirs
+
+    jax.config.update("jax_compilation_cache_dir", str(platformdirs.user_cache_path("brns") / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+def main() -> None:
+    """Run the command line: what a user can mend ends with one clear message and exit status 2."""
+    try:
+        app(standalone_mode=True)
+    except KeyboardInterrupt:
+        console.print("Stopped. What was finished is saved; go on with: brns resume DIRECTORY")
+        sys.exit(130)
+    except (ValueError, ImportError) as error:
+        Console(stderr=True, highlight=False).print(f"brns: {error}", markup=False)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

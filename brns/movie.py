@@ -1,0 +1,92 @@
+"""A run as a movie: the novelty map and the population, generation after generation."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+from scipy.spatial.distance import cdist
+
+from brns.figures import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below, method, novelty_map, population
+from brns.record import Record
+from brns.scene import COLOURS
+
+MOST_FRAMES = 120
+
+
+def write(record: Record, out: str | os.PathLike, frames_per_second: float = 6.0) -> Path:
+    """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
+
+    A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
+    of a planar behavior space with the population on it, or the population alone in more dimensions. Novelty's colours
+    span each frame anew, as its unit has no scale.
+    """
+    out = Path(out)
+    if out.suffix not in (".gif", ".mp4"):
+        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
+    if not frames_per_second > 0:
+        raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
+    (_write_mp4 if out.suffix == ".mp4" else _write_gif)(out, frames(record), frames_per_second)
+    return out
+
+
+def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
+    """The movie's pictures, `(height, width, 3)` bytes."""
+    kept = record.snapshots
+    if len(kept) < 2:
+        raise ValueError(
+            f"a movie needs the states of 2 generations or more, and {record.path} keeps {len(kept)}; "
+            "run it again with `brns run ... --keep-every 1`"
+        )
+    planar = record.search.task.behavior_space.dimension == 2
+    for i in np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int)):
+        with matplotlib.rc_context(STYLE):
+            figure = Figure(figsize=(6.4, 6.0), dpi=100, layout="constrained")
+            ax = figure.subplots()
+            (novelty_map if planar else population)(record, ax, kept[i])
+            ax.set_title(f"{method(record)}, seed {record.seed}, generation {kept[i]} of {record.generations[-1]}")
+            legend_below(figure)
+            canvas = FigureCanvasAgg(figure)
+            canvas.draw()
+            yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+    palette = _palette()
+    first, *others = [_painted(picture, palette) for picture in pictures]
+    first.save(out, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0)
+
+
+def _palette() -> np.ndarray:
+    """256 colours for all frames, so that none jumps: those of novelty, of the world, and steps from ink to white."""
+    novelty = matplotlib.colormaps["viridis"](np.linspace(0, 1, 208))[:, :3]
+    ink, white = np.array(to_rgb(INK)), np.ones(3)
+    text = ink + np.linspace(0, 1, 39)[:, None] * (white - ink)
+    world = [to_rgb(color) for color in (WALL, FLOOR, START, SOLVED, *COLOURS.values(), "black")]
+    return np.round(np.concatenate([novelty, text, world]) * 255).astype(np.uint8)
+
+
+def _painted(picture: np.ndarray, palette: np.ndarray) -> Image.Image:
+    """A picture in the nearest of the palette's colours. Pillow's own search for them is off by up to 6 of 255."""
+    codes = picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+    found, where = np.unique(codes, return_inverse=True)
+    colors = np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1)
+    nearest = cdist(colors, palette).argmin(axis=1).astype(np.uint8)
+    image = Image.fromarray(nearest[where].reshape(codes.shape), "P")
+    image.putpalette(palette.tobytes())
+    return image
+
+
+def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+    try:
+        import imageio.v2 as imageio  # ty: ignore[import-not-found]
+    except ImportError:
+        raise ImportError("an .mp4 needs imageio: pip install 'brns[video]'; a .gif needs nothing more") from None
+    with imageio.get_writer(out, fps=frames_per_second, macro_block_size=1) as movie:
+        for picture in pictures:
+            movie.append_data(picture)
