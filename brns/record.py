@@ -19,7 +19,7 @@ import platform
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -247,7 +247,7 @@ def records(path: str | os.PathLike) -> list[Record]:
 
 
 @contextlib.contextmanager
-def locked(runs: Sequence[Record]) -> Iterator[None]:
+def locked(runs: Sequence[Record]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to these runs. The system drops the lock when the process ends, in whatever way."""
     with contextlib.ExitStack() as opened:
         for record in runs:

@@ -146,7 +146,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
             "The colours behind are novelty, from 0 to the largest value outside of walls in that generation; drag to "
             "zoom, double-click to return."
             if view["runs"][0]["maps"]
-            else "The behavior space has more than two dimensions, so that no map of novelty is drawn."
+            else "No map of novelty is drawn: that takes a behavior space of two dimensions, and a state that was kept."
         ),
         "figures_note": "Lines are means over the runs of a method, bands one standard deviation over seeds to either "
         "side. Numbers in brackets are those of the figures in the BR-NS paper (doi:10.1145/3449639.3459303).",

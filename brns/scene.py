@@ -71,7 +71,8 @@ def scene(task: Task) -> Scene:
         areas = tuple(Area(*at, AREA_RADIUS, f"{colour} area", COLOURS[colour]) for colour, at in arena.areas.items())
         walls, extent = _boxes(arena.walls, low, high), (low[0], high[0], low[1], high[1])
         return Scene(low, high, ("x (m)", "y (m)"), True, False, walls, extent, start=START[:2], areas=areas)
-    return Scene(*_plane(task.behavior_space))
+    low, high = _plane(task.behavior_space)
+    return Scene(low, high, ("behavior", "")) if task.behavior_space.dimension == 1 else Scene(low, high)
 
 
 def trajectories(task: Task, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:

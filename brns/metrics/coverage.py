@@ -37,7 +37,7 @@ def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
     if math.prod(shape) > 10**7:
         raise ValueError(f"a grid of {math.prod(shape)} cells is too large to list; use a sample, such as box.uniform")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
-    places = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1).reshape(-1, box.dimension)
+    places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
     return (low + (places + 0.5) / counts * (high - low)).astype(np.float32)
 
 
