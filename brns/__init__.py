@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
     from brns.estimators.nearest import PopulationKNN as PopulationKNN
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
+    from brns.loop import resume as resume
+    from brns.loop import run as run
     from brns.mutation import GaussianMutation as GaussianMutation
     from brns.mutation import PolynomialMutation as PolynomialMutation
     from brns.record import Record as Record
     from brns.record import RecordError as RecordError
-    from brns.run import resume as resume
-    from brns.run import run as run
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.selection import NSGA2 as NSGA2
@@ -39,7 +39,7 @@ _HOME = {
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
     "record": ("Record", "RecordError"),
-    "run": ("resume", "run"),
+    "loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "selection": ("Elitist", "NSGA2"),
     "tasks.ant": ("AntMaze",),

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from brns.loop import Saved
     from brns.record import Record
-    from brns.run import Saved
     from brns.search import NoveltySearch
 
 console = Console(highlight=False)
@@ -54,7 +54,7 @@ def run(
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
     _use_compilation_cache()
-    from brns.run import start
+    from brns.loop import start
 
     search = _experiment(experiment, estimator, set_ or [])
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
@@ -73,8 +73,8 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
     _use_compilation_cache()
+    from brns.loop import go_on
     from brns.record import records
-    from brns.run import go_on
 
     done = records(directory)
     total = generations or done[0].planned

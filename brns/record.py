@@ -14,6 +14,7 @@ import contextlib
 import errno
 import io
 import json
+import operator
 import os
 import platform
 import subprocess
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
+
+
+# The columns of a generation's file, beside offspring.genotype.
+FACTS = (
+    *(f"{who}.{column}" for who in ("offspring", "survivors") for column in Population._fields if column != "genotype"),
+    "parents.id",
+    "parents.novelty",
+)
 
 
 class RecordError(ValueError):
@@ -74,6 +83,7 @@ class Record:
         self.keep_every: int = facts["keep_every"]
         self.versions: dict[str, str] = facts["versions"]
         self.facts: dict[str, Any] = facts
+        self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
 
     def __repr__(self) -> str:
@@ -141,9 +151,7 @@ class Record:
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
-        columns = {f"offspring.{k}": v for k, v in generation.offspring._asdict().items()}
-        columns |= {f"survivors.{k}": v for k, v in generation.survivors._asdict().items() if k != "genotype"}
-        columns |= {f"parents.{k}": getattr(generation.parents, k) for k in ("id", "novelty")}
+        columns = {name: operator.attrgetter(name)(generation) for name in ("offspring.genotype", *FACTS)}
         _write_arrays(self.path / "generations" / _file(number), columns)
 
     def checkpoint(self, state: SearchState) -> None:
@@ -222,7 +230,12 @@ class Record:
 
     def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         path = self.path / "generations" / _file(number)
-        arrays = read_arrays(path, names)
+        if "offspring.genotype" in names:
+            arrays = read_arrays(path, names)
+        else:  # all but the genotypes is little, and asked for again and again
+            if number not in self._read:
+                self._read[number] = read_arrays(path, FACTS)
+            arrays = self._read[number]
         for name in names:
             if name not in arrays:
                 raise RecordError(f"{path} has no column {name!r}; it has {', '.join(_members(path))}")

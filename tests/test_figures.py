@@ -13,9 +13,9 @@ from worlds import Identity
 from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
 from brns import figures as drawn
 from brns.core import Generation, Population
+from brns.loop import run
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.signature import signature
-from brns.run import run
 from brns.tasks.ant import AntMaze
 from brns.watch import watch
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from brns import BehaviorRecognition, DeceptiveMaze, NoveltySearch, movie
-from brns.run import run
+from brns.loop import run
 
 
 @pytest.fixture(scope="module")

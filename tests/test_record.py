@@ -15,8 +15,8 @@ import pytest
 from worlds import Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, Record, RecordError
+from brns.loop import resume, run
 from brns.record import read_arrays, records
-from brns.run import resume, run
 
 SEARCH = NoveltySearch(
     Identity(),

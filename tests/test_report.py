@@ -12,9 +12,9 @@ import pytest
 
 from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record, report
 from brns.figures import novelty_grid
+from brns.loop import run
 from brns.metrics.summary import over_seeds
 from brns.record import records
-from brns.run import run
 
 CHROMIUM = "/usr/bin/chromium"
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -41,6 +42,7 @@ class Faulty(eqx.Module):
     """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault, always or once.
 
     dies: the process ends by SIGKILL. raises: a ZeroDivisionError. hangs: an hour passes. wide: three columns.
+    nan: a descriptor that is none.
     A fault meets a genotype once if `flag` names a file, which is made when it has.
     """
 
@@ -62,5 +64,7 @@ class Faulty(eqx.Module):
             if self.fault == "hangs":
                 time.sleep(3600)
             if self.fault == "wide":
-                return Evaluation(np.zeros((len(genotypes), 3)), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+                return Evaluation(
+                    np.zeros((len(genotypes), 3)), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool)
+                )
         return HostIdentity().evaluate(genotypes, key)

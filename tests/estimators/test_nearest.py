@@ -178,17 +178,17 @@ def test_agrees_with_scikit_learn(layout):
         np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
 
 
-@pytest.mark.parametrize(("d", "seed"), [(2, 0), (40, 1)])
-def test_agrees_with_scipy_over_many_blocks_and_chunks(d, seed):
+def test_agrees_with_scipy_over_many_blocks_and_chunks():
+    d = module.UNROLLED + 2
     estimator = ArchiveKNN(capacity=2 * module.BLOCK + 900)
     entries, size = 2 * module.BLOCK + 600, module.CHUNK + 20
     for layout in ("uniform", "maze, near duplicates", "few behaviors"):
-        state, living, references = case(layout, seed, estimator, entries, size, d)
+        state, living, references = case(layout, 1, estimator, entries, size, d)
         expected = cKDTree(references).query(references[:size], 16)[0][:, 1:].mean(axis=1)
         np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 100)])
+@pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
 def test_the_tournament_sorts_like_numpy(count, rows):
     values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)
     number = jnp.broadcast_to(jnp.arange(rows)[:, None], values.shape)

@@ -16,7 +16,7 @@ from worlds import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, Record, RecordError
 from brns.core import Evaluation
-from brns.run import resume, run, start
+from brns.loop import resume, run, start
 
 SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(rate=0.5)}
 ESTIMATOR = BehaviorRecognition(depths=(0, 1), reservoir=10)
@@ -192,8 +192,8 @@ def test_each_generation_is_on_disk_when_it_is_handed_out(tmp_path):
 CHILD = """
 import sys, time
 sys.path[:0] = sys.argv[1:3]
-from test_run import search
-from brns.run import resume, run, start
+from test_loop import search
+from brns.loop import resume, run, start
 for saved in start(search(), 10, out=sys.argv[3], seeds=[0, 1], keep_every=3):
     print(saved[0].number, flush=True)
     time.sleep(0.02)
