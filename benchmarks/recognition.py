@@ -7,11 +7,11 @@ take turns within one process, and the ratios are those of the medians of CPU ti
     python benchmarks/recognition.py
 """
 
+import itertools
 import os
 import statistics
 import time
 
-REPEATS = 30
 POPULATION = OFFSPRING = 100
 TARGETS = {2: 1 / 8, 32: 1 / 4, 256: 1 / 1.3}
 """the largest ratio of times, brns to PyTorch, by the behavior space's dimension"""
@@ -41,21 +41,19 @@ def ours(dimension, **settings):
         )
 
     @jax.jit
-    def generation(state, parents, offspring, key):
+    def generation(state, parents, offspring, number):
         union = unite(parents, offspring)
         novelty = estimator.score(state, union.descriptor, union)
         survivors = take(union, jnp.argsort(-novelty)[:POPULATION])
-        return estimator.update(state, Generation(parents, offspring, survivors), key), novelty
+        learned = estimator.update(state, Generation(parents, offspring, survivors), jax.random.fold_in(key, number))
+        return learned, novelty, number + 1
 
     parents, offspring = individuals(1), individuals(2)
-    state = jax.jit(lambda key: estimator.init(space, key))(key)
-    number = 0
+    state, number = jax.jit(lambda key: estimator.init(space, key))(key), jnp.int32(2)
 
     def call():
         nonlocal state, number
-        number += 1
-        state, novelty = generation(state, parents, offspring, jax.random.fold_in(key, number))
-        jax.block_until_ready((state, novelty))
+        state, _, number = jax.block_until_ready(generation(state, parents, offspring, number))
 
     return call
 
@@ -70,7 +68,7 @@ def theirs(dimension):
         sizes = [dimension, *[3 * dimension] * depth]
         layers = [
             part
-            for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True)
+            for inputs, outputs in itertools.pairwise(sizes)
             for part in (torch.nn.Linear(inputs, outputs), torch.nn.LeakyReLU())
         ]
         return torch.nn.Sequential(*layers, torch.nn.Linear(3 * dimension, 2 * dimension))
@@ -98,42 +96,40 @@ def theirs(dimension):
     return call
 
 
-def medians(calls, repeats=REPEATS, warm=10):
-    """The median CPU time of each function in seconds; they take turns, after a warm-up."""
+def medians(calls, rounds=15, block=10):
+    """The median CPU time of a call in seconds; the functions take turns, a block of calls each, after a warm-up."""
     times = [[] for _ in calls]
-    for repeat in range(warm + repeats):
+    for number in range(rounds + 1):
         for call, spent in zip(calls, times, strict=True):
             start = time.process_time()
-            call()
-            if repeat >= warm:
-                spent.append(time.process_time() - start)
+            for _ in range(block):
+                call()
+            if number:
+                spent.append((time.process_time() - start) / block)
     return [statistics.median(spent) for spent in times]
 
 
 def against_pytorch():
     print("d     brns [ms]   PyTorch [ms]   ratio    at most")
-    for dimension, target in TARGETS.items():
-        mine, other = medians([ours(dimension), theirs(dimension)])
-        verdict = "" if mine / other <= target else "  MISSED"
-        print(
-            f"{dimension:<4}{1e3 * mine:10.2f}{1e3 * other:14.2f}{mine / other:10.3f}{target:10.3f}{verdict}",
-            flush=True,
-        )
+    for d, target in TARGETS.items():
+        mine, other = medians([ours(d), theirs(d)], block=max(2, 64 // d))
+        verdict = "" if mine / other <= target else "   missed"
+        print(f"{d:<4}{1e3 * mine:10.2f}{1e3 * other:14.2f}{mine / other:10.3f}{target:10.3f}{verdict}", flush=True)
 
 
 def fixed_width():
-    usual, fixed = medians([ours(256), ours(256, fixed_width=64)])
+    usual, fixed = medians([ours(256), ours(256, fixed_width=64)], block=2)
     print(f"d = 256, width 768: {1e3 * usual:.2f} ms; fixed_width=64: {1e3 * fixed:.2f} ms, {fixed / usual:.3f} of it")
 
 
 def constancy():
-    """A run at generation 10 against a run at generation 1000, in turns."""
-    for dimension in (2, 32):
-        young, old = ours(dimension), ours(dimension)
-        for _ in range(1000):
+    """A run from generation 10 on against a run from generation 1000 on, in turns."""
+    for d in (2, 32):
+        young, old = ours(d), ours(d)
+        for _ in range(990):
             old()
-        early, late = medians([young, old], repeats=200)
-        print(f"d = {dimension}: generation 1000 costs {late / early:.3f} of generation 10 ({1e3 * early:.2f} ms)")
+        early, late = medians([young, old], rounds=30)
+        print(f"d = {d}: generation 1000 costs {late / early:.3f} of generation 10 ({1e3 * early:.2f} ms)")
 
 
 def main():

@@ -375,6 +375,7 @@ def _write(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
+        _sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -382,7 +383,6 @@ def _write(path: Path, content: bytes) -> None:
             f"could not save {path} ({error.strerror}). The generations before it are safe: make room or mend the "
             f"folder, then resume"
         ) from error
-    _sync_folder(path.parent)
 
 
 def _sync_folder(path: Path) -> None:

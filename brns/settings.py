@@ -65,7 +65,7 @@ def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
     for key in changes:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = f"; did you mean {near[0]}?" if near else "."
             problems.append(f"{name} has no setting {key!r}{hint} It has: {', '.join(known) or 'none'}")
     chosen = {key: known[key] for key in changes if key in known}
     values = {}
@@ -120,7 +120,10 @@ def build(description: Mapping[str, Any]) -> Any:
         if isinstance(value, Mapping):
             values[field.name] = build(value)
         else:
-            values[field.name] = pydantic.TypeAdapter(hints[field.name], config=_LOOSE).validate_python(value)
+            try:
+                values[field.name] = pydantic.TypeAdapter(hints[field.name], config=_LOOSE).validate_python(value)
+            except pydantic.ValidationError as error:
+                raise SettingsError(f"{name}.{field.name}: {error.errors()[0]['msg']}; got {value!r}") from None
     unknown = set(description) - {f.name for f in dataclasses.fields(part)} - {"name"}
     if unknown:
         raise SettingsError(f"{name} has no setting {', '.join(sorted(unknown))}: is the record from a newer version?")

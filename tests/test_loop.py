@@ -189,6 +189,25 @@ def test_each_generation_is_on_disk_when_it_is_handed_out(tmp_path):
         )
 
 
+class ForgetsParents(eqx.Module):
+    """A novelty of 1 for offspring and of NaN for parents."""
+
+    def init(self, space, key):
+        return jnp.zeros(0)
+
+    def score(self, state, descriptors, population):
+        return jnp.where(population.born < population.born.max(), jnp.nan, 1.0)
+
+    def update(self, state, generation, key):
+        return state
+
+
+def test_novelty_of_parents_must_be_a_number_too(tmp_path):
+    with pytest.raises(ValueError, match=r"ForgetsParents gave a novelty .* 8 of 8 .* generation 1 \(ids 0, 1"):
+        run(NoveltySearch(Identity(), ForgetsParents(), **SETTINGS), 3, out=tmp_path)
+    assert Record(tmp_path).generations == [0]
+
+
 CHILD = """
 import sys, time
 sys.path[:0] = sys.argv[1:3]

@@ -64,7 +64,19 @@ class Faulty(eqx.Module):
             if self.fault == "hangs":
                 time.sleep(3600)
             if self.fault == "wide":
-                return Evaluation(
-                    np.zeros((len(genotypes), 3)), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool)
-                )
+                return Evaluation(np.zeros((faulty.size, 3)), np.zeros(faulty.size), faulty)
+            if self.fault == "nan":
+                return Evaluation(np.full((faulty.size, 2), np.nan), np.zeros(faulty.size), faulty)
         return HostIdentity().evaluate(genotypes, key)
+
+
+class Windy(eqx.Module):
+    """The world on the host with chance in it: a wind for each generation, the same for all individuals."""
+
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([-50.0, -50.0], [650.0, 650.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        evaluation = HostIdentity().evaluate(genotypes, key)
+        return evaluation._replace(descriptor=evaluation.descriptor + np.asarray(jax.random.normal(key, (2,))))

@@ -157,6 +157,16 @@ class BehaviorRecognition(eqx.Module):
         for name, low in {**least, "reservoir": 0, "replay": 1}.items():
             if getattr(self, name) < low:
                 raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {getattr(self, name)}")
+        choices = {
+            "learn_from": ("offspring", "survivors"),
+            "inputs": ("raw", "scaled"),
+            "initialisation": ("he", "uniform"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"BehaviorRecognition.{name} must be {' or '.join(known)}; got {getattr(self, name)!r}"
+                )
         if self.fixed_width is not None and self.fixed_width < 1:
             raise ValueError(f"BehaviorRecognition.fixed_width must be at least 1 or None; got {self.fixed_width}")
         if len(self.depths) != 2 or min(self.depths) < 0:
@@ -235,7 +245,7 @@ class BehaviorRecognition(eqx.Module):
 
     @property
     def _adam(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
+        return optax.flatten(optax.adam(self.learning_rate))  # all weights as one vector: fewer, larger operations
 
     def _dataset(self, state: RecognitionState, generation: Generation) -> Dataset:
         """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents."""

@@ -188,6 +188,13 @@ def test_agrees_with_scipy_over_many_blocks_and_chunks():
         np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
 
 
+def test_the_nearest_may_each_stand_in_another_group():
+    rows = np.arange(600, dtype=np.float32)  # row i is in group i modulo 38
+    line = module.References(jnp.asarray(rows)[:, None], jnp.ones(600, bool))
+    found = module.nearest(jnp.array([[0.0], [599.0]]), (line,), 16)
+    np.testing.assert_array_equal(found, np.tile(np.arange(16.0) ** 2, (2, 1)))
+
+
 @pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
 def test_the_tournament_sorts_like_numpy(count, rows):
     values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)

@@ -1,0 +1,56 @@
+"""BR-NS as the fitness in a loop of DEAP: (mu + lambda), where the novelty of parents and offspring is made anew.
+
+    python examples/deap_loop.py            (needs pip install deap)
+
+DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what was seen, so both are evaluated here.
+"""
+
+import random
+
+import jax
+import numpy as np
+from deap import algorithms, base, creator, tools
+from numpy_user import observed
+
+import brns
+
+creator.create("Novelty", base.Fitness, weights=(1.0,))
+creator.create("Arm", list, fitness=creator.Novelty)
+
+toolbox = base.Toolbox()
+toolbox.register("joint", random.uniform, -0.1, 0.1)
+toolbox.register("individual", tools.initRepeat, creator.Arm, toolbox.joint, 7)
+toolbox.register("population", tools.initRepeat, list, toolbox.individual)
+toolbox.register("mate", tools.cxTwoPoint)
+toolbox.register("mutate", tools.mutGaussian, mu=0.0, sigma=0.2, indpb=0.3)
+toolbox.register("select", tools.selBest)
+
+
+def behaviors(individuals):
+    """Where arms of seven joints end, in [-1, 1]^2."""
+    angles = np.cumsum(np.asarray(individuals), axis=1)
+    return np.stack([np.cos(angles).mean(axis=1), np.sin(angles).mean(axis=1)], axis=1)
+
+
+def main(generations=100, mu=50):
+    random.seed(0)
+    estimator, key = brns.BehaviorRecognition(), jax.random.key(0)
+    score, update = jax.jit(estimator.score), jax.jit(estimator.update)
+    state = jax.jit(estimator.init)(brns.Box([-1.0, -1.0], [1.0, 1.0]), key)
+    parents, visited = toolbox.population(n=mu), set()
+    for number in range(1, generations + 1):
+        offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)
+        everyone = parents + offspring
+        union = observed(behaviors(everyone), number).offspring
+        for individual, novelty in zip(everyone, score(state, union.descriptor, union).tolist(), strict=True):
+            individual.fitness.values = (novelty,)
+        parents = toolbox.select(everyone, mu)
+        state = update(state, observed(behaviors(offspring), number), jax.random.fold_in(key, number))
+        visited |= set(map(tuple, np.floor(behaviors(offspring) * 10).astype(int).tolist()))
+        if number in (1, 10, generations):
+            print(f"generation {number:3d}: {len(visited) / 400:.0%} of a 20 x 20 grid visited")
+    return len(visited) / 400
+
+
+if __name__ == "__main__":
+    main()

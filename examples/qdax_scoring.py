@@ -1,0 +1,59 @@
+"""A scoring function of QDax as a task: it is JAX code already, so that whole runs compile and batch over seeds.
+
+    python examples/qdax_scoring.py            (QDax need not be installed)
+
+Of QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key came back as fourth. Genotypes
+are a tree of arrays there, such as a network's parameters, and a flat vector here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+import brns
+
+
+class QDaxTask(eqx.Module):
+    """`unravel` makes one genotype of QDax, a tree, of a row of genes: `ravel_pytree(example)[1]`."""
+
+    scoring_function: Callable[..., Any]
+    unravel: Callable[..., Any]
+    genotype_space: brns.Box
+    behavior_space: brns.Box
+    traceable: bool = True
+
+    def evaluate(self, genotypes, key):
+        fitness, descriptor, *_ = self.scoring_function(jax.vmap(self.unravel)(genotypes), key)
+        return brns.Evaluation(descriptor, fitness, jnp.zeros(len(genotypes), bool))
+
+
+def scoring_function(genotypes, key):
+    """An arm of seven joints in QDax's manner: angles as turns in [0, 1], descriptors in [0, 1]^2."""
+    angles = jnp.cumsum(2 * jnp.pi * genotypes["turns"] - jnp.pi, axis=1)
+    tip = jnp.stack([jnp.cos(angles).mean(axis=1), jnp.sin(angles).mean(axis=1)], axis=1) / 2 + 0.5
+    return -jnp.std(genotypes["turns"], axis=1), tip, {}
+
+
+def main(generations=100, seeds=3):
+    _, unravel = ravel_pytree({"turns": jnp.zeros(7)})
+    task = QDaxTask(scoring_function, unravel, brns.Box([0] * 7, [1] * 7), brns.Box([0, 0], [1, 1]))
+    brns.check_task(task)
+    search = brns.NoveltySearch(task, brns.BehaviorRecognition())
+    keys = jax.random.split(jax.random.key(0), seeds)
+    states, visited = jax.vmap(search.init)(keys), [set() for _ in keys]
+    step = jax.jit(jax.vmap(search.step))
+    for _ in range(generations):
+        states, generation = step(states, keys)
+        for cells, offspring in zip(visited, np.floor(20 * generation.offspring.descriptor).astype(int), strict=True):
+            cells.update(map(tuple, offspring.tolist()))
+    for seed, cells in enumerate(visited):
+        print(f"seed {seed}: {len(cells) / 400:.0%} of a 20 x 20 grid visited in {generations} generations")
+
+
+if __name__ == "__main__":
+    main()

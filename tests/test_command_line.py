@@ -1,0 +1,139 @@
+"""The command line, as a person uses it: in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from brns import Record
+from brns.__main__ import _value
+
+SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
+
+
+def brns(*arguments, folder, **options):
+    command = [sys.executable, "-m", "brns", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with one finished run in the default place."""
+    folder = tmp_path_factory.mktemp("shell")
+    done = brns("run", "maze", "--generations", 4, "--keep-every", 1, "--watch-cycling", 3, *SHORT, folder=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "run.txt").write_text(done.stdout)
+    return folder
+
+
+def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(folder):
+    record = Record(folder / "runs/maze-recognition-seed0")
+    assert record.generations == [0, 1, 2, 3, 4]
+    assert record.experiment["task"]["steps"] == 50
+    assert record.experiment["population_size"] == 20
+    assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
+    text = (folder / "run.txt").read_text()
+    assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
+    assert "overview.png" in text
+    assert "Generation 3, seed 0: eta" in text
+
+
+def test_an_existing_run_is_refused_and_left_alone(folder):
+    before = sorted((folder / "runs").rglob("*"))
+    done = brns("run", "maze", *SHORT, folder=folder)
+    assert done.returncode == 2
+    assert "exists already; resume it (brns resume" in done.stderr
+    assert sorted((folder / "runs").rglob("*")) == before
+
+
+def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(folder):
+    whole = brns("run", "maze", "--generations", 6, "--out", "whole", *SHORT, folder=folder)
+    assert whole.returncode == 0, whole.stderr
+    first = brns("run", "maze", "--generations", 3, "--out", "longer", *SHORT, folder=folder)
+    assert first.returncode == 0, first.stderr
+    longer = brns("resume", "longer", "--generations", 6, folder=folder)
+    assert longer.returncode == 0, longer.stderr
+    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
+        np.testing.assert_array_equal(Record(folder / "whole").column(name), Record(folder / "longer").column(name))
+    again = brns("resume", "longer", folder=folder)
+    assert again.returncode == 0
+    assert "has its 6 generations already" in again.stdout
+
+
+def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
+    command = [sys.executable, "-m", "brns", "run", "maze", "--generations", "100000", "--out", "stopped", *SHORT]
+    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (folder / "stopped/states/000003.npz").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    text, _ = child.communicate(timeout=120)
+    assert child.returncode == 130
+    record = Record(folder / "stopped")
+    last = record.generations[-1]
+    assert f"Stopped after generation {last}" in text
+    assert "brns resume stopped" in text
+    assert record.snapshots[-1] == last
+
+
+def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
+    done = brns(
+        *("run", "maze", "--out", "no", "--set", "estimator.epoch=5", "--set", "estimator.batch=many"),
+        *("--set", "task.step=3", "--set", "nonsense"),
+        folder=folder,
+    )
+    assert done.returncode == 2
+    assert not (folder / "no").exists()
+    for told in ("did you mean epochs?", "BehaviorRecognition.batch", "'many'", "did you mean steps?", "NAME=VALUE"):
+        assert told in done.stderr
+    for arguments, names in [
+        (("run", "labyrinth"), "maze, ant"),
+        (("run", "maze", "--estimator", "k-nn"), "recognition, archive, population, counts"),
+    ]:
+        done = brns(*arguments, folder=folder)
+        assert done.returncode == 2
+        assert names in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("resume", "nowhere"), ("show", "nowhere"), ("movie", "."), ("report", ".")])
+def test_what_is_no_run_is_an_error_that_says_so(folder, arguments, tmp_path):
+    done = brns(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert "is not a run" in done.stderr
+
+
+def test_the_list_names_every_setting_with_its_default_and_meaning(folder):
+    text = brns("list", folder=folder).stdout
+    for line in ("estimator.learning_rate=0.01", "estimator.k=15", "task.steps=2000", "mutate.eta=10.0"):
+        assert line in text
+    for meaning in ("dim(E) = embedding * d; paper, section 5", "crowding degree", "steps of an evaluation"):
+        assert meaning in text
+
+
+def test_figure_movie_and_show(folder):
+    run = "runs/maze-recognition-seed0"
+    for name in ("coverage", "3b", "2c", "4e"):
+        done = brns("figure", name, run, "--out", f"{name}.png", folder=folder)
+        assert done.returncode == 0, done.stderr
+        assert (folder / f"{name}.png").stat().st_size > 5000
+    done = brns("movie", run, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / run / "movie.gif").read_bytes()[:3] == b"GIF"
+    assert "coverage evaluated" in brns("show", run, folder=folder).stdout
+    unknown = brns("figure", "9z", run, folder=folder)
+    assert unknown.returncode == 2
+    assert "coverage" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5", 5), ("1e-3", 1e-3), ("true", True), ("none", None), ("[3, 5]", [3, 5]), ("raw", "raw"), ('"raw"', "raw")],
+)
+def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
+    assert _value(text) == value

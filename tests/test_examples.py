@@ -1,0 +1,105 @@
+"""Every example and the README's Python, run as a reader would, and held against what they say."""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
+SLOW = {"gymnasium_task", "image_descriptors", "own_task", "pyribs_novelty", "sequence_descriptors"}  # above 15 s
+
+
+def numbers(pattern, output):
+    return [float(number) for number in re.findall(pattern, output)]
+
+
+def grid(output):
+    """Shares of a grid that were visited, in percent."""
+    return numbers(r"(\d+)% of a 20 x 20 grid", output)
+
+
+def numpy_user(output, folder):
+    batches, left, right = zip(*(map(float, line.split()) for line in output.splitlines()[1:]), strict=True)
+    assert batches == (0, 10, 50, 199)
+    assert left[-1] < left[1] < left[0] / 10  # the half that is shown grows familiar
+    assert right[-1] > 5 * left[-1]  # the other does not, though it may have begun lower
+
+
+def image_descriptors(output, folder):
+    seen, *unseen = numbers(r"median novelty ([\d.]+)", output)
+    assert len(unseen) == 2
+    assert min(unseen) > 2 * seen
+    assert is_png(folder / "image_descriptors.png")
+
+
+def sequence_descriptors(output, folder):
+    medians = numbers(r"median novelty ([\d.]+)", output)
+    assert len(medians) == 7
+    assert all(a < b for a, b in pairwise(medians))
+    assert is_png(folder / "sequence_descriptors.png")
+
+
+def pyribs_novelty(output, folder):
+    shares = grid(output)
+    assert shares == sorted(shares)
+    assert shares[0] < 10 < 50 < shares[-1]
+
+
+def deap_loop(output, folder):
+    shares = grid(output)
+    assert shares == sorted(shares)
+    assert shares[0] < 5 < 40 < shares[-1]
+
+
+def qdax_scoring(output, folder):
+    assert len(grid(output)) == 3
+    assert min(grid(output)) > 50
+
+
+def own_estimator(output, folder):
+    assert "(21, 100, 2)" in output
+    assert (folder / "runs/own-estimator/run.json").exists()
+
+
+def own_task(output, folder):
+    arms = numbers(r"(\d+) arms reach the corner", output)
+    assert len(arms) == 3
+    assert min(arms) > 0
+
+
+def gymnasium_task(output, folder):
+    tops = numbers(r"(\d+) reached the top", output)
+    assert len(tops) == 10
+    assert tops == sorted(tops)
+    assert tops[-1] > 0
+
+
+def is_png(path):
+    return path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in EXAMPLES])
+def test_example(name, tmp_path):
+    check = globals().get(name)
+    assert check, f"examples/{name}.py needs a function of its name here that says what its output must be"
+    check(run(EXAMPLES[name], tmp_path), tmp_path)
+
+
+@pytest.mark.slow
+def test_readme(tmp_path):
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    script = tmp_path / "readme.py"
+    script.write_text(block + "\nprint(behaviors.shape, novelty.shape)")
+    output = run(script, tmp_path)
+    assert "is the generation of the first robot" in output
+    assert "(401, 100, 2) (100,)" in output
+
+
+def run(script, folder):
+    done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
