@@ -1,6 +1,5 @@
 """Worker processes: spawned, given pieces of a batch, replaced when they die, killed when they hang."""
 
-import atexit
 import collections
 import contextlib
 import math
@@ -13,7 +12,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Generator
-from multiprocessing import connection  # first of all: its exit function, which waits for processes, must follow ours
+from multiprocessing import connection
 from typing import Any
 
 import equinox as eqx
@@ -57,7 +56,6 @@ class Pool:
         self.workers: list[_Worker] = []
         self.last: tuple[Task, bytes] | None = None
         weakref.finalize(self, _end, self.workers).atexit = False
-        _POOLS.add(self)
 
     def __reduce__(self) -> tuple:
         return Pool, ()
@@ -76,7 +74,6 @@ class Pool:
         task: bytes,
         pieces: list[np.ndarray],
         key: bytes,
-        *,
         workers: int,
         timeout: float | None,
         deaths: int,
@@ -131,7 +128,7 @@ class _Worker:
     def __init__(self) -> None:
         spawn = multiprocessing.get_context("spawn")  # a fork of a process that runs JAX's threads can hang
         self.pipe, there = spawn.Pipe()
-        self.process = spawn.Process(target=_serve, args=(there,))
+        self.process = spawn.Process(target=_serve, args=(there,), daemon=True)  # ends with us
         with _environment():
             self.process.start()
         there.close()
@@ -165,6 +162,7 @@ class _Worker:
 def _serve(pipe: connection.Connection) -> None:
     """A worker's life: it says that it is there, then answers piece after piece."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search, which finishes its generation
+    multiprocessing.current_process().daemon = False  # a task may have processes of its own
     threading.Thread(target=_follow_parent, daemon=True).start()
     task: Any = None
     with contextlib.suppress(EOFError, OSError):  # the search has gone
@@ -227,12 +225,3 @@ def _end(workers: list[_Worker], some: list[_Worker] | None = None) -> int | Non
         workers.remove(worker)
         code = worker.end()
     return code
-
-
-_POOLS: "weakref.WeakSet[Pool]" = weakref.WeakSet()
-
-
-@atexit.register
-def _end_all() -> None:
-    for pool in list(_POOLS):
-        pool.close()

@@ -18,7 +18,7 @@ from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, Record,
 from brns.core import Evaluation
 from brns.loop import resume, run, start
 
-SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(rate=0.5)}
+SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
 ESTIMATOR = BehaviorRecognition(depths=(0, 1), reservoir=10)
 
 
@@ -116,7 +116,7 @@ def test_the_seeds_of_a_batch_are_those_of_runs_alone_up_to_rounding(whole, tmp_
 def test_another_experiment_is_refused_and_told_apart(runs):
     before = bits(runs / "one")
     with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
-        resume(runs / "one", 12, search=search(mutate=PolynomialMutation(rate=0.25)))
+        resume(runs / "one", 12, search=search(mutate=PolynomialMutation(eta=2.0, rate=0.25)))
     assert bits(runs / "one") == before
     assert Record(runs / "one").planned == 10
 

@@ -200,7 +200,7 @@ def test_nsga2_and_gaussian_mutation_take_part():
 
 
 def test_the_shape_of_a_state_is_known_without_evaluating():
-    for estimator in (Distance(), BehaviorRecognition(reservoir=5)):
+    for estimator in (Distance(), BehaviorRecognition(depths=(0, 1), reservoir=5)):
         experiment = search(estimator=estimator)
         expected = jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.init(KEY))
         assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.state_shape()) == expected

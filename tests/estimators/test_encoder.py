@@ -1,0 +1,88 @@
+"""Encoders of one's own in behavior recognition."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import Identity
+
+from brns import BehaviorRecognition, Box, NoveltySearch, check_estimator, resume, run
+from brns.estimators.recognition import Encoder, he
+
+KEY = jax.random.key(0)
+
+
+class Own(eqx.Module):
+    """The fully connected encoder once more, with parts that are no arrays and a constant that is not trained."""
+
+    network: eqx.nn.MLP
+    constant: np.ndarray
+
+    def __init__(self, key, depth):
+        self.network = he(eqx.nn.MLP(2, 4, 6, depth, jax.nn.leaky_relu, key=key), key)
+        self.constant = np.full(2, 600, np.float32)
+
+    def __call__(self, descriptors):
+        return jax.vmap(self.network)(descriptors / self.constant)
+
+
+def test_an_encoder_of_ones_own_fulfils_the_contract():
+    check_estimator(BehaviorRecognition(encoder=Own))
+
+
+def test_it_equals_the_fully_connected_one_with_the_same_weights():
+    """M by the library's own encoder with the same layers: the architecture is the same, so novelty is too."""
+    own, standard = BehaviorRecognition(encoder=Own), BehaviorRecognition()
+    box, points = Box([0, 0], [600, 600]), Box([0, 0], [600, 600]).uniform(KEY, 20)
+    population = NoveltySearch(Identity(), standard, 4, 4).init(KEY).population
+    state, like = own.init(box, KEY), standard.init(box, KEY)
+    transplanted = [
+        eqx.tree_at(lambda e: e.layers, encoder, tuple(weights.network.layers))
+        for encoder, weights in ((like.target, state.target), (like.predictor, state.predictor))
+    ]
+    assert [len(e.layers) for e in transplanted] == [4, 6]  # depths (3, 5) and the linear last layer
+    like = like._replace(target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0))
+    novelty = own.score(state, points, population)
+    np.testing.assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
+
+
+def test_runs_resume_to_the_same_bits(tmp_path):
+    search = NoveltySearch(Identity(), BehaviorRecognition(encoder=Own), population_size=8, offspring_size=8)
+    (whole,) = run(search, 4, out=tmp_path / "whole")
+    run(search, 2, out=tmp_path / "parts")
+    (parts,) = resume(tmp_path / "parts", 4, search=search)
+    for a, b in zip(*(jax.tree.leaves(r.state(4, search)) for r in (whole, parts)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_he_has_variance_two_over_fan_in_in_linear_and_convolutional_layers():
+    layers = [eqx.nn.Linear(50, 400, key=KEY), eqx.nn.Conv2d(8, 300, 3, use_bias=False, key=KEY), jnp.ones(3)]
+    linear, convolution, other = he(layers, jax.random.key(1))
+    assert float(jnp.var(linear.weight)) == pytest.approx(2 / 50, rel=0.05)
+    assert float(jnp.var(convolution.weight)) == pytest.approx(2 / (8 * 3 * 3), rel=0.05)
+    assert not linear.bias.any()
+    assert convolution.bias is None
+    np.testing.assert_array_equal(other, layers[2])
+
+
+def test_errors_say_what_an_encoder_must_be():
+    def single(key, depth):
+        return lambda descriptors: descriptors[0]
+
+    def uneven(key, depth):
+        return Encoder(2, depth, 4, 1, "he", key)
+
+    class Whole(Own):
+        def __init__(self, key, depth):
+            super().__init__(key, depth)
+            self.constant = jnp.ones(2, jnp.int32)
+
+    box = Box([0, 0], [600, 600])
+    for encoder, message in [
+        (single, r"descriptors \(n, 2\) to embeddings \(n, e\)"),
+        (uneven, "xi\\* has 3 outputs and xi1 has 5"),
+        (Whole, "make its constants NumPy arrays"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            BehaviorRecognition(encoder=encoder).init(box, KEY)
