@@ -319,9 +319,11 @@ def _conclude(directory: Path) -> None:
     from brns.figures import overview
     from brns.metrics.summary import summary
     from brns.record import records
+    from brns.scene import scene
 
     found = records(directory)
-    rows = [summary(record) for record in found]
+    of_paths = scene(found[0].search.task).paths
+    rows = [summary(record, of_paths=of_paths) for record in found]
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
     table.add_column()
     for record in found:

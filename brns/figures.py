@@ -29,10 +29,9 @@ from matplotlib.ticker import PercentFormatter
 from brns.core import Population
 from brns.estimators.nearest import Archive
 from brns.metrics import coverage as coverages
-from brns.metrics import cycling, dynamics
+from brns.metrics import cycling, dynamics, paths
 from brns.metrics import uniformity as uniformities
 from brns.metrics.recorded import evaluated, survivors
-from brns.metrics.signature import signature as path_signature
 from brns.metrics.spread import spread
 from brns.record import Record
 from brns.scene import Scene, scene, trajectories
@@ -121,6 +120,23 @@ def coverage(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
     _curves(records, statistic, ax)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set(ylabel=f"coverage of {' × '.join(map(str, shape))} cells", ylim=(0, 1.03))
+    return ax
+
+
+def signature_coverage(records: Runs, ax: Axes) -> Axes:
+    """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
+    _only_paths(records)
+    _curves(records, lambda record: (record.generations, paths.coverage_of_record(record)), ax)
+    ax.set(ylabel="coverage of signature space", ylim=(0, None))
+    ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+    return ax
+
+
+def signature_uniformity(records: Runs, ax: Axes) -> Axes:
+    """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
+    _only_paths(records)
+    _curves(records, lambda record: (record.generations, paths.uniformity_of_record(record)), ax)
+    ax.set(ylabel="JS distance to uniform", ylim=(0, None))
     return ax
 
 
@@ -297,22 +313,15 @@ def population(record: Record, ax: Axes, generation: int | None = None) -> Axes:
 
 
 def signature(records: Runs, ax: Axes) -> Axes:
-    """Figure 5: the standard deviation of the solutions along each dimension of their paths' signature, level 2.
+    """Figure 5: the standard deviation of everything evaluated along each dimension of its paths' signature, level 2.
 
-    Bars are means over the runs that found at least one solution, their whiskers one standard deviation over seeds.
+    The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing. Bars are
+    means over the runs, their whiskers one standard deviation over seeds.
     """
-    runs = methods(records)
-    first = next(iter(runs.values()))[0]
-    if not scene(first.search.task).paths:
-        raise ValueError(
-            f"the signature's figure needs descriptors that are paths; those of {first.experiment['task']['name']} "
-            "are not"
-        )
+    runs = _only_paths(records)
     for place, (name, seeds) in enumerate(runs.items()):
-        found = [record.solutions().descriptor for record in seeds]
-        values = [spread(path_signature(s.reshape(len(s), -1, 2), level=2)) for s in found if len(s)]
-        if not values:
-            raise ValueError(f"no run of {name} solved the task, so that its solutions have no spread")
+        found = [np.concatenate(evaluated(record, "descriptor")) for record in seeds]
+        values = [spread(paths.signatures(descriptors)) for descriptors in found]
         height, whisker = np.mean(values, axis=0), _deviation(np.stack(values))
         width = 0.8 / len(runs)
         ax.bar(
@@ -389,6 +398,8 @@ FIGURES: dict[str, Callable[..., Axes]] = {
     "kappa": kappa,
     "kappa-share": kappa_share,
     "signature": signature,
+    "signature-coverage": signature_coverage,
+    "signature-uniformity": signature_uniformity,
     "time": time,
 }
 PAPER = {
@@ -522,6 +533,17 @@ def _one_method(records: Runs) -> list[Record]:
 def _common(lists: Iterable[Iterable[int]]) -> list[int]:
     """The generations that are in all lists."""
     return sorted(reduce(set.intersection, map(set, lists)))
+
+
+def _only_paths(records: Runs) -> dict[str, list[Record]]:
+    """The runs by method, of a task whose behaviors are paths."""
+    runs = methods(records)
+    first = next(iter(runs.values()))[0]
+    if not scene(first.search.task).paths:
+        raise ValueError(
+            f"a signature needs descriptors that are paths; those of {first.experiment['task']['name']} are not"
+        )
+    return runs
 
 
 def _two(generations: Sequence[int], record: Record, what: str) -> None:

@@ -37,6 +37,11 @@ MEASURES = {
         "share of the grid's cells that the populations visited; 6 × 6 cells",
     ),
     "coverage_evaluated": ("Coverage, evaluated", "share of the same cells that anything evaluated visited"),
+    "coverage_signatures": ("Coverage, signatures", "share of the cells of signature space that was evaluated"),
+    "uniformity_signatures": (
+        "Uniformity, signatures",
+        "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
+    ),
     "age": ("Age", "generations since birth, mean over the population and over generations 1 on"),
     "parent_distance": ("Distance to parent", "in behavior space, mean over the population and over generations 1 on"),
     "eta": ("η", "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades"),
@@ -111,10 +116,22 @@ FIGURES = {
         "κ(i) divided by the number of kept generations after i, so that runs of different length and stride compare.",
     ),
     "signature": (
-        "Spread of the solutions",
+        "Spread of the paths",
         "5",
-        "Standard deviation of the solutions along each dimension of their paths' signature, truncated at level 2 (6 "
-        "terms); bars are means over the runs that found a solution.",
+        "Standard deviation of everything evaluated along each dimension of its path's signature, truncated at level 2 "
+        "(6 terms); bars are means over the runs.",
+    ),
+    "signature-coverage": (
+        "Coverage of signature space",
+        "table I",
+        "The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that everything evaluated up to generation g "
+        "has visited. The paper gives no bounds of that grid; ours follow from the arena's size.",
+    ),
+    "signature-uniformity": (
+        "Uniformity in signature space",
+        "table I",
+        "Jensen–Shannon distance (base 2) from uniform of the survivors' novelty over the cells of signature space "
+        "that they occupy.",
     ),
 }
 
@@ -173,7 +190,8 @@ def _plotly() -> str:
 
 
 def _summary(runs: Mapping[str, list[Record]]) -> str:
-    columns = {name: over_seeds(seeds) for name, seeds in runs.items()}
+    of_paths = scene(next(iter(runs.values()))[0].search.task).paths
+    columns = {name: over_seeds(seeds, of_paths=of_paths) for name, seeds in runs.items()}
     heads = "".join(
         f'<th scope="col" class="number">{_safe(name)} <span class="meaning">n = {len(seeds)}</span></th>'
         for name, seeds in runs.items()

@@ -1,6 +1,7 @@
-"""Every example and the README's Python, run as a reader would, and held against what they say."""
+"""Every example, and the code of the README and the documentation, run as a reader would and held against the text."""
 
 import re
+import shlex
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
+PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs").glob("*.rst"))}
 SLOW = {"gymnasium_task", "image_descriptors", "own_task", "pyribs_novelty", "sequence_descriptors"}  # above 15 s
 
 
@@ -99,7 +101,48 @@ def test_readme(tmp_path):
     assert "(401, 100, 2) (100,)" in output
 
 
-def run(script, folder):
-    done = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-2000:]
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if ".. code-block:: python" in text])
+def test_python_of_the_documentation(page, tmp_path):
+    """The blocks of a page are one script, and what a comment calls a shape is one."""
+    lines = "\n".join(blocks(PAGES[page], "python")).splitlines()
+    checked = [re.sub(r"^(\S.*\.shape)  # (\(.*?\)).*", r"assert \1 == \2", line) for line in lines]
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(checked))
+    run(script, tmp_path)
+
+
+@pytest.mark.slow
+def test_commands_of_the_documentation(tmp_path):
+    commands = [
+        line.removeprefix("$ ") for line in "\n".join(blocks(PAGES["commandline"], "console")).splitlines() if line
+    ]
+    assert len(commands) > 8
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "brns"
+        run("-m", tmp_path, "brns", *arguments)
+    for picture in ("coverage.png", "map.png", "runs/maze-recognition-seed0/overview.png"):
+        assert is_png(tmp_path / picture)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "short.gif").read_bytes()[:3] == b"GIF"
+
+
+def test_documentation_builds_without_a_warning_and_needs_no_network(tmp_path):
+    run("-m", ROOT, "sphinx", "-W", "-q", "-d", str(tmp_path / "trees"), "docs", str(tmp_path / "html"))
+    pages = "".join(page.read_text() for page in (tmp_path / "html").glob("*.html"))
+    assert "<math" in pages
+    assert not re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=\"(?:https?:)?//", pages)
+
+
+def blocks(text, language):
+    """The code blocks of a page in reStructuredText."""
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)
+    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in found]
+
+
+def run(script, folder, *arguments):
+    command = [sys.executable, script, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-2000:]
     return done.stdout

@@ -213,16 +213,18 @@ def ant_run(path, seed, reach):
     return record
 
 
-def test_the_signature_figure_is_the_spread_of_solutions(tmp_path, ax):
+def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):
     runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
     drawn.signature(runs, ax)
     heights = [bar.get_height() for bar in ax.patches]
-    # The first level is the path's increment, 15 steps: (15, 0) and (0, 15), then (15, 0) and (0, 45).
-    assert heights[0] == pytest.approx(7.5)
-    assert heights[1] == pytest.approx((7.5 + 22.5) / 2)
-    paths = runs[0].solutions().descriptor.reshape(2, 16, 2)
-    other = runs[1].solutions().descriptor.reshape(2, 16, 2)
-    expected = (np.std(signature(paths), axis=0) + np.std(signature(other), axis=0)) / 2
+    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0, 15 and 135, then 0,
+    # 45 and 135.
+    assert heights[0] == pytest.approx(np.sqrt((35**2 + 50**2 + 85**2) / 3))
+    assert heights[1] == pytest.approx(
+        (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2
+    )
+    one, other = (run.column("offspring.descriptor", [0])[0].reshape(3, 16, 2) for run in runs)
+    expected = (np.std(signature(one), axis=0) + np.std(signature(other), axis=0)) / 2
     np.testing.assert_allclose(heights, expected, rtol=1e-5)
 
 
@@ -257,7 +259,7 @@ def test_times_are_medians_per_method_and_entries(tmp_path, ax):
         drawn.read_times(file)
 
 
-@pytest.mark.parametrize("name", [name for name in drawn.FIGURES if name not in ("time", "signature")])
+@pytest.mark.parametrize("name", [name for name in drawn.FIGURES if name != "time" and "signature" not in name])
 def test_every_figure_has_its_panels(name, recognition, archived):
     figure = drawn.draw(name, [*recognition, *archived])
     panels = [ax for ax in figure.axes if ax.get_xlabel()]

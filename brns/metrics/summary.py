@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.metrics import coverage, cycling, dynamics
+from brns.metrics import coverage, cycling, dynamics, paths
 from brns.metrics.recorded import NoveltySearch, Record, evaluated
 
 
@@ -19,15 +19,19 @@ class Estimate(NamedTuple):
     """how many runs have this number"""
 
 
-def summary(record: Record, grid: Sequence[int] | None = None, search: NoveltySearch | None = None) -> dict[str, float]:
+def summary(
+    record: Record, grid: Sequence[int] | None = None, search: NoveltySearch | None = None, of_paths: bool = False
+) -> dict[str, float]:
     """The numbers of one run.
 
     `generations`, `evaluations` and `solutions` are counts; `first_solved` is the generation of the first success,
     absent where there is none. `age` and `parent_distance` are means over generations 1 on, absent before there is
     one. `coverage_survivors` and `coverage_evaluated` are final shares of `grid`, by default 6 x 6 (paper, section
-    5.1) over a planar behavior space and else absent. `eta`, `kappa` and `kappa_share` are means over generations,
-    `eta_below_one` the share of generations with eta < 1, `epsilon` kappa's margin: over the states kept, absent
-    where fewer than 2 are.
+    5.1) over a planar behavior space and else absent. Where behaviors are planar paths (`of_paths`),
+    `coverage_signatures` is the final share of signature space that was evaluated, and `uniformity_signatures` the
+    mean over generations of how far the survivors' novelty is from uniform there (table I). `eta`, `kappa` and
+    `kappa_share` are means over generations, `eta_below_one` the share of generations with eta < 1, `epsilon` kappa's
+    margin: over the states kept, absent where fewer than 2 are.
     """
     search = search or record.search
     solved = evaluated(record, "solved")
@@ -44,6 +48,9 @@ def summary(record: Record, grid: Sequence[int] | None = None, search: NoveltySe
     if grid is not None:
         row["coverage_survivors"] = float(coverage.of_record(record, grid, "survivors", search)[-1])
         row["coverage_evaluated"] = float(coverage.of_record(record, grid, "evaluated", search)[-1])
+    if of_paths:
+        row["coverage_signatures"] = float(paths.coverage_of_record(record, search)[-1])
+        row["uniformity_signatures"] = float(paths.uniformity_of_record(record, search).mean())
     if len(record.generations) > 1:
         row["age"] = float(dynamics.age_of_record(record)[1:].mean())
         distance = dynamics.parent_distance_of_record(record)
@@ -60,7 +67,10 @@ def summary(record: Record, grid: Sequence[int] | None = None, search: NoveltySe
 
 
 def over_seeds(
-    records: Sequence[Record], grid: Sequence[int] | None = None, search: NoveltySearch | None = None
+    records: Sequence[Record],
+    grid: Sequence[int] | None = None,
+    search: NoveltySearch | None = None,
+    of_paths: bool = False,
 ) -> dict[str, Estimate]:
     """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
     if not records:
@@ -71,7 +81,7 @@ def over_seeds(
                 f"{records[0].path} and {record.path} are runs of different experiments (their run.json differ), which "
                 "no mean should mix; summarise each experiment's seeds apart"
             )
-    rows = [summary(record, grid, search) for record in records]
+    rows = [summary(record, grid, search, of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: _estimate([row[name] for row in rows if name in row]) for name in names}
 

@@ -129,13 +129,13 @@ def _float64(layer):
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_algorithm_1_written_out(fresh):
-    """Six generations of 3 + 3: novelty, survivors and weights are those of a literal implementation.
+    """Six generations of 2 + 3: novelty, survivors and weights are those of a literal implementation.
 
-    In the first generation D holds the founders and the offspring, two batches of 3 in an unknown order: one of the
-    20 ways to split D in two must explain the weights. Later D is the offspring, one batch.
+    In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an unknown order: one
+    of the 10 ways to split D so must explain the weights. Later D is the offspring, one batch.
     """
     estimator = BehaviorRecognition(inputs="scaled", epochs=1)
-    search = NoveltySearch(Identity(), estimator, population_size=3, offspring_size=3, fresh_parents=fresh)
+    search = NoveltySearch(Identity(), estimator, population_size=2, offspring_size=3, fresh_parents=fresh)
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
     np.testing.assert_allclose(state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3)
@@ -145,7 +145,7 @@ def test_algorithm_1_written_out(fresh):
         offspring = scaled(facts.offspring)
         novelty = np.concatenate([literal.novelty(parents) if fresh else stored, literal.novelty(offspring)])
         np.testing.assert_allclose(np.concatenate([facts.parents.novelty, facts.offspring.novelty]), novelty, rtol=2e-3)
-        survivors = np.argsort(-novelty, kind="stable")[:3]
+        survivors = np.argsort(-novelty, kind="stable")[:2]
         np.testing.assert_allclose(scaled(facts.survivors), np.concatenate([parents, offspring])[survivors], rtol=1e-5)
         if g == 1:
             literal = _explain(literal, np.concatenate([parents, offspring]), state.estimator.predictor)
@@ -162,9 +162,9 @@ def scaled(columns):
 
 
 def _explain(literal, dataset, predictor):
-    """The literal predictor after two batches of 3, in that order that ends nearest to the given predictor."""
+    """The literal predictor after a batch of 3 and one of 2, in that order that ends nearest to the given predictor."""
     ends = []
-    for batch in itertools.combinations(range(6), 3):
+    for batch in itertools.combinations(range(5), 3):
         ends.append(literal.copy())
         ends[-1].descend(dataset[list(batch)])
         ends[-1].descend(np.delete(dataset, batch, axis=0))

@@ -1,0 +1,70 @@
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from brns import Box
+from brns.metrics import paths
+
+SPACE = Box([-50.0] * 6, [50.0] * 6)
+
+
+def test_the_signature_of_a_corner_by_hand():
+    # 3 to the right, then 4 up: xx = 9 / 2, yy = 16 / 2, xy = 3 * 4 (x moves before y), yx = 0.
+    corner = np.array([[0, 0, 3, 0, 3, 4]], np.float32)
+    np.testing.assert_allclose(paths.signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
+
+
+def test_the_box_holds_every_straight_way_through_the_arena():
+    box = paths.signature_space(SPACE)
+    np.testing.assert_allclose(box.low, [-100, -100, 0, -5000, -5000, 0])
+    np.testing.assert_allclose(box.high, [100, 100, 5000, 5000, 5000, 5000])
+    ends = np.random.default_rng(0).uniform(-50, 50, (200, 2, 2)).astype(np.float32)
+    found = paths.signatures(ends.reshape(200, 4))
+    assert ((found >= np.asarray(box.low)) & (found <= np.asarray(box.high))).all()
+
+
+def test_an_odd_number_of_coordinates_is_no_planar_path():
+    with pytest.raises(ValueError, match="even number of coordinates"):
+        paths.signatures(np.zeros((2, 5), np.float32))
+
+
+class Recorded:
+    """Two generations of two paths of two points; the second generation repeats the first and adds one far away."""
+
+    generations = (0, 1)
+    path = "memory"
+
+    class search:
+        class task:
+            behavior_space = Box([-50.0] * 4, [50.0] * 4)
+
+    columns: ClassVar = {
+        "offspring.descriptor": np.array(
+            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[0, 0, 1, 1], [-40, -40, 40, 40]]], np.float32
+        ),
+        "survivors.descriptor": np.array(
+            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[0, 0, 1, 1], [-40, -40, 40, 40]]], np.float32
+        ),
+        "survivors.novelty": np.array([[1.0, 3.0], [2.0, 2.0]], np.float32),
+    }
+
+    def column(self, name, generations=None):
+        return self.columns[name][list(self.generations if generations is None else generations)]
+
+
+def test_coverage_counts_cells_of_signature_space():
+    cells = 3 * 3 * 5 * 20 * 15 * 10
+    np.testing.assert_allclose(paths.coverage_of_record(Recorded()), [1 / cells, 2 / cells])
+
+
+def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
+    # Generation 0 occupies one cell; generation 1 two, of the same novelty: both uniform. Unequal novelty is not.
+    np.testing.assert_allclose(paths.uniformity_of_record(Recorded()), [0, 0], atol=1e-9)
+    uneven = Recorded()
+    uneven.columns = {**Recorded.columns, "survivors.novelty": np.array([[1.0, 3.0], [1.0, 3.0]], np.float32)}
+    # p = (1/4, 3/4) against (1/2, 1/2), m = (3/8, 5/8), in bits.
+    divergence = 0.5 * (0.25 * np.log2(2 / 3) + 0.75 * np.log2(6 / 5)) + 0.5 * (
+        0.5 * np.log2(4 / 3) + 0.5 * np.log2(4 / 5)
+    )
+    np.testing.assert_allclose(paths.uniformity_of_record(uneven)[1], np.sqrt(divergence), rtol=1e-6)
