@@ -127,14 +127,24 @@ def report(
 def movie(
     directory: Directory,
     out: Annotated[Path | None, typer.Option(help="a .gif or .mp4 [default: DIRECTORY/movie.gif]")] = None,
+    individual: Annotated[
+        str | None, typer.Option(help="film one individual of the ant maze in its world: an id, or best")
+    ] = None,
 ) -> None:
-    """Write a movie of the population and the novelty map over generations."""
+    """Write a movie of the population and the novelty map over generations, or of one individual."""
     _use_compilation_cache()
-    from brns.movie import write
+    from brns.movie import write, write_individual
+    from brns.settings import SettingsError
 
     (record,) = _records([directory])[:1]
+    if individual not in (None, "best") and not individual.isdecimal():
+        raise SettingsError(f"--individual takes an id or best; got {individual!r}")
     with console.status("Drawing the frames"):
-        out = write(record, out or record.path / "movie.gif")
+        if individual is None:
+            out = write(record, out or record.path / "movie.gif")
+        else:
+            which = "best" if individual == "best" else int(individual)
+            out = write_individual(record, out or record.path / f"individual-{individual}.gif", which)
     console.print(f"Movie: {out}", soft_wrap=True)
 
 
@@ -365,7 +375,7 @@ def main() -> None:
     except KeyboardInterrupt:
         console.print("Stopped. What was finished is saved; go on with: brns resume DIRECTORY")
         sys.exit(130)
-    except (ValueError, ImportError) as error:
+    except (ValueError, ImportError, RuntimeError) as error:
         Console(stderr=True, highlight=False).print(f"brns: {error}", markup=False)
         sys.exit(2)
 

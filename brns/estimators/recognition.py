@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -11,6 +11,8 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, take, unite
+
+Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
 
 
 class Encoder(eqx.Module):
@@ -54,7 +56,7 @@ def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
     return structure.unflatten([_he(node, k) if is_layer(node) else node for node, k in zip(nodes, keys, strict=True)])
 
 
-def _he(layer: eqx.nn.Linear | eqx.nn.Conv, key: Key[Array, ""]) -> eqx.nn.Linear | eqx.nn.Conv:
+def _he(layer: Layer, key: Key[Array, ""]) -> Layer:
     """Weights from N(0, 2 / fan_in), biases 0 (Equinox's own draws from U(+-1 / sqrt(fan_in)))."""
     outputs, *inputs = layer.weight.shape
     gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
