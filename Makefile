@@ -5,7 +5,7 @@ BIN = .venv/bin
 EXTRAS = --extra ant --extra report --extra frame --extra dask --extra tensorboard --group test --group examples --group docs
 LOCK = $(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-header --no-annotate -q
 
-.PHONY: demo test test-slow test-browser lint lock clean
+.PHONY: demo test test-slow test-browser docs lint lock clean
 
 demo: .venv/.core
 	@if [ -e runs/demo ]; then $(BIN)/brns resume runs/demo; else $(BIN)/brns run maze --out runs/demo; fi
@@ -21,6 +21,10 @@ test-slow: .venv/.dev
 
 test-browser: .venv/.dev
 	$(BIN)/python -m pytest -m browser
+
+docs: .venv/.dev
+	$(BIN)/python -m sphinx -W -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 lint: .venv/.dev
 	$(BIN)/ruff check --fix .

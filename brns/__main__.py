@@ -279,7 +279,8 @@ def _follow(
     finally:
         signal.signal(signal.SIGINT, before)
     if number < generations:
-        console.print(f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}")
+        text = f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}"
+        console.print(text, soft_wrap=True)
         sys.exit(130)
     _conclude(out)
 

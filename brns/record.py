@@ -145,7 +145,7 @@ class Record:
 
     def plan(self, generations: int) -> None:
         """Ask for another number of generations than the run was started for."""
-        if generations != self.planned:
+        if generations > self.planned:
             self.facts["generations"] = generations
             _write(self.path / "run.json", json.dumps(self.facts, indent=1).encode())
 

@@ -93,7 +93,7 @@ def describe(part: Any) -> Any:
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
         return {"name": type(part).__name__, **fields}
-    if isinstance(part, types.FunctionType):
+    if isinstance(part, type | types.FunctionType):
         return {"name": part.__qualname__}
     if eqx.is_array_like(part):
         array = np.asarray(part)

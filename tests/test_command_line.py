@@ -68,9 +68,10 @@ def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(f
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
     command = [sys.executable, "-m", "brns", "run", "maze", "--generations", "100000", "--out", "stopped", *SHORT]
-    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "COLUMNS": "200"}
+    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment)
     deadline = time.monotonic() + 120
-    while not (folder / "stopped/states/000003.npz").exists() and time.monotonic() < deadline:
+    while not (folder / "stopped/generations/000003.npz").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     child.send_signal(signal.SIGINT)
     text, _ = child.communicate(timeout=120)

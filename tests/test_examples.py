@@ -102,7 +102,10 @@ def test_readme(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if ".. code-block:: python" in text])
+@pytest.mark.parametrize(
+    "page",
+    [name for name, text in PAGES.items() if ".. code-block:: python" in text and name != "cluster"],  # which needs one
+)
 def test_python_of_the_documentation(page, tmp_path):
     """The blocks of a page are one script, and what a comment calls a shape is one."""
     lines = "\n".join(blocks(PAGES[page], "python")).splitlines()
