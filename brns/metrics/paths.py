@@ -2,9 +2,8 @@ r"""Measures of a search whose behaviors are planar paths, taken in the space of
 
 In 32 dimensions a grid says nothing, so that a path x1, y1, x2, y2, ... is mapped to the six terms of its signature,
 truncated at level 2: x, y, xx, xy, yx, yy. The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does
-not say between which bounds. Ours follow from the arena: with its widths $w_x, w_y$ a displacement lies in $\pm w$,
-xx and yy are half its square, and xy and yx (areas) are kept in $\pm w_x w_y / 2$. What lies outside counts for the
-border.
+not say between which bounds. Ours follow from the arena's half widths $h_x, h_y$: a displacement in $\pm h$, xx and yy
+up to half its square, and xy and yx (areas) in $\pm h_x h_y / 2$. What lies outside counts for the border.
 """
 
 import jax.numpy as jnp
@@ -31,7 +30,7 @@ def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarra
 
 def signature_space(space: Box) -> Box:
     """The box of signatures that belongs to a behavior space of paths, by the bounds above."""
-    x, y = np.asarray(space.high - space.low, np.float64)[:2]
+    x, y = np.asarray(space.high - space.low, np.float64)[:2] / 2
     area = x * y / 2
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
 
