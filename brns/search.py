@@ -174,7 +174,7 @@ def _tell(estimator, select, fresh_parents, state, offspring, evaluation, key) -
         survivors=take(union, select(union, mu)),
     )
     learned = estimator.update(state.estimator, generation, key)
-    _same_structure(estimator, state.estimator, learned)
+    same_structure(estimator, state.estimator, learned)
     return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
 
 
@@ -207,7 +207,9 @@ def _scored(estimator, state, descriptors, population) -> Float[Array, " n"]:
     return jnp.asarray(novelty, jnp.float32)
 
 
-def _same_structure(estimator, before: PyTree, after: PyTree) -> None:
+def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
+    """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
+
     def shapes(tree):
         leaves, structure = jax.tree.flatten(tree)
         return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.core import Box, Generation, NoveltyEstimator, Population, Task, take, unite
-from brns.search import conform
+from brns.search import conform, same_structure
 
 
 def check_task(task: Task, n: int = 8) -> None:
@@ -78,11 +78,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
         union = union._replace(novelty=novelty)
         generation = Generation(take(union, slice(n)), take(union, slice(n, None)), take(union, slice(n, None)))
         learned = update(state, generation, key)
-        before, after = _signature(state), _signature(learned)
-        if before != after:
-            raise ValueError(
-                f"{name}.update must keep the state's structure, shapes and types; {before} became {after}"
-            )
+        same_structure(estimator, state, learned)
         _same(learned, update(state, generation, key), f"{name}.update must give the same state for the same key")
         state, parents = learned, generation.survivors
 
@@ -98,11 +94,6 @@ def _individuals(space: Box, key, n: int, born: int) -> Population:
         parent=jnp.full(n, -1, jnp.int32),
         born=jnp.full(n, born, jnp.int32),
     )
-
-
-def _signature(tree) -> tuple:
-    leaves, structure = jax.tree.flatten(tree)
-    return str(structure), [(jnp.shape(leaf), str(jnp.result_type(leaf))) for leaf in leaves]
 
 
 def _same(a, b, law: str) -> None:
