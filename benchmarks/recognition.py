@@ -7,6 +7,7 @@ take turns within one process, and the ratios are those of the medians of CPU ti
     python benchmarks/recognition.py
 """
 
+import dataclasses
 import itertools
 import os
 import statistics
@@ -22,10 +23,11 @@ def ours(dimension, **settings):
     import jax
     import jax.numpy as jnp
 
-    from brns import BehaviorRecognition, Box, Generation, Population
+    from brns import Box, Generation, Population
     from brns.core import take, unite
+    from brns.experiments import paper_recognition
 
-    estimator, key = BehaviorRecognition(**settings), jax.random.key(0)
+    estimator, key = dataclasses.replace(paper_recognition(), **settings), jax.random.key(0)
     space = Box([0.0] * dimension, [1.0] * dimension)
 
     def individuals(seed):

@@ -1,9 +1,9 @@
-"""The command line: `brns run`, `resume`, `show`, `figure`, `report`, `movie`, `runs`, `list`."""
+"""The command line: `brns run`, `resume`, `show`, `figure`, `report`, `movie`, `reproduce`, `list`."""
 
 import signal
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +35,7 @@ Directories = Annotated[list[Path], typer.Argument(help="directories of runs or 
 def run(
     experiment: Annotated[str, typer.Argument(help="maze or ant; see brns list")],
     estimator: Annotated[
-        str, typer.Option(help="the novelty: recognition, archive, population, counts")
+        str, typer.Option(help="the novelty: recognition, paper (BR-NS with its settings), archive, population, counts")
     ] = "recognition",
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
@@ -146,6 +146,36 @@ def movie(
             which = "best" if individual == "best" else int(individual)
             out = write_individual(record, out or record.path / f"individual-{individual}.gif", which)
     console.print(f"Movie: {out}", soft_wrap=True)
+
+
+@app.command()
+def reproduce(
+    what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
+    scale: Annotated[str, typer.Option(help="smoke (minutes), short (an hour or two) or paper")] = "smoke",
+    out: Annotated[Path | None, typer.Option(help="directory [default: runs/reproduction-SCALE]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="processes that evaluate the ants")] = None,
+    dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
+) -> None:
+    """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
+    _use_compilation_cache()
+    from brns.reproduce import PARTS
+    from brns.reproduce import reproduce as make
+
+    parts = PARTS if what == "all" else (what,)
+    out = out or Path("runs") / f"reproduction-{scale}"
+    page = make(parts, scale, out, workers=workers, dask=dask, follow=_progress)
+    console.print(f"Page: {page}", soft_wrap=True)
+
+
+def _progress(steps: Iterable["list[Saved]"], title: str, total: int, done: int) -> Iterator["list[Saved]"]:
+    """Show how far a run is, and hand its generations on."""
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(title, total=total, completed=done)
+        for saved in steps:
+            progress.update(bar, completed=saved[0].number)
+            yield saved
+        progress.update(bar, completed=total)
 
 
 @app.command(name="list")

@@ -23,6 +23,15 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     )
 
 
+def paper_recognition() -> BehaviorRecognition:
+    """BR-NS with the settings of the paper, section 5, and of its published code where the paper is silent.
+
+    He's initialisation, descriptors as they are, 3 d neurons in a layer, an embedding of 2 d dimensions. The defaults
+    of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
+    """
+    return BehaviorRecognition(fixed_width=None, fixed_embedding=None, inputs="raw", initialisation="he")
+
+
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """The ant maze of section 5.2: 25 + 25 individuals, NSGA-II on novelty and reward."""
     return NoveltySearch(
@@ -41,12 +50,14 @@ EXPERIMENTS = {"maze": maze, "ant": ant}
 ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
     "maze": {
         "recognition": BehaviorRecognition(),
+        "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=6, capacity=10000),  # section 5.1
         "population": PopulationKNN(k=15),
         "counts": GridCounts(),
     },
     "ant": {
         "recognition": BehaviorRecognition(),
+        "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=10, capacity=6000),  # section 5.2, the largest of 2000, 4000 and 6000
         "population": PopulationKNN(k=15),
     },

@@ -28,6 +28,7 @@ from matplotlib.ticker import PercentFormatter
 
 from brns.core import Population
 from brns.estimators.nearest import Archive
+from brns.experiments import paper_recognition
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics import uniformity as uniformities
@@ -35,6 +36,7 @@ from brns.metrics.recorded import evaluated, survivors
 from brns.metrics.spread import spread
 from brns.record import Record
 from brns.scene import Scene, scene, trajectories
+from brns.settings import describe
 
 INK = "#1f2430"
 WALL = "#7b8190"
@@ -62,6 +64,7 @@ NAMES = {
     "PopulationKNN": "population k-NN",
     "GridCounts": "grid counts",
 }
+PAPER_SETTINGS = "BR-NS, paper's settings"
 GRID = (6, 6)  # cells of coverage and uniformity over a plane; paper, section 5.1
 MAP_CELLS = 60  # cells of a novelty map along each side
 MOST_PATHS = 1500  # more lines than that cover each other
@@ -160,7 +163,7 @@ def uniformity(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
-    _curves(records, lambda record: (record.snapshots, _uniformity(record, shape)), ax)
+    _curves(records, lambda record: uniformity_of_record(record, shape), ax)
     ax.set(ylabel="JS distance to uniform", ylim=(0, None))
     return ax
 
@@ -188,7 +191,7 @@ def q(records: Runs, ax: Axes, generations: Sequence[int] | None = None) -> Axes
 
 def eta(records: Runs, ax: Axes) -> Axes:
     """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
-    _curves(records, lambda record: (_kept(record)[:-1], _cycling(record, tuple(_kept(record))).eta), ax)
+    _curves(records, lambda record: (_kept(record)[:-1], cycling_of_record(record).eta), ax)
     ax.axhline(1, color=INK, lw=0.8, ls=":")
     ax.set(xlabel="generation i", ylabel="η(i)", ylim=(0, None))
     return ax
@@ -196,14 +199,14 @@ def eta(records: Runs, ax: Axes) -> Axes:
 
 def kappa(records: Runs, ax: Axes) -> Axes:
     """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
-    _curves(records, lambda record: (_kept(record)[:-1], _cycling(record, tuple(_kept(record))).kappa), ax)
+    _curves(records, lambda record: (_kept(record)[:-1], cycling_of_record(record).kappa), ax)
     ax.set(xlabel="generation i", ylabel="κ(i)", ylim=(0, None))
     return ax
 
 
 def kappa_share(records: Runs, ax: Axes) -> Axes:
     """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
-    _curves(records, lambda record: (_kept(record)[:-1], _cycling(record, tuple(_kept(record))).kappa_share), ax)
+    _curves(records, lambda record: (_kept(record)[:-1], cycling_of_record(record).kappa_share), ax)
     ax.set(xlabel="generation i", ylabel="κ(i) per later generation", ylim=(0, 1.03))
     return ax
 
@@ -327,7 +330,7 @@ def signature(records: Runs, ax: Axes) -> Axes:
         ax.bar(
             np.arange(6) + (place + 0.5) * width - 0.4, height, width * 0.92, yerr=whisker, label=_seeds(name, values)
         )
-    ax.set_xticks(range(6), ["x", "y", "xx", "xy", "yx", "yy"])
+    ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
     ax.set(xlabel="dimension of the signature", ylabel="standard deviation", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
     return ax
@@ -412,8 +415,10 @@ PAPER = {
 
 def method(record: Record) -> str:
     """A run's method as a reader calls it."""
-    name = record.experiment["estimator"]["name"]
-    return NAMES.get(name, name)
+    estimator = record.experiment["estimator"]
+    if estimator == describe(paper_recognition()):
+        return PAPER_SETTINGS
+    return NAMES.get(estimator["name"], estimator["name"])
 
 
 def methods(records: Runs) -> dict[str, list[Record]]:
@@ -558,19 +563,25 @@ def _kept(record: Record) -> list[int]:
     return _common([record.snapshots, record.generations])
 
 
+def cycling_of_record(record: Record) -> cycling.Cycling:
+    """Q and what follows from it over all generations kept, computed once for all figures of a report."""
+    return _cycling(record, tuple(_kept(record)))
+
+
 @lru_cache(maxsize=256)
 def _cycling(record: Record, generations: tuple[int, ...]) -> cycling.Cycling:
-    """Q and what follows from it, computed once for all figures of a report."""
     return cycling.of_record(record, generations)
 
 
-def _uniformity(record: Record, shape: Sequence[int]) -> np.ndarray:
+def uniformity_of_record(record: Record, shape: Sequence[int] = GRID) -> tuple[list[int], np.ndarray]:
+    """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
     space, kept = record.search.task.behavior_space, record.snapshots
     _snapshot(record, None, "uniformity over time")
     archives = [_entries(record, g) for g in kept]
     if archives[0] is None:
-        return uniformities.of_record(record, shape)
-    return np.array([uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives])
+        return kept, uniformities.of_record(record, shape)
+    occupied = [uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives]
+    return kept, np.array(occupied)
 
 
 def _entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:

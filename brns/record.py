@@ -112,7 +112,7 @@ class Record:
             "generations": generations,
             "keep_every": keep_every,
             "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            "commit": _commit(),
+            "commit": commit(),
             "versions": {name: metadata.version(name) for name in PACKAGES}
             | {"python": platform.python_version(), "machine": platform.machine(), "device": jax.default_backend()},
         }
@@ -414,7 +414,7 @@ def _ranges(numbers: list[int]) -> str:
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit of the checkout that brns runs from, with a plus sign where it was changed; None outside one."""
     git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
     try:

@@ -95,7 +95,7 @@ def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
         assert told in done.stderr
     for arguments, names in [
         (("run", "labyrinth"), "maze, ant"),
-        (("run", "maze", "--estimator", "k-nn"), "recognition, archive, population, counts"),
+        (("run", "maze", "--estimator", "k-nn"), "recognition, paper, archive, population, counts"),
     ]:
         done = brns(*arguments, folder=folder)
         assert done.returncode == 2

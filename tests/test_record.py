@@ -7,6 +7,7 @@ import os
 import shutil
 import tracemalloc
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -14,13 +15,14 @@ import numpy as np
 import pytest
 from worlds import Identity
 
-from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, Record, RecordError
+from brns import NoveltySearch, PolynomialMutation, Record, RecordError
+from brns.experiments import paper_recognition
 from brns.loop import resume, run
 from brns.record import read_arrays, records
 
 SEARCH = NoveltySearch(
     Identity(),
-    BehaviorRecognition(depths=(0, 1), reservoir=10),
+    replace(paper_recognition(), depths=(0, 1), reservoir=10),
     population_size=8,
     offspring_size=6,
     mutate=PolynomialMutation(eta=2.0, rate=0.5),
@@ -285,10 +287,10 @@ def test_a_spoiled_run_json_is_refused(path, text):
 
 
 def test_a_state_of_another_experiment_is_refused(path):
-    larger = NoveltySearch(Identity(), BehaviorRecognition(depths=(0, 1), reservoir=10, width=4), 8, 6)
+    larger = NoveltySearch(Identity(), replace(paper_recognition(), depths=(0, 1), reservoir=10, width=4), 8, 6)
     with pytest.raises(RecordError, match=r"another experiment: estimator.predictor.*weight .*\[8, 2\].*\[6, 2\]"):
         Record(path).state(9, larger)
-    deeper = NoveltySearch(Identity(), BehaviorRecognition(depths=(0, 2), reservoir=10), 8, 6)
+    deeper = NoveltySearch(Identity(), replace(paper_recognition(), depths=(0, 2), reservoir=10), 8, 6)
     with pytest.raises(RecordError, match=r"another experiment: it differs in estimator"):
         Record(path).state(9, deeper)
 

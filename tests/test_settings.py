@@ -82,8 +82,8 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
 
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = BehaviorRecognition(width=7)
-    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "fixed_width": None, "inputs": "scaled"})
-    assert changed == BehaviorRecognition(width=7, epochs=5, depths=(2, 2), inputs="scaled")
+    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "fixed_width": None, "inputs": "raw"})
+    assert changed == BehaviorRecognition(width=7, fixed_width=None, epochs=5, depths=(2, 2), inputs="raw")
     assert estimator == BehaviorRecognition(width=7)
     search = NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator

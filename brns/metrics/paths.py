@@ -18,6 +18,7 @@ from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
 LEVEL = 2
+TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
 def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarray, "n 6"]:

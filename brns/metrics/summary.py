@@ -83,9 +83,10 @@ def over_seeds(
             )
     rows = [summary(record, grid, search, of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: _estimate([row[name] for row in rows if name in row]) for name in names}
+    return {name: estimate([row[name] for row in rows if name in row]) for name in names}
 
 
-def _estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean, standard deviation and number of some seeds' values."""
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Estimate(float(np.mean(values)), deviation, len(values))

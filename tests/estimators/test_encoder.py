@@ -9,6 +9,7 @@ from worlds import Identity
 
 from brns import BehaviorRecognition, Box, NoveltySearch, check_estimator, resume, run
 from brns.estimators.recognition import Encoder, he
+from brns.experiments import paper_recognition
 
 KEY = jax.random.key(0)
 
@@ -33,7 +34,7 @@ def test_an_encoder_of_ones_own_fulfils_the_contract():
 
 def test_it_equals_the_fully_connected_one_with_the_same_weights():
     """M by the library's own encoder with the same layers: the architecture is the same, so novelty is too."""
-    own, standard = BehaviorRecognition(encoder=Own), BehaviorRecognition()
+    own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), paper_recognition()
     box, points = Box([0, 0], [600, 600]), Box([0, 0], [600, 600]).uniform(KEY, 20)
     population = NoveltySearch(Identity(), standard, 4, 4).init(KEY).population
     state, like = own.init(box, KEY), standard.init(box, KEY)

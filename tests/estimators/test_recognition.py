@@ -1,5 +1,6 @@
 """Behavior recognition: against Algorithm 1 written out in NumPy, by laws, and by its effects."""
 
+import dataclasses
 import itertools
 import re
 
@@ -11,13 +12,19 @@ import pytest
 from scipy.stats import chisquare
 from worlds import Identity
 
-from brns import BehaviorRecognition, Box, Generation, NoveltySearch, Population
+from brns import Box, Generation, NoveltySearch, Population
 from brns.estimators.recognition import Encoder
+from brns.experiments import paper_recognition
 from brns.testing import check_estimator
 
 KEY = jax.random.key(0)
 SQUARE = Box([0.0, 0.0], [600.0, 600.0])
 SMALL = {"depths": (1, 2)}  # where the depth plays no part: quick to compile
+
+
+def paper(**changes):
+    """BR-NS with the paper's settings but for the changes."""
+    return dataclasses.replace(paper_recognition(), **changes)
 
 
 def population(descriptors, born=1, first_id=0):
@@ -134,7 +141,7 @@ def test_algorithm_1_written_out(fresh):
     In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an unknown order: one
     of the 10 ways to split D so must explain the weights. Later D is the offspring, one batch.
     """
-    estimator = BehaviorRecognition(inputs="scaled", epochs=1)
+    estimator = paper(inputs="scaled", epochs=1)
     search = NoveltySearch(Identity(), estimator, population_size=2, offspring_size=3, fresh_parents=fresh)
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
@@ -172,7 +179,7 @@ def _explain(literal, dataset, predictor):
 
 
 def test_raw_inputs_train_as_written_out():
-    estimator = BehaviorRecognition()
+    estimator = paper()
     state = init(estimator)
     literal = Literal(estimator, state)
     for g in range(2, 6):
@@ -187,8 +194,8 @@ def test_raw_inputs_train_as_written_out():
 def test_divergence_is_gradient_ascent_written_out():
     """In a box that is all but one point every batch is known."""
     space = Box([0.5, -0.5], [0.5 + 1e-6, -0.5 + 1e-6])
-    near, far = (init(BehaviorRecognition(divergence_steps=steps), space) for steps in (0, 15))
-    literal = Literal(BehaviorRecognition(), near)
+    near, far = (init(paper(divergence_steps=steps), space) for steps in (0, 15))
+    literal = Literal(paper(), near)
     literal.rate = -1e-3
     for _ in range(15):
         literal.descend(np.array([[0.5, -0.5]]))
@@ -207,19 +214,19 @@ def trained(estimator, number, parents, offspring, survivors=None):
 
 def test_founders_are_learned_in_the_first_generation_only():
     for number, learned in [(1, True), (2, False), (7, False)]:
-        one, other = (trained(BehaviorRecognition(**SMALL), number, parents, C) for parents in (A, B))
+        one, other = (trained(paper(**SMALL), number, parents, C) for parents in (A, B))
         assert same(one, other) != learned
 
 
 def test_d_holds_offspring_and_not_survivors():
-    usual = trained(BehaviorRecognition(**SMALL), 3, A, B, C)
-    assert same(usual, trained(BehaviorRecognition(**SMALL), 3, A, B, D))
-    assert not same(usual, trained(BehaviorRecognition(**SMALL), 3, A, D, C))
+    usual = trained(paper(**SMALL), 3, A, B, C)
+    assert same(usual, trained(paper(**SMALL), 3, A, B, D))
+    assert not same(usual, trained(paper(**SMALL), 3, A, D, C))
 
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_d_holds_survivors_and_not_offspring_where_that_is_set(number):
-    estimator = BehaviorRecognition(learn_from="survivors", **SMALL)
+    estimator = paper(learn_from="survivors", **SMALL)
     usual = trained(estimator, number, A, B, C)
     assert same(usual, trained(estimator, number, D, D, C))
     assert not same(usual, trained(estimator, number, A, B, D))
@@ -227,7 +234,7 @@ def test_d_holds_survivors_and_not_offspring_where_that_is_set(number):
 
 def test_what_was_visited_is_no_longer_novel():
     """The point of it all: in the third that was visited novelty falls, far more than in the opposite one."""
-    estimator, points = BehaviorRecognition(inputs="scaled"), uniform(1000, 500)
+    estimator, points = paper(inputs="scaled"), uniform(1000, 500)
     left, falls = Box([0.0, 0.0], [200.0, 600.0]), []
     for seed in range(5):
         first = state = init(estimator, SQUARE, jax.random.key(seed))
@@ -264,7 +271,7 @@ def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
 
 @pytest.mark.parametrize("initialisation", ["he", "uniform"])
 def test_divergence_raises_the_mean_of_m(initialisation):
-    near, far = (BehaviorRecognition(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
+    near, far = (paper(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
     keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
     m = [[score(e, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
     ratio = np.divide(m[1], m[0])
@@ -274,7 +281,7 @@ def test_divergence_raises_the_mean_of_m(initialisation):
 
 @pytest.mark.parametrize("d", [1, 2, 32])
 def test_shapes_follow_the_dimension_of_the_behavior_space(d):
-    estimator, space = BehaviorRecognition(), Box([0.0] * d, [1.0] * d)
+    estimator, space = paper(), Box([0.0] * d, [1.0] * d)
     state = eqx.filter_eval_shape(estimator.init, space, KEY)
     sizes = [layer.weight.shape for layer in state.target.layers]
     assert sizes == [(3 * d, d), (3 * d, 3 * d), (3 * d, 3 * d), (2 * d, 3 * d)]
@@ -285,13 +292,13 @@ def test_shapes_follow_the_dimension_of_the_behavior_space(d):
 
 
 def test_fixed_width_does_not_follow_the_dimension():
-    state = init(BehaviorRecognition(fixed_width=5, embedding=1, depths=(0, 1)), Box([0.0] * 3, [1.0] * 3))
+    state = init(paper(fixed_width=5, embedding=1, depths=(0, 1)), Box([0.0] * 3, [1.0] * 3))
     assert [layer.weight.shape for layer in state.target.layers] == [(3, 3)]
     assert [layer.weight.shape for layer in state.predictor.layers] == [(5, 3), (3, 5)]
 
 
 def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
-    estimator, unit = BehaviorRecognition(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
+    estimator, unit = paper(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
     points = uniform(0, 500, unit)
     expected = score(estimator, init(estimator, unit), points)
     np.testing.assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
@@ -303,12 +310,10 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
 @pytest.mark.parametrize(
     ("estimator", "d"),
     [
-        (BehaviorRecognition(**SMALL), 1),
-        (BehaviorRecognition(**SMALL), 32),
+        (paper(**SMALL), 1),
+        (paper(**SMALL), 32),
         (
-            BehaviorRecognition(
-                inputs="scaled", learn_from="survivors", initialisation="uniform", reservoir=40, **SMALL
-            ),
+            paper(inputs="scaled", learn_from="survivors", initialisation="uniform", reservoir=40, **SMALL),
             2,
         ),
     ],
@@ -319,13 +324,13 @@ def test_it_is_a_novelty_estimator(estimator, d):
 
 
 def test_the_score_does_not_depend_on_the_population():
-    estimator = BehaviorRecognition()
+    estimator = paper()
     state = init(estimator)
     assert same(estimator.score(state, A, population(A)), estimator.score(state, A, population(uniform(5, 80))))
 
 
 def test_one_compilation_serves_every_generation():
-    estimator, traces = BehaviorRecognition(reservoir=10, **SMALL), []
+    estimator, traces = paper(reservoir=10, **SMALL), []
 
     @jax.jit
     def counted(state, facts, key):
@@ -340,7 +345,7 @@ def test_one_compilation_serves_every_generation():
 
 def test_xi_star_is_evaluated_once_in_a_generation():
     """In a compiled generation of 100 + 60 individuals the matrix products of 160 rows are 4 for xi* and 6 for xi1."""
-    search = NoveltySearch(Identity(), BehaviorRecognition(width=8), offspring_size=60)
+    search = NoveltySearch(Identity(), paper(width=8), offspring_size=60)
     step = jax.jit(lambda state: search.step(state, KEY))
     compiled = step.lower(search.init(KEY)).compile().as_text()
     print(set(re.findall(r"= [^ ]* (?:dot|custom-call)\([^\n]*", compiled)))
@@ -353,7 +358,7 @@ def test_xi_star_is_evaluated_once_in_a_generation():
 
 def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
     """2000 reservoirs of 10 among 6 founders and 5 x 6 offspring: each behavior is kept with probability 10 / 36."""
-    estimator, runs, size = BehaviorRecognition(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10
+    estimator, runs, size = paper(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10
     behaviors = uniform(0, 36).reshape(6, 6, 2)
     keys = jax.random.split(jax.random.key(1), runs)
     many = eqx.filter_jit(eqx.filter_vmap(estimator.update, in_axes=(0, None, 0)))
@@ -375,7 +380,7 @@ def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
 
 
 def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
-    estimator = BehaviorRecognition(reservoir=100, **SMALL)
+    estimator = paper(reservoir=100, **SMALL)
     state = init(estimator)
     for g, expected in [(1, 40), (2, 60), (3, 80), (4, 100), (5, 100)]:
         state = update(estimator, state, generation(g, A, uniform(100 + g, 20)))
@@ -392,7 +397,7 @@ def test_replay_keeps_what_was_visited_long_ago_recognised():
     left, right = Box([0.0, 0.0], [200.0, 600.0]), Box([400.0, 0.0], [600.0, 600.0])
     novelty = []
     for reservoir in (0, 500):
-        estimator, scores = BehaviorRecognition(inputs="scaled", reservoir=reservoir), []
+        estimator, scores = paper(inputs="scaled", reservoir=reservoir), []
         for seed in range(3):
             state = init(estimator, SQUARE, jax.random.key(seed))
             for g in range(1, 121):
@@ -425,4 +430,4 @@ def test_replay_keeps_what_was_visited_long_ago_recognised():
 )
 def test_settings_out_of_range_are_refused_with_their_value(wrong, message):
     with pytest.raises(ValueError, match=message):
-        BehaviorRecognition(**wrong)
+        paper(**wrong)

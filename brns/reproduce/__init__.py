@@ -1,0 +1,146 @@
+"""The paper's experiments from one command: runs, statistics, figures, and a page of claims and measurements.
+
+OUT/runs/           the records, by part and method; large, and needed only to go on
+OUT/maze/           results.json, curves.csv and figures, as in ablation/, ant/ and timing/
+OUT/README.md       the page, written from those
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from brns.record import Record
+from brns.reproduce import page, pictures, results
+from brns.reproduce.costs import Costs
+from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
+from brns.reproduce.runs import Follow, run, spread, unseen
+
+PARTS = ("maze", "ablation", "ant", "timing")
+OF_MAZE = (
+    "maze",
+    "archive",
+    "novelty-map",
+    "coverage",
+    "parent-distance",
+    "age",
+    "q",
+    "uniformity",
+    "eta",
+    "kappa",
+    "kappa-share",
+)
+OF_ANT = ("maze", "q", "eta", "kappa", "kappa-share", "signature", "signature-coverage", "signature-uniformity")
+
+
+def reproduce(
+    parts: Sequence[str],
+    scale: str,
+    out: str | os.PathLike,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    follow: Follow = unseen,
+) -> Path:
+    """Run parts of the paper's experiments at a scale, go on where an earlier call was stopped, and write the page.
+
+    `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` processes, or the
+    Dask cluster at the address `dask`, evaluate the ants; the maze's seeds are one batch in this process, which is
+    faster. Returns the path of the page.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"the scale is one of {', '.join(SCALES)}; got {scale!r}")
+    wrong = [part for part in parts if part not in PARTS]
+    if wrong or not parts:
+        raise ValueError(f"what is reproduced is some of {', '.join(PARTS)}; got {', '.join(wrong) or 'nothing'}")
+    out, chosen = Path(out), SCALES[scale]
+    for part in PARTS:
+        if part in parts:
+            (out / part).mkdir(parents=True, exist_ok=True)
+            if part == "maze":
+                _maze(out, scale, chosen, follow)
+            elif part == "ablation":
+                _ablation(out, scale, chosen, follow)
+            elif part == "ant":
+                _ant(out, scale, chosen, follow, workers, dask)
+            else:
+                _timing(out / part, scale, chosen)
+            page.write(out)
+    return page.write(out)
+
+
+def _maze(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
+    runs = {
+        name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
+        for name, search in maze_methods().items()
+    }
+    _comparison(out / "maze", runs, OF_MAZE, scale, chosen.maze.generations, {})
+
+
+def _ant(out: Path, scale: str, chosen: Scale, follow: Follow, workers: int | None, dask: str | None) -> None:
+    plan = chosen.ant
+    methods = ant_methods(chosen.ant_steps, plan.generations)
+    runs = {
+        name: run(spread(search, workers, dask), plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
+        for name, search in methods.items()
+    }
+    note = f"An episode has {chosen.ant_steps} control steps."
+    left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
+    if left:
+        note += (
+            f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
+            "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
+        )
+    _comparison(out / "ant", runs, OF_ANT, scale, plan.generations, {"note": note})
+
+
+def _comparison(
+    out: Path, runs: dict[str, list[Record]], names: Sequence[str], scale: str, generations: int, more: dict[str, str]
+) -> None:
+    found = results.of_methods(runs, LABELS, generations)
+    seeds = len(next(iter(runs.values())))
+    note = f"Scale `{scale}`: {seeds} seeds, {generations} generations."
+    results.write_json(out / "results.json", {**found, "scale": note, **more})
+    results.write_curves(out / "curves.csv", runs)
+    results.draw(out, names, [record for records in runs.values() for record in records])
+
+
+def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
+    plan, rows = chosen.ablation, {}
+    for name, variant in variants().items():
+        if chosen.variants and name not in chosen.variants:
+            continue
+        records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
+        rows[name] = results.of_variant(variant, records)
+        if name == "paper":
+            rows["paper-root"] = results.with_root(variant, records)
+    note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
+    results.write_json(
+        out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}
+    )
+    pictures.ablation(rows).savefig(out / "ablation" / "ablation.png", dpi=90)
+
+
+def _timing(out: Path, scale: str, chosen: Scale) -> None:
+    """In a process of its own, which has one core from its first moment on."""
+    plan = chosen.timing
+    one_thread = {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    }
+    command = [sys.executable, "-m", "brns.reproduce.timing", str(out), "--repeats", str(plan.repeats)]
+    command += ["--generations", str(plan.generations), "--dimensions", *map(str, plan.dimensions)]
+    command += ["--entries", *map(str, plan.entries)]
+    subprocess.run(command, check=True, env={**os.environ, **one_thread})
+    note = f"Scale `{scale}`: {plan.repeats} repeats."
+    results.write_json(out / "results.json", {"provenance": results.provenance(), "scale": note})
+    costs = Costs(out)
+    for name, draw in {
+        "by-dimension": pictures.by_dimension,
+        "by-entries": pictures.by_entries,
+        "crossover": pictures.crossover,
+        "over-time": pictures.over_time,
+    }.items():
+        draw(costs).savefig(out / f"{name}.png", dpi=90)

@@ -1,0 +1,141 @@
+"""The figures that are not of single runs: the ablation, and what novelty costs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from brns.figures import INK, LINES, STYLE, legend_below
+from brns.reproduce.costs import Costs
+
+PANELS = {
+    "first_solved": "first solver (generation)",
+    "full_coverage": "full coverage (generation)",
+    "coverage_at_50": "coverage at generation 50",
+    "kappa_share": "κ per later generation",
+}
+WIDE, NARROW = "BR-NS, width 3d", "BR-NS, width 64"
+
+
+def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Every variant a line, every seed a dot, the bar their mean; seeds that never did are crosses on the right."""
+    names = list(rows)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.2), layout="constrained")
+        axes = figure.subplots(1, len(PANELS), sharey=True)
+        for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
+            found = [value for row in rows.values() for seed in row["rows"] if (value := seed.get(measure)) is not None]
+            edge = max(found, default=1.0) * 1.08
+            for y, row in enumerate(rows.values()):
+                values = [seed[measure] for seed in row["rows"] if measure in seed]
+                never = len(row["rows"]) - len(values)
+                spread = np.linspace(-0.25, 0.25, len(row["rows"]))
+                color = LINES[list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])]
+                ax.plot(values, y + spread[: len(values)], "o", ms=3, mew=0, alpha=0.7, color=color)
+                ax.plot([edge] * never, y + spread[len(values) :], "x", ms=4, color=color)
+                if values:
+                    ax.plot([np.mean(values)] * 2, [y - 0.38, y + 0.38], color=INK, lw=1.4)
+            ax.set(title=title, ylim=(len(names) - 0.4, -0.6))
+            ax.grid(axis="y", lw=0.3)
+        axes[0].set_yticks(range(len(names)), [row["label"] for row in rows.values()])
+    return figure
+
+
+def by_dimension(costs: Costs) -> Figure:
+    """Figure 6: the cost of a generation against d, with as many entries as the paper's archive, or the nearest."""
+    entries = min(costs.entries, key=lambda n: abs(n - 10_000))
+    lines = {WIDE: 0, NARROW: 0, "BR-NS, default": 0, "k-NN": entries, "brute force": entries, "KD-tree": entries}
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _two_panels()
+        for ax, individuals in zip(axes, (50, 200), strict=True):
+            for name, n in lines.items():
+                label = f"{name}, {n} entries" if n else name
+                _line(ax, costs, [(d, name, d, n, individuals) for d in costs.dimensions], label)
+            ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="CPU ms per generation")
+            ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
+            ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
+            _plain(ax)
+        legend_below(figure)
+    return figure
+
+
+def by_entries(costs: Costs) -> Figure:
+    """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the descriptor."""
+    chosen = [min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1]]
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _two_panels()
+        for ax, d in zip(axes, chosen, strict=True):
+            for name in ("KD-tree", "brute force", "k-NN"):
+                _line(ax, costs, [(n, name, d, n, 50) for n in costs.entries], name)
+            for name, style in ((WIDE, "--"), (NARROW, ":")):
+                ax.axhline(costs.ms(name, d, 0, 50), color=INK, ls=style, lw=1.3, label=name)
+            ax.set(xscale="log", yscale="log", xlabel="entries of the archive", ylabel="CPU ms per generation")
+            ax.set_title(f"d = {d}")
+            _plain(ax)
+        legend_below(figure)
+    return figure
+
+
+def crossover(costs: Costs) -> Figure:
+    """From which archive size on BR-NS is cheaper, against d; triangles where that is beyond the sizes measured."""
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _two_panels()
+        for ax, (theirs, title) in zip(
+            axes, (("KD-tree", "a KD-tree, rebuilt"), ("exact", "the best exact k-NN")), strict=True
+        ):
+            for name, color in ((WIDE, LINES[0]), (NARROW, LINES[1])):
+                points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
+                ax.plot(costs.dimensions, [p.entries for p in points], color=color, lw=1.4, label=name)
+                for d, point in zip(costs.dimensions, points, strict=True):
+                    marker = {"<": "v", ">": "^", "": "o"}[point.open]
+                    ax.plot(d, point.entries, marker, color=color, ms=6)
+            ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="entries of the archive")
+            ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
+            ax.set_title(f"BR-NS is cheaper above the line than {title}\n(25 + 25 individuals)")
+            _plain(ax)
+        legend_below(figure)
+    return figure
+
+
+def over_time(costs: Costs) -> Figure:
+    """The cost of a generation, and the memory that the method keeps, over a long search."""
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _two_panels()
+        for name in dict.fromkeys(row["method"] for row in costs.over_time):
+            rows = [row for row in costs.over_time if row["method"] == name]
+            g = [int(row["generation"]) for row in rows]
+            axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2)
+            used = [_used(row) for row in rows]
+            axes[1].plot(g, used, label=name, lw=1.4)
+        axes[0].set(xlabel="generation", ylabel="CPU ms per generation", yscale="log")
+        axes[1].set(xlabel="generation", ylabel="MB kept", yscale="log")
+        for ax in axes:
+            _plain(ax)
+        legend_below(figure)
+    return figure
+
+
+def _used(row: Mapping[str, str]) -> float:
+    """Megabytes in use: of an archive, its entries so far; of anything else, its whole state."""
+    bytes_an_entry = 4 * (int(row["d"]) + 4)
+    return (int(row["entries"]) * bytes_an_entry or float(row["bytes"])) / 1e6
+
+
+def _two_panels() -> tuple[Figure, Any]:
+    figure = Figure(figsize=(11.2, 4.2), layout="constrained")
+    return figure, figure.subplots(1, 2)
+
+
+def _line(ax: Axes, costs: Costs, points: list[tuple], label: str) -> None:
+    ax.plot([x for x, *_ in points], [costs.ms(*where) for _, *where in points], marker="o", ms=4, label=label)
+
+
+def _plain(ax: Axes) -> None:
+    """Numbers on logarithmic axes as a person writes them."""
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter("{x:g}")
+    ax.minorticks_off()

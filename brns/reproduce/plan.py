@@ -1,0 +1,156 @@
+"""What is run at which scale: the paper's comparisons, and the ablations of its readings."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from brns.estimators.nearest import ArchiveKNN, PopulationKNN
+from brns.estimators.recognition import BehaviorRecognition
+from brns.experiments import ant, maze, paper_recognition
+from brns.search import NoveltySearch
+from brns.settings import configure
+
+LABELS = {
+    "paper": "BR-NS, paper's settings",
+    "recognition": "BR-NS, default",
+    "archive": "archive k-NN",
+    **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
+}
+"""the methods of the comparisons; BR-NS with the paper's settings, and with the library's defaults"""
+
+
+class Runs(NamedTuple):
+    """How many seeds and generations, and the stride of the states that the statistics use."""
+
+    seeds: int
+    generations: int
+    keep_every: int
+
+
+class Timing(NamedTuple):
+    """What the timing of one generation's novelty goes through."""
+
+    dimensions: tuple[int, ...]
+    entries: tuple[int, ...]
+    repeats: int
+    generations: int
+    """of the search whose cost is followed over time"""
+
+
+class Scale(NamedTuple):
+    """The size of a reproduction."""
+
+    maze: Runs
+    ablation: Runs
+    variants: tuple[str, ...]
+    """of the ablation; none are all"""
+    ant: Runs
+    ant_steps: int
+    timing: Timing
+
+
+SCALES = {
+    "smoke": Scale(
+        maze=Runs(2, 6, 2),
+        ablation=Runs(2, 3, 1),
+        variants=("paper", "default", "archive"),
+        ant=Runs(2, 4, 1),
+        ant_steps=32,
+        timing=Timing((2, 4), (200,), 3, 40),
+    ),
+    "short": Scale(
+        maze=Runs(5, 200, 5),
+        ablation=Runs(3, 100, 10),
+        variants=(),
+        ant=Runs(3, 60, 5),
+        ant_steps=1500,
+        timing=Timing((2, 32, 128), (2000, 10000), 3, 400),
+    ),
+    "paper": Scale(
+        maze=Runs(20, 400, 10),
+        ablation=Runs(10, 120, 10),
+        variants=(),
+        ant=Runs(3, 1000, 10),
+        ant_steps=1500,
+        timing=Timing((2, 4, 8, 16, 32, 64, 128, 256), (2000, 6000, 10000, 30000, 100000), 5, 4000),
+    ),
+}
+"""smoke shows that everything works, short takes an hour on two cores, paper is the paper's own"""
+
+
+def maze_methods() -> dict[str, NoveltySearch]:
+    """Section 5.1: BR-NS against an archive of 10000."""
+    return {
+        "paper": maze(paper_recognition()),
+        "recognition": maze(BehaviorRecognition()),
+        "archive": maze(ArchiveKNN(k=15, growth=6, capacity=10000)),
+    }
+
+
+def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
+    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries.
+
+    Archives that never fill up in so many generations are one and the same search, of which the largest is run.
+    """
+    growth, capacities = 10, (2000, 4000, 6000)
+    told_apart = [c for c in capacities[:-1] if c < growth * generations] + [capacities[-1]]
+    estimators = {
+        "paper": paper_recognition(),
+        "recognition": BehaviorRecognition(),
+        **{f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart},
+    }
+    return {name: changed(ant(estimator), "task", steps=steps) for name, estimator in estimators.items()}
+
+
+class Variant(NamedTuple):
+    """One row of the ablation."""
+
+    group: str
+    """what it is set against"""
+    label: str
+    search: NoveltySearch
+
+
+def variants() -> dict[str, Variant]:
+    """The readings of the paper, each against its settings, and the ways to a more reliable BR-NS; in the maze."""
+    paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, growth=6, capacity=10000))
+    code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
+    readings = {
+        "paper": ("the paper's settings", {}),
+        "survivors": ("trained on survivors (published code)", {"learn_from": "survivors"}),
+        "uniform": ("uniform initial weights (published code)", {"initialisation": "uniform"}),
+        "scaled": ("inputs scaled to [-1, 1]", {"inputs": "scaled"}),
+        "divergence-50": ("50 steps of divergence (published code)", {"divergence_steps": 50}),
+        "divergence-0": ("no divergence", {"divergence_steps": 0}),
+        "code": ("all of the published code's readings", code),
+    }
+    best = {"inputs": "scaled", "initialisation": "uniform", "fixed_width": 64, "fixed_embedding": 32}
+    ways = {
+        "scaled-uniform": ("scaled, uniform weights", {"inputs": "scaled", "initialisation": "uniform"}),
+        "scaled-uniform-64": ("the same, width 64", {**best, "fixed_embedding": None}),
+        "default": ("the same, 32 outputs: the library's default", best),
+        "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
+        "raw": ("the default, but raw inputs", {**best, "inputs": "raw"}),
+        "slower": ("the default, but learning rate 3e-3", {**best, "learning_rate": 3e-3}),
+        "reservoir": ("the default, and a reservoir of 1000", {**best, "reservoir": 1000}),
+        "reservoir-small": ("the same with 2 d outputs", {**best, "fixed_embedding": None, "reservoir": 1000}),
+    }
+    archives = {
+        "archive": ("k = 15, random entry, 10000", {}),
+        "archive-14": ("k = 14 (published code)", {"k": 14}),
+        "archive-200": ("200 entries at most (published configuration)", {"capacity": 200}),
+        "archive-most-novel": ("the most novel enter", {"entry": "most_novel"}),
+    }
+    reading, way, baseline = "readings of the paper", "ways to a reliable BR-NS", "archive-based novelty search"
+    return {
+        **{key: Variant(reading, label, changed(paper, "estimator", **to)) for key, (label, to) in readings.items()},
+        "stale-parents": Variant(reading, "parents keep an old novelty", configure(paper, {"fresh_parents": False})),
+        **{key: Variant(way, label, changed(paper, "estimator", **to)) for key, (label, to) in ways.items()},
+        **{key: Variant(baseline, label, changed(archive, "estimator", **to)) for key, (label, to) in archives.items()},
+        "population": Variant(baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))),
+    }
+
+
+def changed(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
+    """The experiment with other settings of one of its parts."""
+    return eqx.tree_at(lambda s: getattr(s, part), search, configure(getattr(search, part), settings))

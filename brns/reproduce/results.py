@@ -1,0 +1,228 @@
+"""What is kept of a comparison: numbers of every seed, curves over generations, figures, and where they come from."""
+
+import csv
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+
+from brns import figures
+from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.metrics import coverage, cycling, dynamics, paths
+from brns.metrics.recorded import evaluated
+from brns.metrics.spread import spread
+from brns.metrics.summary import estimate, summary
+from brns.record import PACKAGES, Record, commit
+from brns.reproduce.plan import Variant
+from brns.scene import scene
+from brns.search import NoveltySearch
+
+AT = (10, 25, 50, 100, 200, 400)
+"""the generations at which coverage is told"""
+Curve = tuple[Sequence[int], np.ndarray]
+"""generations and the value at each"""
+
+
+def provenance() -> dict[str, Any]:
+    """The command, versions, machine and commit, for whoever reads the numbers."""
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "commit": commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": _cores(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
+    }
+
+
+def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], planned: int) -> dict[str, Any]:
+    """The numbers of every method: those of each seed, and their mean and standard deviation over seeds."""
+    methods = {}
+    for name, records in runs.items():
+        methods[name] = {
+            "label": labels[name],
+            "estimator": records[0].experiment["estimator"],
+            "seeds": [record.seed for record in records],
+            "commits": sorted({record.facts["commit"] or "unknown" for record in records}),
+            **_estimated([numbers(record) for record in records]),
+        }
+    first = next(iter(runs.values()))[0]
+    return {
+        "provenance": provenance(),
+        "planned_generations": planned,
+        "experiment": {key: value for key, value in first.experiment.items() if key != "estimator"},
+        "methods": methods,
+    }
+
+
+def of_variant(variant: Variant, records: Sequence[Record]) -> dict[str, Any]:
+    """The numbers of one row of the ablation."""
+    return {"group": variant.group, "label": variant.label, **_estimated([numbers(record) for record in records])}
+
+
+def with_root(variant: Variant, records: Sequence[Record]) -> dict[str, Any]:
+    """The same runs with the root of their novelty in Q, eta and kappa, as the published code's analysis takes it."""
+    rows = []
+    for record in records:
+        found = cycling.of_record(record, search=rooted(record.search))
+        rows.append(
+            numbers(record)
+            | {
+                "eta": float(found.eta.mean()),
+                "eta_below_one": cycling.share_below_one(found.eta),
+                "kappa": float(found.kappa.mean()),
+                "kappa_share": float(found.kappa_share.mean()),
+            }
+        )
+    return {"group": variant.group, "label": f"{variant.label}: root in Q, η and κ", **_estimated(rows)}
+
+
+def rooted(search: NoveltySearch) -> NoveltySearch:
+    """The experiment with the root of its estimator's novelty: a distance where that is a squared one."""
+    return eqx.tree_at(lambda s: s.estimator, search, Rooted(search.estimator))
+
+
+class Rooted(eqx.Module):
+    """The root of an estimator's novelty."""
+
+    squared: NoveltyEstimator
+
+    def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
+        return self.squared.init(space, key)
+
+    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+        return jnp.sqrt(self.squared.score(state, descriptors, population))
+
+    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+        return self.squared.update(state, generation, key)
+
+    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+        return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
+
+
+def _estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """The rows of the seeds, and the estimate of every number over them."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    return {
+        "rows": rows,
+        "summary": {key: estimate([row[key] for row in rows if key in row])._asdict() for key in names},
+    }
+
+
+def numbers(record: Record) -> dict[str, float]:
+    """The summary of a run, and what the claims need beyond it."""
+    of_paths = scene(record.search.task).paths
+    row = summary(record, of_paths=of_paths)
+    if of_paths:
+        behaviors = np.concatenate(evaluated(record, "descriptor"))
+        row["reach"] = float(reach(record)[1][-1])
+        row["areas"] = float(max(rows.max() for rows in evaluated(record, "fitness")))
+        deviations = spread(paths.signatures(behaviors))
+        row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
+        return row
+    shares = coverage.of_record(record, figures.GRID, "evaluated")
+    row |= {f"coverage_at_{g}": float(shares[g]) for g in AT if g < len(shares)}
+    if shares[-1] == 1:
+        row["full_coverage"] = float(np.argmax(shares == 1))
+    _, uniform = figures.uniformity_of_record(record)
+    known = uniform[np.isfinite(uniform)]
+    row["uniformity_first"], row["uniformity_last"] = float(known[0]), float(known[-1])
+    return row
+
+
+def reach(record: Record) -> Curve:
+    """The furthest distance from the start at which any path evaluated so far was sampled, in metres."""
+    start = np.asarray(scene(record.search.task).start)
+    furthest = [
+        np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1).max()
+        for rows in evaluated(record, "descriptor")
+    ]
+    return record.generations, np.maximum.accumulate(furthest)
+
+
+def areas(record: Record) -> Curve:
+    """The most areas that one ant evaluated so far has visited."""
+    return record.generations, np.maximum.accumulate([rows.max() for rows in evaluated(record, "fitness")])
+
+
+def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
+    """Every statistic over generations as CSV: method, measure, generation, mean, deviation, seeds."""
+    of_paths = scene(next(iter(runs.values()))[0].search.task).paths
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["method", "measure", "generation", "mean", "deviation", "seeds"])
+        for name, records in runs.items():
+            for measure, statistic in (CURVES | (OF_PATHS if of_paths else OF_PLANE)).items():
+                known = [dict(zip(*statistic(record), strict=True)) for record in records]
+                for g in sorted(set.intersection(*map(set, known))):
+                    mean, deviation, seeds = estimate([float(one[g]) for one in known])
+                    if np.isfinite(mean):
+                        writer.writerow([name, measure, g, f"{mean:.6g}", f"{deviation:.6g}", seeds])
+
+
+def draw(out: Path, names: Sequence[str], records: Sequence[Record]) -> dict[str, str]:
+    """Draw figures as PNG files into `out`; the files by figure, and nothing for those that the runs cannot give."""
+    drawn = {}
+    for name in names:
+        file = out / f"{name}.png"
+        figures.draw(name, records).savefig(file, dpi=90)
+        drawn[name] = file.name
+    return drawn
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """JSON that a person can read and that differs between two calls only where its content does."""
+    path.write_text(json.dumps(content, indent=1, allow_nan=True) + "\n")
+
+
+def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
+    def curve(record: Record) -> Curve:
+        found = figures.cycling_of_record(record)
+        return found.generations[:-1].tolist(), values(found)
+
+    return curve
+
+
+CURVES: dict[str, Callable[[Record], Curve]] = {
+    "parent_distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+    "age": lambda record: (record.generations, dynamics.age_of_record(record)),
+    "eta": _over_kept(lambda found: found.eta),
+    "kappa": _over_kept(lambda found: found.kappa),
+    "kappa_share": _over_kept(lambda found: found.kappa_share),
+}
+OF_PLANE: dict[str, Callable[[Record], Curve]] = {
+    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, figures.GRID)),
+    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, figures.GRID, "evaluated")),
+    "uniformity": lambda record: figures.uniformity_of_record(record),
+}
+OF_PATHS: dict[str, Callable[[Record], Curve]] = {
+    "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),
+    "uniformity_signatures": lambda record: (record.generations, paths.uniformity_of_record(record)),
+    "reach": reach,
+    "areas": areas,
+}
+
+
+def _processor() -> str:
+    """The processor's name, as the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as stream:
+            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

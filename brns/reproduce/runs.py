@@ -1,0 +1,46 @@
+"""Runs that are made, or gone on with, until they have the generations that a scale asks for."""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import equinox as eqx
+
+from brns.loop import Saved, go_on, start
+from brns.parallel import Dask, Processes
+from brns.record import Record, records
+from brns.reproduce.plan import Runs
+from brns.search import NoveltySearch
+
+Follow = Callable[[Iterable[list[Saved]], str, int, int], Iterable[list[Saved]]]
+"""looks at the generations as they pass: `follow(steps, title, total, done)` hands on what `steps` gives"""
+
+
+def unseen(steps: Iterable[list[Saved]], title: str, total: int, done: int) -> Iterable[list[Saved]]:
+    """The `Follow` that shows nothing."""
+    return steps
+
+
+def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow = unseen) -> list[Record]:
+    """One record per seed, at least as long as planned; goes on where an earlier call was stopped."""
+    begun = records(out) if out.exists() and any(out.rglob("run.json")) else []
+    if len(begun) == plan.seeds and all(record.snapshots for record in begun):
+        steps, done = go_on(out, plan.generations, search=search), min(record.snapshots[-1] for record in begun)
+    else:  # stopped before the founders of all seeds were saved, or never begun
+        shutil.rmtree(out, ignore_errors=True)
+        steps, done = _start(search, plan, out), 0
+    for _ in follow(steps, title, plan.generations, done):
+        pass
+    return records(out)
+
+
+def _start(search: NoveltySearch, plan: Runs, out: Path) -> Iterator[list[Saved]]:
+    return start(search, plan.generations, out=out, seeds=range(plan.seeds), keep_every=plan.keep_every)
+
+
+def spread(search: NoveltySearch, workers: int | None, dask: str | None) -> NoveltySearch:
+    """The search with its task evaluated by worker processes, or on a Dask cluster, where one is asked for."""
+    if workers is None and dask is None:
+        return search
+    task = Processes(search.task, workers) if workers is not None else Dask(search.task, dask)
+    return eqx.tree_at(lambda s: s.task, search, task)
