@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from brns.loop import run as run
     from brns.mutation import GaussianMutation as GaussianMutation
     from brns.mutation import PolynomialMutation as PolynomialMutation
+    from brns.parallel import Dask as Dask
+    from brns.parallel import Processes as Processes
     from brns.record import Record as Record
     from brns.record import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
@@ -38,6 +40,7 @@ _HOME = {
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
+    "parallel": ("Dask", "Processes"),
     "record": ("Record", "RecordError"),
     "loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from brns.figures import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below, method, novelty_map, population
 from brns.metrics.recorded import evaluated
-from brns.parallel import Chunked
+from brns.parallel import innermost
 from brns.record import Record
 from brns.scene import COLOURS
 from brns.tasks.ant import AntMaze
@@ -43,7 +43,7 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
     `individual` is an id, or "best": of those with the highest fitness the one whose path ends farthest from its
     beginning. Drawing needs EGL or OSMesa, no display and no GPU.
     """
-    task = record.search.task.task if isinstance(record.search.task, Chunked) else record.search.task
+    task = innermost(record.search.task)
     if not isinstance(task, AntMaze):
         raise ValueError(f"a movie of an individual is drawn of the ant maze; this run is of {type(task).__name__}")
     who, fitness, paths = (np.concatenate(evaluated(record, column)) for column in ("id", "fitness", "descriptor"))

@@ -12,13 +12,14 @@ another, since compiled code and matrix products round by the shape of their bat
 nothing else of this page: a run goes on with other workers, or none, to the same bits.
 """
 
+import abc
 import atexit
 import contextlib
 import multiprocessing
 import pickle
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,26 +33,23 @@ from brns.workers import Pool, Trouble, evaluate
 if TYPE_CHECKING:
     import distributed
 
+T = TypeVar("T")
+
 
 class EvaluationError(ValueError):
     """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
 
 
-class Chunked(eqx.Module):
-    """A task evaluated `chunk` individuals at a time, in this process: the bits of `Processes` and `Dask`.
+class _Split(eqx.Module):
+    """A task that wraps another and evaluates a batch `chunk` individuals at a time."""
 
-    A record made by those names this one, so that a run resumed without workers goes on to the same bits.
-    """
-
-    task: Task
-    """the world"""
-    chunk: int = 4
-    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
+    task: eqx.AbstractVar[Task]
+    chunk: eqx.AbstractVar[int]
 
     traceable = False
 
     def __check_init__(self):
-        _check(None, chunk=self.chunk)
+        _at_least_one(chunk=self.chunk)
 
     @property
     def genotype_space(self) -> Box:
@@ -63,10 +61,67 @@ class Chunked(eqx.Module):
 
     def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
         batch = _cut(self.task, genotypes, self.chunk)
-        return batch.join([evaluate(self.task, piece, key) for piece in batch.pieces])
+        return batch.join(self._evaluations(batch, key))
+
+    @abc.abstractmethod
+    def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
+        """Every piece's evaluation, in order."""
 
 
-class Processes(eqx.Module):
+class _Elsewhere(_Split):
+    """The batch's pieces are evaluated by others, who end on `close()` or at the end of a `with` block."""
+
+    timeout: eqx.AbstractVar[float | None]
+    deaths: eqx.AbstractVar[int]
+    pool: eqx.AbstractVar[Any]
+
+    def __check_init__(self):
+        _at_least_one(deaths=self.deaths)
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(
+                f"timeout must be a positive number of seconds, or None to wait for ever; got {self.timeout}"
+            )
+
+    def close(self) -> None:
+        """End the workers that were started here; the next evaluation begins anew."""
+        self.pool.close()
+
+    def __enter__(self: T) -> T:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def innermost(task: Task) -> Task:
+    """The world itself: the task within `Chunked`, `Processes` and `Dask`, or the task where it is in none of them."""
+    while isinstance(task, _Split):
+        task = task.task
+    return task
+
+
+def _at_least_one(**counts: int) -> None:
+    for name, value in counts.items():
+        if value < 1:
+            raise ValueError(f"{name} must be 1 or more; got {value}")
+
+
+class Chunked(_Split):
+    """A task evaluated `chunk` individuals at a time, in this process: the bits of `Processes` and `Dask`.
+
+    A record made by those names this one, so that a run resumed without workers goes on to the same bits.
+    """
+
+    task: Task
+    """the world"""
+    chunk: int = 4
+    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
+
+    def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
+        return [evaluate(self.task, piece, key) for piece in batch.pieces]
+
+
+class Processes(_Elsewhere):
     """A task evaluated in worker processes of this machine; works for every task that can be pickled.
 
     The workers are spawned, never forked, when they are first needed: a script must start under
@@ -92,41 +147,18 @@ class Processes(eqx.Module):
     """processes that may die on a chunk before the run gives up"""
     pool: Pool = eqx.field(default_factory=Pool, static=True, init=False, repr=False)
 
-    traceable = False
-
     def __check_init__(self):
-        _check(self.timeout, workers=self.workers, chunk=self.chunk, deaths=self.deaths)
+        _at_least_one(workers=self.workers)
 
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
-
-    @property
-    def behavior_space(self) -> Box:
-        return self.task.behavior_space
-
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
-        batch = _cut(self.task, genotypes, self.chunk)
+    def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
         task, pickled_key = self.pool.pickled(self.task), pickle.dumps(key)
         try:
-            return batch.join(
-                self.pool.evaluate(task, batch.pieces, pickled_key, self.workers, self.timeout, self.deaths)
-            )
+            return self.pool.evaluate(task, batch.pieces, pickled_key, self.workers, self.timeout, self.deaths)
         except Trouble as trouble:
             raise batch.error(trouble, trouble.piece) from None
 
-    def close(self) -> None:
-        """End the workers; the next evaluation starts new ones."""
-        self.pool.close()
 
-    def __enter__(self) -> "Processes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Dask(eqx.Module):
+class Dask(_Elsewhere):
     """A task evaluated on a Dask cluster: at `address`, or on one that is started here with a worker for each core.
 
     Needs the extra `dask`. A Dask worker hands its chunks to processes, one for each of its threads, as `Processes`
@@ -149,38 +181,14 @@ class Dask(eqx.Module):
     """seconds that a chunk may take, loading and compiling the task included; none waits for ever"""
     deaths: int = 3
     """processes that may die on a chunk before the run gives up"""
-    cluster: "_Cluster" = eqx.field(default_factory=lambda: _Cluster(), static=True, init=False, repr=False)
+    pool: "_Cluster" = eqx.field(default_factory=lambda: _Cluster(), static=True, init=False, repr=False)
 
-    traceable = False
-
-    def __check_init__(self):
-        _check(self.timeout, chunk=self.chunk, deaths=self.deaths)
-
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
-
-    @property
-    def behavior_space(self) -> Box:
-        return self.task.behavior_space
-
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
-        batch = _cut(self.task, genotypes, self.chunk)
-        return batch.join(self.cluster.evaluate(self, batch, key))
-
-    def close(self) -> None:
-        """Leave the cluster, and end it if it was started here; the next evaluation begins anew."""
-        self.cluster.close()
-
-    def __enter__(self) -> "Dask":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
+        return self.pool.evaluate(self, batch, key)
 
 
 @describe.register
-def _(part: Processes | Dask) -> Any:
+def _(part: _Elsewhere) -> Any:
     return describe(Chunked(part.task, part.chunk))
 
 
@@ -213,14 +221,6 @@ def _cut(task: Task, genotypes: Any, chunk: int) -> _Batch:
     if task.traceable:
         pieces[-1] = np.pad(pieces[-1], ((0, chunk - len(pieces[-1])), (0, 0)), mode="edge")
     return _Batch(type(task).__name__, pieces, len(genotypes), chunk)
-
-
-def _check(timeout: float | None, **counts: int) -> None:
-    for name, value in counts.items():
-        if value < 1:
-            raise ValueError(f"{name} must be 1 or more; got {value}")
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout must be a positive number of seconds, or None to wait for ever; got {timeout}")
 
 
 class _Cluster:

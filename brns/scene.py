@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from brns.core import Box, Task
-from brns.parallel import Chunked
+from brns.parallel import innermost
 from brns.tasks.ant import AntMaze
 from brns.tasks.ant_model import AREA_RADIUS, ARENAS, START
 from brns.tasks.maze import DeceptiveMaze
@@ -57,8 +57,7 @@ class Scene(NamedTuple):
 
 def scene(task: Task) -> Scene:
     """The scene of a task: with its walls for brns' own, else the box of the first two dimensions."""
-    if isinstance(task, Chunked):
-        return scene(task.task)
+    task = innermost(task)
     if isinstance(task, DeceptiveMaze):
         low, high = _plane(task.behavior_space)
         x, y, _ = task.start
@@ -80,8 +79,7 @@ def scene(task: Task) -> Scene:
 
 def trajectories(task: Task, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:
     """The ways that genotypes take through the world, where the task can tell them and the behavior does not."""
-    if isinstance(task, Chunked):
-        return trajectories(task.task, genotypes)
+    task = innermost(task)
     if not isinstance(task, DeceptiveMaze) or len(genotypes) == 0:
         return []
     return list(np.asarray(task.trajectory(jnp.asarray(genotypes), every=math.gcd(task.steps, 20)))[..., :2])

@@ -14,7 +14,7 @@ import pytest
 from worlds import Faulty, HostIdentity, Identity, Windy
 
 import brns
-from brns.parallel import Chunked, Dask, EvaluationError, Processes
+from brns.parallel import Chunked, Dask, EvaluationError, Processes, innermost
 from brns.settings import build, describe
 
 KEY = jax.random.key(3)
@@ -99,6 +99,13 @@ def test_a_record_rebuilds_the_task_without_workers():
         rebuilt = build(describe(spread))
         assert isinstance(rebuilt, Chunked)
         assert (rebuilt.chunk, describe(rebuilt.task)) == (5, describe(maze))
+
+
+def test_the_innermost_task_is_the_world_itself():
+    maze = brns.DeceptiveMaze(steps=20)
+    assert innermost(maze) is maze
+    assert innermost(Processes(Chunked(maze))) is maze
+    assert innermost(Dask(maze)) is maze
 
 
 def test_a_dead_worker_costs_no_result(shared, tmp_path):
@@ -216,7 +223,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
         maze = brns.DeceptiveMaze(steps=20)
         with Dask(HostIdentity(), cluster.scheduler_address) as spread:
             assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
-            pids = spread.cluster.client.run(os.getpid)
+            pids = spread.pool.client.run(os.getpid)
             os.kill(min(pids.values()), signal.SIGKILL)
             assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
 

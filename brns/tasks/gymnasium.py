@@ -1,12 +1,7 @@
 """Any Gymnasium environment as a task: a policy acts in it, a function of yours says what the behavior was."""
 
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from functools import lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -49,8 +44,8 @@ class GymnasiumTask(eqx.Module):
     the rewards.
 
     Row i depends on genotype i alone if the environment's `reset(seed=...)` forgets what was before, as Gymnasium asks.
-    With `workers` above 1 the episodes are spread over spawned processes, with the same bits for any number of them;
-    all functions given must then be importable, and a script must start under `if __name__ == "__main__":`.
+    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes, where all functions given must
+    be importable.
 
     Errors: `ValueError` where the policy does not fit the environment or `describe` does not fit the behavior space;
     `ImportError` where Gymnasium is missing.
@@ -70,14 +65,12 @@ class GymnasiumTask(eqx.Module):
     """the criterion of success; none by default"""
     seed: int | None = 0
     """every episode resets with this seed; None draws one a generation, the same for all of its individuals"""
-    workers: int = 1
-    """processes"""
 
     traceable = False
 
     def __check_init__(self):
-        if self.steps < 1 or self.workers < 1:
-            raise ValueError(f"steps and workers must be 1 or more; got steps={self.steps}, workers={self.workers}")
+        if self.steps < 1:
+            raise ValueError(f"an episode has 1 step or more; got steps={self.steps}")
 
     @property
     def genotype_space(self) -> Box:
@@ -87,11 +80,7 @@ class GymnasiumTask(eqx.Module):
     def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
         genotypes = np.asarray(genotypes)
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        if self.workers == 1:
-            rows = self._live(genotypes, seed)
-        else:
-            chunks = [chunk for chunk in np.array_split(genotypes, self.workers) if len(chunk)]
-            rows = np.concatenate(self._spread(chunks, seed))
+        rows = self._live(genotypes, seed)
         return Evaluation(
             jnp.asarray(rows[:, 2:], jnp.float32), jnp.asarray(rows[:, 0], jnp.float32), jnp.asarray(rows[:, 1] > 0)
         )
@@ -136,23 +125,6 @@ class GymnasiumTask(eqx.Module):
                 break
         observations.append(np.asarray(spaces.flatten(env.observation_space, observation), float))
         return Episode(np.stack(observations), np.stack(actions), np.array(rewards), infos, bool(terminated))
-
-    def _spread(self, chunks: list[np.ndarray], seed: int) -> list[np.ndarray]:
-        """The chunks' rows from the processes; if one of them dies, new ones take all chunks, once."""
-        try:
-            return list(_pool(self.workers).map(_live, repeat(self), chunks, repeat(seed)))
-        except BrokenProcessPool:
-            _pool.cache_clear()
-            return list(_pool(self.workers).map(_live, repeat(self), chunks, repeat(seed)))
-
-
-def _live(task: GymnasiumTask, genotypes: np.ndarray, seed: int) -> np.ndarray:
-    return task._live(genotypes, seed)
-
-
-@lru_cache(maxsize=1)
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 
 def _actor(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, check_task
+from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, Processes, check_task
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
@@ -82,17 +82,15 @@ def test_seed_none_draws_one_seed_a_generation():
     assert one[0] != other[0]
 
 
-def test_workers_give_the_same_bits():
+def test_a_real_environment_keeps_the_contract_and_processes_give_its_bits():
     task = GymnasiumTask(make_pole, FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50)
     check_task(task, n=4)
     rows = task.genotype_space.uniform(KEY, 5)
     alone = task.evaluate(rows, KEY)
     assert np.asarray(alone.fitness).max() > np.asarray(alone.fitness).min() >= 8
-    spread = GymnasiumTask(
-        make_pole, FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50, workers=2
-    ).evaluate(rows, KEY)
-    for a, b in zip(alone, spread, strict=True):
-        assert np.array_equal(a, b)
+    with Processes(task, workers=2) as spread:
+        for a, b in zip(alone, spread.evaluate(rows, KEY), strict=True):
+            assert np.array_equal(a, b)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,6 @@ def test_workers_give_the_same_bits():
         ({"policy": FeedForward((2, 1))}, "from 1 observations to 1 actions; got sizes=\\(2, 1\\)"),
         ({"behavior_space": Box([0.0, 0.0], [1.0, 1.0])}, "shape \\(2,\\).*got \\(1,\\)"),
         ({"steps": 0}, "steps=0"),
-        ({"workers": 0}, "workers=0"),
     ],
 )
 def test_what_does_not_fit_is_refused(settings, message):
