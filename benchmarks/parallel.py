@@ -45,7 +45,7 @@ def main() -> None:
     with Processes(Nothing(), workers=2) as processes, Dask(Nothing()) as dask:
         for chunk in (1, 4, 16, 50):
             tasks = {
-                "Chunked": Chunked(Nothing(), chunk),
+                "Chunked": Chunked(Nothing(), chunk=chunk),
                 "Processes": eqx.tree_at(lambda p: p.chunk, processes, chunk),
                 "Dask": eqx.tree_at(lambda d: d.chunk, dask, chunk),
             }

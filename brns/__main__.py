@@ -1,9 +1,10 @@
-"""The command line: `brns run`, `resume`, `show`, `figure`, `report`, `movie`, `reproduce`, `list`."""
+"""The command line: `brns run`, `resume`, `show`, `runs`, `figure`, `report`, `movie`, `reproduce`, `list`."""
 
+import contextlib
 import signal
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,19 @@ app = typer.Typer(
 
 Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
 Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="evaluate in so many processes; any number gives the same bits, the maze is faster without"
+    ),
+]
+DaskAddress = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
+]
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
+]
 
 
 @app.command()
@@ -51,6 +65,9 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as estimator.epochs=5; repeatable"),
     ] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    timeout: Timeout = None,
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
     _use_compilation_cache()
@@ -60,8 +77,9 @@ def run(
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-    _follow(steps, search, generations, out, done=[], watch_every=watch_cycling)
+    with _spread(search, workers, dask, timeout) as search:
+        steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
+        _follow(steps, search, generations, out, done=[], watch_every=watch_cycling)
 
 
 @app.command()
@@ -70,11 +88,16 @@ def resume(
     generations: Annotated[
         int | None, typer.Option(min=1, help="how many in all [default: as many as it was started for]")
     ] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    timeout: Timeout = None,
 ) -> None:
     """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
     _use_compilation_cache()
     from brns.loop import go_on
+    from brns.parallel import Chunked
     from brns.record import records
+    from brns.settings import SettingsError
 
     done = records(directory)
     total = generations or done[0].planned
@@ -82,7 +105,13 @@ def resume(
         console.print(f"{directory} has its {total} generations already; make it longer with --generations N")
         return _conclude(directory)
     search = done[0].search
-    _follow(go_on(directory, generations), search, total, directory, done)
+    if (workers or dask) and not isinstance(search.task, Chunked):
+        raise SettingsError(
+            f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
+            "without --workers and --dask"
+        )
+    with _spread(search, workers, dask, timeout) as search:
+        _follow(go_on(directory, generations, search=search), search, total, directory, done)
 
 
 @app.command()
@@ -244,6 +273,32 @@ def _experiment(name: str, estimator: str, changes: Sequence[str]) -> "NoveltySe
     if problems:
         raise SettingsError("\n".join(problems))
     return search
+
+
+@contextlib.contextmanager
+def _spread(
+    search: "NoveltySearch", workers: int | None, dask: str | None, timeout: float | None
+) -> "Generator[NoveltySearch]":
+    """The search, its task evaluated by processes or a cluster where that is asked for; they end with the block."""
+    import equinox as eqx
+
+    from brns.parallel import Chunked, Dask, Processes
+    from brns.settings import SettingsError
+
+    if workers and dask:
+        raise SettingsError("--workers evaluates on this machine and --dask on a cluster; give one of them")
+    chunked = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
+    if workers:
+        task = Processes(chunked.task, workers, chunk=chunked.chunk, timeout=timeout)
+    elif dask:
+        task = Dask(chunked.task, dask, chunk=chunked.chunk, timeout=timeout)
+    elif timeout is not None:
+        raise SettingsError("--timeout is for evaluation by workers; give it with --workers or --dask")
+    else:
+        yield search
+        return
+    with task:
+        yield eqx.tree_at(lambda s: s.task, search, task)
 
 
 def _choose(what: str, name: str, choices: Mapping[str, Any]) -> Any:

@@ -43,8 +43,10 @@ class EvaluationError(ValueError):
 class _Split(eqx.Module):
     """A task that wraps another and evaluates a batch `chunk` individuals at a time."""
 
-    task: eqx.AbstractVar[Task]
-    chunk: eqx.AbstractVar[int]
+    task: Task
+    """the world"""
+    chunk: int = eqx.field(default=4, kw_only=True)
+    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
 
     traceable = False
 
@@ -71,9 +73,10 @@ class _Split(eqx.Module):
 class _Elsewhere(_Split):
     """The batch's pieces are evaluated by others, who end on `close()` or at the end of a `with` block."""
 
-    timeout: eqx.AbstractVar[float | None]
-    deaths: eqx.AbstractVar[int]
-    pool: eqx.AbstractVar[Any]
+    timeout: float | None = eqx.field(default=None, kw_only=True)
+    """seconds that a chunk may take, loading and compiling the task included; none waits for ever"""
+    deaths: int = eqx.field(default=3, kw_only=True)
+    """processes that may die on a chunk before the run gives up"""
 
     def __check_init__(self):
         _at_least_one(deaths=self.deaths)
@@ -82,9 +85,8 @@ class _Elsewhere(_Split):
                 f"timeout must be a positive number of seconds, or None to wait for ever; got {self.timeout}"
             )
 
-    def close(self) -> None:
-        """End the workers that were started here; the next evaluation begins anew."""
-        self.pool.close()
+    @abc.abstractmethod
+    def close(self) -> None: ...
 
     def __enter__(self: T) -> T:
         return self
@@ -112,11 +114,6 @@ class Chunked(_Split):
     A record made by those names this one, so that a run resumed without workers goes on to the same bits.
     """
 
-    task: Task
-    """the world"""
-    chunk: int = 4
-    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
-
     def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
         return [evaluate(self.task, piece, key) for piece in batch.pieces]
 
@@ -135,16 +132,8 @@ class Processes(_Elsewhere):
     (its worker is killed), and where `deaths` workers died on one chunk.
     """
 
-    task: Task
-    """the world"""
     workers: int = 2
     """processes; their number changes no bit"""
-    chunk: int = 4
-    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
-    timeout: float | None = None
-    """seconds that a chunk may take, loading and compiling the task included; none waits for ever"""
-    deaths: int = 3
-    """processes that may die on a chunk before the run gives up"""
     pool: Pool = eqx.field(default_factory=Pool, static=True, init=False, repr=False)
 
     def __check_init__(self):
@@ -156,6 +145,10 @@ class Processes(_Elsewhere):
             return self.pool.evaluate(task, batch.pieces, pickled_key, self.workers, self.timeout, self.deaths)
         except Trouble as trouble:
             raise batch.error(trouble, trouble.piece) from None
+
+    def close(self) -> None:
+        """End the workers; the next evaluation starts new ones."""
+        self.pool.close()
 
 
 class Dask(_Elsewhere):
@@ -171,25 +164,21 @@ class Dask(_Elsewhere):
     (3); `ImportError` without the extra.
     """
 
-    task: Task
-    """the world"""
     address: str | None = None
     """the scheduler's, such as tcp://10.0.0.1:8786; none starts a cluster on this machine"""
-    chunk: int = 4
-    """individuals evaluated together; of a traceable task the last chunk is filled up, so that one shape is compiled"""
-    timeout: float | None = None
-    """seconds that a chunk may take, loading and compiling the task included; none waits for ever"""
-    deaths: int = 3
-    """processes that may die on a chunk before the run gives up"""
-    pool: "_Cluster" = eqx.field(default_factory=lambda: _Cluster(), static=True, init=False, repr=False)
+    cluster: "_Cluster" = eqx.field(default_factory=lambda: _Cluster(), static=True, init=False, repr=False)
 
     def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:
-        return self.pool.evaluate(self, batch, key)
+        return self.cluster.evaluate(self, batch, key)
+
+    def close(self) -> None:
+        """Leave the cluster, and end it if it was started here; the next evaluation begins anew."""
+        self.cluster.close()
 
 
 @describe.register
 def _(part: _Elsewhere) -> Any:
-    return describe(Chunked(part.task, part.chunk))
+    return describe(Chunked(part.task, chunk=part.chunk))
 
 
 class _Batch(NamedTuple):

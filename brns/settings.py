@@ -141,10 +141,11 @@ def _plain(hint: Any) -> bool:
 
 
 def _meanings(part: type) -> dict[str, str]:
-    """The string literal under each field of a class: what the field means."""
+    """The string literal under each field of a class, its own or inherited: what the field means."""
+    parents = [_meanings(parent) for parent in part.__bases__ if dataclasses.is_dataclass(parent)]
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
     body = definition.body if isinstance(definition, ast.ClassDef) else []
-    return {
+    own = {
         field.target.id: " ".join(text.value.value.split())
         for field, text in itertools.pairwise(body)
         if isinstance(field, ast.AnnAssign)
@@ -153,3 +154,4 @@ def _meanings(part: type) -> dict[str, str]:
         and isinstance(text.value, ast.Constant)
         and isinstance(text.value.value, str)
     }
+    return {name: meaning for meanings in (*parents, own) for name, meaning in meanings.items()}

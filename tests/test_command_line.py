@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from brns import Record
+from brns import Record, run
 from brns.__main__ import _value
+from brns.parallel import Chunked
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 
@@ -30,6 +32,16 @@ def folder(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     (folder / "run.txt").write_text(done.stdout)
     return folder
+
+
+@pytest.fixture(scope="module")
+def ant(folder):
+    """The words after `brns run` for a short ant maze, which `folder` then holds a run of: alone."""
+    pytest.importorskip("mujoco")
+    words = ["ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5"]
+    done = brns("run", *words, "--generations", 1, "--out", "alone", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return words
 
 
 def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(folder):
@@ -64,6 +76,48 @@ def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(f
     again = brns("resume", "longer", folder=folder)
     assert again.returncode == 0
     assert "has its 6 generations already" in again.stdout
+
+
+def test_workers_change_no_bit_and_a_run_of_theirs_goes_on_with_and_without(folder, ant):
+    first = brns("run", *ant, "--generations", 1, "--workers", 2, "--timeout", 300, "--out", "spread", folder=folder)
+    assert first.returncode == 0, first.stderr
+    for generations, workers in [(2, ["--workers", 1]), (3, [])]:
+        longer = brns("resume", "spread", "--generations", generations, *workers, folder=folder)
+        assert longer.returncode == 0, longer.stderr
+    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
+    (whole,) = run(chunked, 3, out=folder / "chunked")
+    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
+        np.testing.assert_array_equal(whole.column(name), Record(folder / "spread").column(name))
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_changes_no_bit(folder, ant):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        on_cluster = ["--dask", cluster.scheduler_address]
+        for command in (["run", *ant, "--out", "cluster"], ["resume", "cluster"]):
+            done = brns(*command, "--generations", 1 + (command[0] == "resume"), *on_cluster, folder=folder)
+            assert done.returncode == 0, done.stderr
+    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
+    (whole,) = run(chunked, 2, out=folder / "chunked-two")
+    for name in ("offspring.genotype", "survivors.descriptor"):
+        np.testing.assert_array_equal(whole.column(name), Record(folder / "cluster").column(name))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run", "maze", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
+        (("run", "maze", "--timeout", 5), "give it with --workers or --dask"),
+        (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
+        (("resume", "alone", "--generations", 9, "--dask", "tcp://127.0.0.1:1"), "was started without workers"),
+    ],
+)
+def test_workers_that_cannot_be_had_are_an_error_that_says_why(folder, ant, arguments, told):
+    done = brns(*arguments, folder=folder)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert Record(folder / "alone").planned == 1
 
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):

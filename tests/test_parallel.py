@@ -43,7 +43,7 @@ def with_task(processes, task, **changes):
 @pytest.mark.parametrize("chunk", [1, 4, 7, 26, 100])
 @pytest.mark.parametrize("task", [HostIdentity(), Windy()])
 def test_cutting_changes_no_bit(task, chunk):
-    assert same(Chunked(task, chunk).evaluate(GENOTYPES, KEY), task.evaluate(GENOTYPES, KEY))
+    assert same(Chunked(task, chunk=chunk).evaluate(GENOTYPES, KEY), task.evaluate(GENOTYPES, KEY))
 
 
 def test_a_traceable_task_meets_one_shape_whatever_the_batch():
@@ -59,7 +59,7 @@ def test_a_traceable_task_meets_one_shape_whatever_the_batch():
             return Identity().evaluate(genotypes, key)
 
     for n in (26, 25, 8, 3):
-        Chunked(Noting(), 4).evaluate(GENOTYPES[:n], KEY)
+        Chunked(Noting(), chunk=4).evaluate(GENOTYPES[:n], KEY)
     assert shapes == [(4, 5)]
 
 
@@ -67,7 +67,7 @@ def test_processes_give_the_bits_of_chunked(shared):
     for chunk in (4, 7):
         for task in (HostIdentity(), Windy(), brns.DeceptiveMaze(steps=20)):
             genotypes = task.genotype_space.uniform(KEY, 10)
-            expected = Chunked(task, chunk).evaluate(genotypes, KEY)
+            expected = Chunked(task, chunk=chunk).evaluate(genotypes, KEY)
             assert same(with_task(shared, task, chunk=chunk).evaluate(genotypes, KEY), expected)
     assert len(shared.pool.workers) == 2
     assert all(worker.process.pid != os.getpid() for worker in shared.pool.workers)
@@ -90,7 +90,7 @@ def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tm
     for column in ("survivors.descriptor", "survivors.novelty", "offspring.genotype"):
         assert np.array_equal(resumed.column(column), whole.column(column))
     with pytest.raises(brns.RecordError, match=r"task\.chunk was 4 and is 5"):
-        brns.resume(tmp_path / "a", 5, search=search(Chunked(Windy(), 5)))
+        brns.resume(tmp_path / "a", 5, search=search(Chunked(Windy(), chunk=5)))
 
 
 def test_a_record_rebuilds_the_task_without_workers():
@@ -223,7 +223,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
         maze = brns.DeceptiveMaze(steps=20)
         with Dask(HostIdentity(), cluster.scheduler_address) as spread:
             assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
-            pids = spread.pool.client.run(os.getpid)
+            pids = spread.cluster.client.run(os.getpid)
             os.kill(min(pids.values()), signal.SIGKILL)
             assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
 
