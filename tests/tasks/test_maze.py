@@ -7,6 +7,7 @@ the final positions within 1 unit.
 
 import importlib.util
 import math
+import pickle
 from pathlib import Path
 
 import jax
@@ -337,6 +338,24 @@ def test_a_maze_can_be_written_down_and_rebuilt():
         again = build(describe(maze))
         assert describe(again) == describe(maze)
         np.testing.assert_array_equal(again.obstacles, maze.obstacles)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"steps": 7, "start": (70.0, 450.0, 0.5), "goal": (80.0, 60.0), "goal_radius": 30.0},
+        {"walls": ((0.0, 300.0, 300.0, 300.0, 12.0),)},
+        {"bitmap": np.eye(40, k=20, dtype=bool), "start": (30.0, 90.0, 0.0)},
+    ],
+)
+def test_a_pickled_maze_is_small_and_the_same_maze(settings):
+    """Its tables alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
+    maze = DeceptiveMaze(**settings)
+    pickled = pickle.dumps(maze)
+    assert len(pickled) < 3000
+    again = pickle.loads(pickled)
+    assert describe(again) == describe(maze)
+    assert all(np.array_equal(a, b) for a, b in zip(maze.tables, again.tables, strict=True))
 
 
 # Errors
