@@ -106,6 +106,8 @@ def go_on(
         if record.experiment != describe(search):
             raise RecordError(f"{record.path} was made by another experiment: {_difference(record, search)}")
     with locked(runs):
+        for record in runs:
+            record.sweep()
         common = set.intersection(*(set(r.snapshots) & set(r.generations) for r in runs))
         if not common:
             raise RecordError(

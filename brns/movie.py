@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from brns.figures import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below, method, novelty_map, population
 from brns.metrics.recorded import evaluated
 from brns.parallel import innermost
-from brns.record import Record
+from brns.record import Record, replacing
 from brns.scene import COLOURS
 from brns.tasks.ant import AntMaze
 
@@ -33,7 +33,7 @@ def write(record: Record, out: str | os.PathLike, frames_per_second: float = 6.0
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    (_write_mp4 if out.suffix == ".mp4" else _write_gif)(out, frames(record), frames_per_second)
+    _save(out, frames(record), frames_per_second)
     return out
 
 
@@ -57,7 +57,7 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
     born = np.concatenate(evaluated(record, "born"))
     (genotype,) = record.genotypes(who[[row]], born[[row]])
     out, pictures = _checked(out), task.render(genotype, every=8, size=(360, 480))
-    (_write_mp4 if out.suffix == ".mp4" else _write_gif)(out, pictures, 10.0)
+    _save(out, pictures, 10.0)
     return out
 
 
@@ -87,6 +87,11 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
             canvas = FigureCanvasAgg(figure)
             canvas.draw()
             yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def _save(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+    with replacing(out) as temporary:
+        (_write_mp4 if out.suffix == ".mp4" else _write_gif)(temporary, pictures, frames_per_second)
 
 
 def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:

@@ -163,6 +163,12 @@ class Record:
         if number % self.keep_every:
             (self.path / "states" / _file(number)).unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """Remove what a process that was killed left half-written; for who holds the lock."""
+        for pattern in (".run.*.tmp.json", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
+            for leftover in self.path.glob(pattern):
+                leftover.unlink(missing_ok=True)
+
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
 
@@ -201,6 +207,12 @@ class Record:
         for g in np.unique(born):
             columns = self._generation(int(g), ("offspring.id", "offspring.genotype"))
             rows |= dict(zip(columns["offspring.id"].tolist(), columns["offspring.genotype"], strict=True))
+        unknown = [i for i in ids.tolist() if i not in rows]
+        if unknown:
+            raise RecordError(
+                f"{self.path}: of generations {_ranges(sorted(set(born.tolist())))} no individual has the id "
+                f"{_ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
+            )
         return np.stack([rows[i] for i in ids.tolist()])
 
     def frame(self) -> "pandas.DataFrame":
@@ -367,22 +379,28 @@ def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write under a temporary name, sync, rename: a file with its final name is whole, whatever happens."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Generator[Path, None, None]:
+    """A temporary name of the same kind to write to, then synced and renamed: what has the final name is whole."""
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
-        with open(temporary, "wb") as stream:
-            stream.write(content)
-            stream.flush()
+        yield temporary
+        with open(temporary, "rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
+        raise RecordError(
+            f"could not save {path} ({error.strerror or error}). What was saved before is safe: make room or mend the "
+            "folder, then resume or try again"
+        ) from error
+    finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise RecordError(
-            f"could not save {path} ({error.strerror}). The generations before it are safe: make room or mend the "
-            f"folder, then resume"
-        ) from error
 
 
 def _sync_folder(path: Path) -> None:

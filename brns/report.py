@@ -19,7 +19,7 @@ from PIL import Image
 from brns.figures import INK, STYLE, WALL, draw, leaves, methods, novelty_grid, walled
 from brns.metrics.recorded import survivors
 from brns.metrics.summary import Estimate, over_seeds
-from brns.record import Record
+from brns.record import Record, replacing
 from brns.scene import Scene, scene
 
 NUMBERS = 300_000  # in the interactive view, 4 bytes each: what keeps the page below 10 MB
@@ -177,7 +177,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         "plotly": _plotly(),
         "script": resources.files("brns").joinpath("report.js").read_text(),
     }
-    out.write_text(re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], page), encoding="utf-8")
+    with replacing(out) as temporary:
+        temporary.write_text(re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], page), encoding="utf-8")
     return out
 
 

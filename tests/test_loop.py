@@ -62,6 +62,17 @@ def test_a_run_cut_anywhere_resumes_to_the_same_bits(whole, runs, generation, st
     assert bits(runs / "one") == bits(whole / "one")
 
 
+def test_what_a_killed_process_left_half_written_is_swept_away_and_nothing_else(whole, runs):
+    left = [".run.7.tmp.json", "generations/.000004.7.tmp.npz", "states/.000004.7.tmp.npz"]
+    others = [".movie.7.tmp.gif", "notes.tmp.npz"]
+    for name in left + others:
+        (runs / "one" / name).write_bytes(b"PK")
+    resume(runs / "one", search=search())
+    assert not any((runs / "one" / name).exists() for name in left)
+    assert all((runs / "one" / name).exists() for name in others)
+    assert bits(runs / "one") == bits(whole / "one")
+
+
 def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(whole, tmp_path):
     run(search(), 4, out=tmp_path, seeds=5, keep_every=3)
     assert Record(tmp_path).snapshots == [0, 3, 4]

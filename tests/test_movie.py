@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from brns import BehaviorRecognition, DeceptiveMaze, NoveltySearch, movie
+from brns import BehaviorRecognition, DeceptiveMaze, NoveltySearch, RecordError, movie
 from brns.loop import run
 
 
@@ -59,6 +59,20 @@ def test_what_no_movie_can_be_made_of(record, tmp_path):
             file.rename(record.path / "states" / f"{int(file.stem):06d}.npz")
 
 
+def test_a_movie_that_cannot_be_finished_leaves_the_old_one(record, tmp_path, monkeypatch):
+    out = movie.write(record, tmp_path / "run.gif")
+    before = out.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Image.Image, "save", full)
+    with pytest.raises(RecordError, match=r"could not save .*run.gif \(No space left on device\)"):
+        movie.write(record, out)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.gif"]
+    assert out.read_bytes() == before
+
+
 def test_an_mp4_without_imageio_names_the_extra(record, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio", None)
     monkeypatch.setitem(sys.modules, "imageio.v2", None)
@@ -80,10 +94,11 @@ def test_an_mp4_gets_every_frame(record, tmp_path, monkeypatch):
 
     writer = Writer()
     fake = type(sys)("imageio.v2")
-    fake.get_writer = lambda out, fps, macro_block_size: writer
+    fake.get_writer = lambda out, fps, macro_block_size: out.touch() or writer
     package = type(sys)("imageio")
     package.v2 = fake
     monkeypatch.setitem(sys.modules, "imageio", package)
     monkeypatch.setitem(sys.modules, "imageio.v2", fake)
     movie.write(record, tmp_path / "run.mp4")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.mp4"]
     assert [frame.shape for frame in writer] == [(600, 640, 3)] * 4

@@ -105,6 +105,8 @@ def test_genotypes_are_found_where_they_were_born(whole):
     last = record.state(10, SEARCH).population
     genotypes = record.genotypes(np.asarray(last.id), np.asarray(last.born))
     np.testing.assert_array_equal(genotypes, last.genotype)
+    with pytest.raises(RecordError, match=r"of generations 0, 2 no individual has the id 999, -7; give ids"):
+        record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
 
 def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
@@ -312,6 +314,6 @@ def test_a_full_disk_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, mon
     done = record.generations[-1]
     assert 1 < done < 10
     assert record.column("survivors.id").shape == (done + 1, 8)
-    assert not list((tmp_path / "run").rglob("*.tmp"))
+    assert not list((tmp_path / "run").rglob("*.tmp*"))
     resume(tmp_path / "run", search=SEARCH)
     assert bits(tmp_path / "run") == bits(whole)
