@@ -79,7 +79,7 @@ def run(
     which = range(seed, seed + seeds) if seeds > 1 else seed
     with _spread(search, workers, dask, timeout) as search:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        _follow(steps, search, generations, out, done=[], watch_every=watch_cycling)
+        _follow(steps, generations, out, watch_every=watch_cycling)
 
 
 @app.command()
@@ -101,7 +101,8 @@ def resume(
 
     done = records(directory)
     total = generations or done[0].planned
-    if min(record.generations[-1] for record in done) >= total:
+    completed = min(record.generations[-1] for record in done)
+    if completed >= total:
         console.print(f"{directory} has its {total} generations already; make it longer with --generations N")
         return _conclude(directory)
     search = done[0].search
@@ -111,7 +112,7 @@ def resume(
             "without --workers and --dask"
         )
     with _spread(search, workers, dask, timeout) as search:
-        _follow(go_on(directory, generations, search=search), search, total, directory, done)
+        _follow(go_on(directory, generations, search=search), total, directory, completed)
 
 
 @app.command()
@@ -320,12 +321,7 @@ def _value(text: str) -> Any:
 
 
 def _follow(
-    steps: "Iterator[list[Saved]]",
-    search: "NoveltySearch",
-    generations: int,
-    out: Path,
-    done: "list[Record]",
-    watch_every: int = 0,
+    steps: "Iterator[list[Saved]]", generations: int, out: Path, completed: int = 0, watch_every: int = 0
 ) -> None:
     """Show the generations as they are saved; Ctrl-C ends after the one in progress."""
     stopped: list[int] = []
@@ -336,7 +332,6 @@ def _follow(
         stopped.append(number)
         console.print("Finishing this generation; press Ctrl-C again to stop at once.")
 
-    tally = Tally(search.task.behavior_space, done)
     before = signal.signal(signal.SIGINT, stop)
     columns = (
         TextColumn("generation"),
@@ -349,13 +344,12 @@ def _follow(
     number = 0
     try:
         with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("", total=generations, completed=tally.generation, rate="", found="compiling")
+            bar = progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
             for saved in steps:
                 number = saved[0].number
-                tally.add(saved)
                 speed = progress.tasks[bar].speed
                 progress.update(
-                    bar, completed=number, found=tally.text(), rate=f"{speed:.1f}/s" if speed is not None else ""
+                    bar, completed=number, found=_found(saved), rate=f"{speed:.1f}/s" if speed is not None else ""
                 )
                 if watch_every and number and number % watch_every == 0:
                     _watch(saved, number)
@@ -379,35 +373,12 @@ def _watch(saved: "list[Saved]", number: int) -> None:
         console.print(f"Generation {number}, seed {one.record.seed}: {text}.{warning}")
 
 
-class Tally:
-    """Coverage of everything evaluated and successes so far, of the first seed and over all seeds."""
-
-    def __init__(self, space: Any, done: "list[Record]"):
-        from brns.metrics import coverage
-        from brns.metrics.recorded import evaluated
-
-        self.cells, self.space, self.generation, self.seeds = coverage.cells, space, 0, max(len(done), 1)
-        self.visited: set[tuple[int, ...]] = set()
-        self.solutions = 0
-        for seed, record in enumerate(done):
-            self.generation = min(record.generations[-1], self.generation or record.generations[-1])
-            for descriptors, solved in zip(evaluated(record, "descriptor"), evaluated(record, "solved"), strict=True):
-                self._note(seed, descriptors, solved)
-
-    def add(self, saved: "list[Saved]") -> None:
-        self.seeds = len(saved)
-        for seed, one in enumerate(saved):
-            self._note(seed, one.generation.offspring.descriptor, one.generation.offspring.solved)
-
-    def _note(self, seed: int, descriptors: Any, solved: Any) -> None:
-        self.solutions += int(solved.sum())
-        if self.space.dimension == 2:
-            cells = self.cells(descriptors, self.space, (6, 6))
-            self.visited |= {(seed, *cell) for cell in cells.tolist()}
-
-    def text(self) -> str:
-        coverage = f"coverage {len(self.visited) / (36 * self.seeds):.0%}, " if self.space.dimension == 2 else ""
-        return f"{coverage}solvers {self.solutions}"
+def _found(saved: "list[Saved]") -> str:
+    """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
+    rows = [one.row for one in saved]
+    covered = [row.coverage for row in rows if row.coverage is not None]
+    coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
+    return f"{coverage}solvers {sum(row.solutions for row in rows)}"
 
 
 def _conclude(directory: Path) -> None:

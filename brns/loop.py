@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, take
+from brns.progress import Progress, Row
 from brns.record import Record, RecordError, locked, records, refuse_existing
 from brns.search import NoveltySearch, SearchState, founding
 from brns.settings import describe
@@ -24,6 +25,8 @@ class Saved(NamedTuple):
     record: Record
     number: int
     generation: Generation
+    row: Row
+    """its line of progress.csv"""
 
 
 def run(
@@ -84,11 +87,10 @@ def start(
     runs = [
         Record.create(path, search, s, seeds, generations, keep_every) for path, s in zip(paths, seeds, strict=True)
     ]
-    saved = [Saved(record, 0, founding(state)) for record, state in zip(runs, states, strict=True)]
+    progress = [Progress(record, search.task.behavior_space) for record in runs]
     with locked(runs):
-        _save(saved, states)
-        yield saved
-        yield from _advance(search, runs, states, generations)
+        yield _save(progress, 0, [(state, founding(state)) for state in states])
+        yield from _advance(search, progress, states, generations)
 
 
 def go_on(
@@ -117,21 +119,22 @@ def go_on(
         generations = generations or runs[0].planned
         for record in runs:
             record.plan(generations)
-        yield from _advance(search, runs, states, generations)
+        progress = [Progress(record, search.task.behavior_space) for record in runs]
+        for one in progress:
+            one.restore(max(common))
+        yield from _advance(search, progress, states, generations)
 
 
 def _advance(
-    search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
+    search: NoveltySearch, progress: list[Progress], states: list[SearchState], generations: int
 ) -> Iterator[list[Saved]]:
-    keys = [jax.random.key(record.seed) for record in runs]
+    keys = [jax.random.key(one.record.seed) for one in progress]
     steps = _steps(search, keys, states)
     for number in range(int(states[0].generation) + 1, generations + 1):
         after = next(steps)
-        saved = [Saved(record, number, facts) for record, (_, facts) in zip(runs, after, strict=True)]
-        for one in saved:
-            _check(search, number, one.generation)
-        _save(saved, [state for state, _ in after])
-        yield saved
+        for _, generation in after:
+            _check(search, number, generation)
+        yield _save(progress, number, after)
 
 
 def _steps(
@@ -156,15 +159,19 @@ def _batch_step(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"
     return jax.vmap(search.step)(state, keys)
 
 
-def _save(saved: Sequence[Saved], states: Sequence[SearchState]) -> None:
+def _save(progress: list[Progress], number: int, after: Sequence[tuple[SearchState, Generation]]) -> list[Saved]:
     """Facts first, then states, then drop what the stride does not keep: a crash between leaves enough to go on."""
-    for one in saved:
-        one.record.append(one.number, one.generation)
-    for one, state in zip(saved, states, strict=True):
+    for one, (_, generation) in zip(progress, after, strict=True):
+        one.record.append(number, generation)
+    for one, (state, _) in zip(progress, after, strict=True):
         one.record.checkpoint(state)
-    for one in saved:
-        if one.number:
-            one.record.forget(one.number - 1)
+    for one in progress:
+        if number:
+            one.record.forget(number - 1)
+    return [
+        Saved(one.record, number, generation, one.add(number, generation))
+        for one, (_, generation) in zip(progress, after, strict=True)
+    ]
 
 
 def _check(search: NoveltySearch, number: int, generation: Generation) -> None:

@@ -48,6 +48,9 @@ FACTS = (
     "parents.novelty",
 )
 
+# Those of which `turnover` is made.
+TURNOVER = ("offspring.solved", "survivors.novelty", "survivors.fitness", "survivors.born")
+
 
 class RecordError(ValueError):
     """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
@@ -165,7 +168,7 @@ class Record:
 
     def sweep(self) -> None:
         """Remove what a process that was killed left half-written; for who holds the lock."""
-        for pattern in (".run.*.tmp.json", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
+        for pattern in (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
             for leftover in self.path.glob(pattern):
                 leftover.unlink(missing_ok=True)
 
@@ -178,6 +181,15 @@ class Record:
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         return np.stack([self._generation(g, (name,))[name] for g in generations])
+
+    def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """These columns of one generation, read anew."""
+        path = self.path / "generations" / _file(number)
+        arrays = read_arrays(path, names)
+        for name in names:
+            if name not in arrays:
+                raise RecordError(f"{path} has no column {name!r}; it has {', '.join(_members(path))}")
+        return arrays
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
@@ -227,13 +239,7 @@ class Record:
                     "seed": self.seed,
                     "generation": g,
                     "evaluations": c["offspring.id"].size,
-                    "novelty_mean": c["survivors.novelty"].mean(),
-                    "novelty_max": c["survivors.novelty"].max(),
-                    "fitness_mean": c["survivors.fitness"].mean(),
-                    "fitness_max": c["survivors.fitness"].max(),
-                    "age_mean": (g - c["survivors.born"]).mean(),
-                    "survivors_new": int((c["survivors.born"] == g).sum()),
-                    "solved": int(c["offspring.solved"].sum()),
+                    **turnover(g, c),
                 }
             )
         frame = pandas.DataFrame(rows)
@@ -241,17 +247,25 @@ class Record:
         return frame
 
     def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
-        path = self.path / "generations" / _file(number)
-        if "offspring.genotype" in names:
-            arrays = read_arrays(path, names)
-        else:  # all but the genotypes is little, and asked for again and again
-            if number not in self._read:
-                self._read[number] = read_arrays(path, FACTS)
-            arrays = self._read[number]
-        for name in names:
-            if name not in arrays:
-                raise RecordError(f"{path} has no column {name!r}; it has {', '.join(_members(path))}")
-        return arrays
+        if not set(FACTS).issuperset(names):
+            return self.read(number, names)
+        if number not in self._read:  # the facts are little, and asked for again and again
+            self._read[number] = self.read(number, FACTS)
+        return self._read[number]
+
+
+def turnover(number: int, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """One generation in numbers: the survivors' novelty, fitness and age, how many are new, and how many solved."""
+    novelty, fitness, born = (columns[f"survivors.{name}"] for name in ("novelty", "fitness", "born"))
+    return {
+        "novelty_mean": float(novelty.mean(dtype=np.float64)),
+        "novelty_max": float(novelty.max()),
+        "fitness_mean": float(fitness.mean(dtype=np.float64)),
+        "fitness_max": float(fitness.max()),
+        "age_mean": float((number - born).mean()),
+        "survivors_new": int((born == number).sum()),
+        "solved": int(columns["offspring.solved"].sum()),
+    }
 
 
 def refuse_existing(path: Path) -> None:
