@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import sys
+import textwrap
 import tomllib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from brns.loop import Saved
     from brns.record import Record
     from brns.search import NoveltySearch
+    from brns.tensorboard import TensorBoard
 
 console = Console(highlight=False)
 app = typer.Typer(
@@ -40,6 +43,7 @@ DaskAddress = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
 ]
+Scalars = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard's scalars to tensorboard/ in the run")]
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
@@ -68,6 +72,7 @@ def run(
     workers: Workers = None,
     dask: DaskAddress = None,
     timeout: Timeout = None,
+    tensorboard: Scalars = False,
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
     _use_compilation_cache()
@@ -77,9 +82,9 @@ def run(
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    with _spread(search, workers, dask, timeout) as search:
+    with _spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        _follow(steps, generations, out, watch_every=watch_cycling)
+        _follow(steps, generations, out, scalars, watch_every=watch_cycling)
 
 
 @app.command()
@@ -91,6 +96,7 @@ def resume(
     workers: Workers = None,
     dask: DaskAddress = None,
     timeout: Timeout = None,
+    tensorboard: Scalars = False,
 ) -> None:
     """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
     _use_compilation_cache()
@@ -111,8 +117,36 @@ def resume(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with _spread(search, workers, dask, timeout) as search:
-        _follow(go_on(directory, generations, search=search), total, directory, completed)
+    with _spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+        _follow(go_on(directory, generations, search=search), total, directory, scalars, completed)
+
+
+@app.command()
+def runs(
+    directory: Annotated[Path, typer.Argument(help="a directory with runs anywhere below it")] = Path("runs"),
+) -> None:
+    """List the runs below a directory: their state, progress, settings and what they found so far."""
+    from brns.listing import listing
+
+    found = listing(directory)
+    # At a screen lines are folded to fit it; through a pipe a run is one line.
+    wide = console if console.is_terminal else Console(highlight=False, width=1000)
+    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("run", overflow="fold")
+    for name in ("state", "done", "task", "novelty", "seed", "solved", "first", "cover"):
+        table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
+    for one in found:
+        lines = textwrap.wrap(escape(f"{one.path.relative_to(directory)}"), max(wide.width - 62, 8))
+        row = ["\n".join(lines), {"running": "[green]", "interrupted": "[yellow]"}.get(one.state, "") + one.state]
+        if one.state != "damaged":
+            row += [f"{_number(one.generation)}/{one.planned}", one.task, one.estimator, f"{one.seed}"]
+            row += [_number(one.solutions), _number(one.first_solved)]
+            row += ["-" if one.coverage is None else f"{one.coverage:.0%}"]
+        table.add_row(*row, style="red" if one.state == "damaged" else None)
+    wide.print(table)
+    for one in found:
+        if one.state == "damaged":
+            console.print(f"damaged: {one.reason}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -302,6 +336,14 @@ def _spread(
         yield eqx.tree_at(lambda s: s.task, search, task)
 
 
+def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":
+    if not wanted:
+        return contextlib.nullcontext()
+    from brns.tensorboard import TensorBoard
+
+    return TensorBoard()
+
+
 def _choose(what: str, name: str, choices: Mapping[str, Any]) -> Any:
     from brns.settings import SettingsError
 
@@ -321,7 +363,12 @@ def _value(text: str) -> Any:
 
 
 def _follow(
-    steps: "Iterator[list[Saved]]", generations: int, out: Path, completed: int = 0, watch_every: int = 0
+    steps: "Iterator[list[Saved]]",
+    generations: int,
+    out: Path,
+    scalars: "TensorBoard | None",
+    completed: int = 0,
+    watch_every: int = 0,
 ) -> None:
     """Show the generations as they are saved; Ctrl-C ends after the one in progress."""
     stopped: list[int] = []
@@ -347,6 +394,9 @@ def _follow(
             bar = progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
             for saved in steps:
                 number = saved[0].number
+                if scalars:
+                    for one in saved:
+                        scalars.add(one.record, one.row)
                 speed = progress.tasks[bar].speed
                 progress.update(
                     bar, completed=number, found=_found(saved), rate=f"{speed:.1f}/s" if speed is not None else ""
@@ -432,7 +482,7 @@ def main() -> None:
     except KeyboardInterrupt:
         console.print("Stopped. What was finished is saved; go on with: brns resume DIRECTORY")
         sys.exit(130)
-    except (ValueError, ImportError, RuntimeError) as error:
+    except (ValueError, ImportError, RuntimeError, OSError) as error:
         Console(stderr=True, highlight=False).print(f"brns: {error}", markup=False)
         sys.exit(2)
 

@@ -69,13 +69,16 @@ class Progress:
     def restore(self, last: int) -> None:
         """Make the file hold the rows of generations 0 to `last`, and no others, from the record."""
         known = [row.seconds for row in read(self.record)] + [None] * (last + 1)
-        rows = [self._row(g, self.record.read(g, NEEDED)) for g in range(last + 1)]
-        text = _HEAD + "".join(_line(row._replace(seconds=known[row.generation])) for row in rows)
+        text = _HEAD + "".join(_line(row._replace(seconds=known[row.generation])) for row in self.rows(last))
         try:
             with replacing(self.file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         except (OSError, ValueError) as error:
             self._warn(error)
+
+    def rows(self, last: int) -> list[Row]:
+        """The rows of generations 0 to `last`, from the record, without their seconds."""
+        return [self._row(g, self.record.read(g, NEEDED)) for g in range(last + 1)]
 
     def _row(self, number: int, columns: Mapping[str, np.ndarray]) -> Row:
         self.evaluations += len(columns["offspring.id"])

@@ -302,7 +302,19 @@ def locked(runs: Sequence[Record]) -> Generator[None, None, None]:
         yield
 
 
-def _lock(file: IO[bytes]) -> None:
+def being_written(path: Path) -> bool:
+    """Whether a process holds the lock of the run in a directory."""
+    try:
+        with open(path / "lock", "rb") as file:
+            _lock(file, shared=True)  # so that two who ask at once do not take each other for a run
+    except BlockingIOError:
+        return True
+    except OSError:  # it was never locked, or may not be read
+        return False
+    return False
+
+
+def _lock(file: IO[bytes], shared: bool = False) -> None:
     """Lock a file as long as it is open; `BlockingIOError` where somebody has."""
     if sys.platform == "win32":
         import msvcrt
@@ -315,7 +327,7 @@ def _lock(file: IO[bytes]) -> None:
         import fcntl
 
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
             without_locks = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)  # as some file systems of clusters are
             if error.errno not in without_locks:
