@@ -108,8 +108,6 @@ def go_on(
         if record.experiment != describe(search):
             raise RecordError(f"{record.path} was made by another experiment: {_difference(record, search)}")
     with locked(runs):
-        for record in runs:
-            record.sweep()
         common = set.intersection(*(set(r.snapshots) & set(r.generations) for r in runs))
         if not common:
             raise RecordError(
@@ -119,6 +117,7 @@ def go_on(
         generations = generations or runs[0].planned
         for record in runs:
             record.plan(generations)
+            record.tidy(max(common))
         progress = [Progress(record, search.task.behavior_space) for record in runs]
         for one in progress:
             one.restore(max(common))

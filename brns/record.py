@@ -20,7 +20,7 @@ import platform
 import subprocess
 import sys
 import zipfile
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -52,6 +52,21 @@ FACTS = (
 TURNOVER = ("offspring.solved", "survivors.novelty", "survivors.fitness", "survivors.born")
 
 
+def _count(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and value >= least
+
+
+# What run.json must hold, beside the format, and when each is sound.
+FORM: dict[str, Callable[[Any], bool]] = {
+    "experiment": lambda value: isinstance(value, dict),
+    "generations": _count(1),
+    "keep_every": _count(1),
+    "seed": _count(0),
+    "seeds": lambda value: isinstance(value, list) and bool(value) and all(map(_count(0), value)),
+    "versions": lambda value: isinstance(value, dict),
+}
+
+
 class RecordError(ValueError):
     """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
 
@@ -69,17 +84,22 @@ class Record:
             facts = json.loads((self.path / "run.json").read_text())
         except FileNotFoundError:
             raise RecordError(f"{self.path} is not a run: it has no run.json") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise RecordError(f"{self.path / 'run.json'} cannot be read ({error.strerror})") from None
+        except (ValueError, RecursionError) as error:
             raise RecordError(f"{self.path / 'run.json'} is not JSON ({error}); it was edited or cut short") from None
-        if not isinstance(facts, dict) or not isinstance(facts.get("format"), int):
+        if not isinstance(facts, dict) or type(facts.get("format")) is not int:
             raise RecordError(f"{self.path / 'run.json'} names no format version; it is not a run of brns")
         if facts["format"] > FORMAT:
             raise RecordError(
                 f"{self.path} has format {facts['format']}, and this version of brns reads up to {FORMAT}; update brns"
             )
-        missing = {"experiment", "seed", "seeds", "generations", "keep_every", "versions"} - set(facts)
+        missing = [name for name in FORM if name not in facts]
         if missing:
-            raise RecordError(f"{self.path / 'run.json'} lacks {', '.join(sorted(missing))}; it was edited")
+            raise RecordError(f"{self.path / 'run.json'} lacks {', '.join(missing)}; it was edited")
+        wrong = [f"{name}={facts[name]!r:.40}" for name, sound in FORM.items() if not sound(facts[name])]
+        if wrong:
+            raise RecordError(f"{self.path / 'run.json'} was edited: no run has {', '.join(wrong)}")
         self.experiment: dict[str, Any] = facts["experiment"]
         self.seed: int = facts["seed"]
         self.seeds: list[int] = facts["seeds"]
@@ -105,8 +125,11 @@ class Record:
         """A new, empty run. `path` must not hold one already."""
         path = Path(path)
         refuse_existing(path)
-        for folder in ("generations", "states"):
-            (path / folder).mkdir(parents=True, exist_ok=True)
+        try:
+            for folder in ("generations", "states"):
+                (path / folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordError(f"could not make {path} ({error.strerror}): choose another place") from error
         facts = {
             "format": FORMAT,
             "experiment": describe(search),
@@ -166,11 +189,17 @@ class Record:
         if number % self.keep_every:
             (self.path / "states" / _file(number)).unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """Remove what a process that was killed left half-written; for who holds the lock."""
+    def tidy(self, number: int) -> None:
+        """Remove what a killed process left behind: files it had not finished, states that only it would go on from.
+
+        `number` is the generation whose state the run goes on from.
+        """
         for pattern in (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
-            for leftover in self.path.glob(pattern):
-                leftover.unlink(missing_ok=True)
+            for unfinished in self.path.glob(pattern):
+                unfinished.unlink(missing_ok=True)
+        for state in self.snapshots:
+            if state != number:
+                self.forget(state)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
@@ -180,12 +209,20 @@ class Record:
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
-        return np.stack([self._generation(g, (name,))[name] for g in generations])
+        generations = list(generations)
+        columns = [self._generation(g, (name,))[name] for g in generations]
+        for g, column in zip(generations, columns, strict=True):
+            if column.shape != columns[0].shape:
+                raise RecordError(
+                    f"{self.path}: {name} has shape {columns[0].shape} in generation {generations[0]} and "
+                    f"{column.shape} in generation {g}, which do not stack"
+                )
+        return np.stack(columns)
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns of one generation, read anew."""
         path = self.path / "generations" / _file(number)
-        arrays = read_arrays(path, names)
+        arrays = _read_generation(path, names)
         for name in names:
             if name not in arrays:
                 raise RecordError(f"{path} has no column {name!r}; it has {', '.join(_members(path))}")
@@ -354,6 +391,15 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
                 f"and is {arrays[name].dtype}{list(arrays[name].shape)}"
             )
     return jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in names])
+
+
+def _read_generation(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Those columns of a generation, in which every individual has a row."""
+    arrays = read_arrays(path, names)
+    for who in Generation._fields:
+        if len({array.shape[:1] for name, array in arrays.items() if name.startswith(f"{who}.")}) > 1:
+            raise RecordError(f"{path} was edited: the columns of its {who} are not of one length")
+    return arrays
 
 
 def read_arrays(path: Path, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
