@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from brns.core import NoveltyEstimator as NoveltyEstimator
     from brns.core import Population as Population
     from brns.core import Task as Task
+    from brns.core import observed as observed
     from brns.estimators.counts import GridCounts as GridCounts
     from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
     from brns.estimators.nearest import PopulationKNN as PopulationKNN
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
-    "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task"),
+    "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
     "estimators.counts": ("GridCounts",),
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),

@@ -405,6 +405,9 @@ def _follow(
                     _watch(saved, number)
                 if stopped:
                     break
+    except KeyboardInterrupt:
+        console.print(f"Stopped at once. What was finished is saved; go on with: brns resume {out}", soft_wrap=True)
+        sys.exit(130)
     finally:
         signal.signal(signal.SIGINT, before)
     if number < generations:

@@ -97,7 +97,18 @@ class Task(Protocol):
     @property
     def traceable(self) -> bool: ...
 
-    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation: ...
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """What the genotypes do: an `Evaluation` whose row i speaks of row i of `genotypes`.
+
+        Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)` in the units of
+        `behavior_space`, which they may leave; fitness and solved `(n,)`. The same genotype and key give the same
+        answer. `key` is another one in every generation and all of a task's chance; chance of an individual's own
+        comes from its genotype folded into the key.
+
+        Errors: a wrong shape is a `ValueError` of the search; what is not finite ends a run with one, before the
+        generation is saved. What `evaluate` itself raises ends the run as it is; the generations before are on disk.
+        """
+        ...
 
 
 @runtime_checkable
@@ -110,11 +121,29 @@ class NoveltyEstimator(Protocol):
     shapes never change.
     """
 
-    def init(self, space: Box, key: Key[Array, ""]) -> PyTree: ...
+    def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
+        """The state before anything was seen, for descriptors of `space.dimension` dimensions in the units of `space`.
 
-    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]: ...
+        A tree of arrays of fixed shapes: what may grow has its capacity from the start. All chance comes from `key`.
+        """
+        ...
 
-    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree: ...
+    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+        """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite, in the estimator's own unit.
+
+        `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
+        against itself. Pure, and the same novelty for the same descriptor wherever it stands in the batch. The loop
+        refuses another shape, and a run ends where a novelty is not finite, both with a `ValueError`.
+        """
+        ...
+
+    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+        """The state after one more generation was seen, with the structure, shapes and types of the one before.
+
+        Called once a generation, after selection; `key` is another one each time. Of `generation.parents` and
+        `offspring` novelty is what they were selected by. A state of another structure is a `ValueError` of the search.
+        """
+        ...
 
 
 @runtime_checkable
@@ -139,3 +168,30 @@ def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
 def unite(parents: Population, offspring: Population) -> Population:
     """Parents and offspring as one population, the parents' rows first."""
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
+
+
+def observed(descriptors: Any, number: int) -> Generation:
+    """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+
+    `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream, from 1 on. They become
+    the offspring and the survivors, born in that generation and without parents; genotypes, fitness and novelty are
+    zeros. Ids go on from batch to batch where all have n rows; an archive tells individuals apart by them.
+    """
+    descriptor = jnp.asarray(np.asarray(descriptors, np.float32))
+    if descriptor.ndim != 2 or number < 1:
+        raise ValueError(
+            f"observed needs descriptors of shape (n, d) and a batch's number from 1 on; got {descriptor.shape} and "
+            f"{number}"
+        )
+    n = len(descriptor)
+    batch = Population(
+        genotype=jnp.zeros((n, 1)),
+        descriptor=descriptor,
+        fitness=jnp.zeros(n),
+        solved=jnp.zeros(n, bool),
+        novelty=jnp.zeros(n),
+        id=jnp.asarray(np.arange((number - 1) * n, number * n, dtype=np.int32)),
+        parent=jnp.full(n, -1, jnp.int32),
+        born=jnp.full(n, number, jnp.int32),
+    )
+    return Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)

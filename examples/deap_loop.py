@@ -10,7 +10,6 @@ import random
 import jax
 import numpy as np
 from deap import algorithms, base, creator, tools
-from numpy_user import observed
 
 import brns
 
@@ -41,11 +40,11 @@ def main(generations=100, mu=50):
     for number in range(1, generations + 1):
         offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)
         everyone = parents + offspring
-        union = observed(behaviors(everyone), number).offspring
+        union = brns.observed(behaviors(everyone), number).offspring
         for individual, novelty in zip(everyone, score(state, union.descriptor, union).tolist(), strict=True):
             individual.fitness.values = (novelty,)
         parents = toolbox.select(everyone, mu)
-        state = update(state, observed(behaviors(offspring), number), jax.random.fold_in(key, number))
+        state = update(state, brns.observed(behaviors(offspring), number), jax.random.fold_in(key, number))
         visited |= set(map(tuple, np.floor(behaviors(offspring) * 10).astype(int).tolist()))
         if number in (1, 10, generations):
             print(f"generation {number:3d}: {len(visited) / 400:.0%} of a 20 x 20 grid visited")

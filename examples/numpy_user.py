@@ -12,23 +12,6 @@ import numpy as np
 import brns
 
 
-def observed(descriptors, number):
-    """Behaviors `(n, d)`, the number-th batch of a stream from 1 on, as a generation: nothing else is known of them."""
-    n = len(descriptors)
-    batch = brns.Population(
-        genotype=np.zeros((n, 1), np.float32),
-        descriptor=np.asarray(descriptors, np.float32),
-        fitness=np.zeros(n, np.float32),
-        solved=np.zeros(n, bool),
-        novelty=np.zeros(n, np.float32),
-        id=np.arange((number - 1) * n, number * n, dtype=np.int32),
-        parent=np.full(n, -1, np.int32),
-        born=np.full(n, number, np.int32),
-    )
-    nobody = jax.tree.map(lambda column: column[:0], batch)
-    return brns.Generation(parents=nobody, offspring=batch, survivors=batch)
-
-
 def main(batches=200):
     random, key = np.random.default_rng(0), jax.random.key(0)
     estimator = brns.BehaviorRecognition()
@@ -38,7 +21,7 @@ def main(batches=200):
     right = -left  # but the left ones have neighbours that are
     print("batches seen   mean novelty left   right")
     for number in range(1, batches + 1):
-        batch = observed(random.uniform([-1, -1], [0, 1], (50, 2)), number)
+        batch = brns.observed(random.uniform([-1, -1], [0, 1], (50, 2)), number)
         if number in (1, 11, 51, batches):
             here, there = (float(score(state, points, batch.offspring).mean()) for points in (left, right))
             print(f"{number - 1:12d} {here:19.4f} {there:7.4f}")

@@ -8,7 +8,6 @@ novelty search was defined; `BehaviorRecognition` needs neither. The emitter and
 
 import jax
 import numpy as np
-from numpy_user import observed
 from ribs.archives import ArchiveBase, GridArchive
 from ribs.emitters import EvolutionStrategyEmitter
 from ribs.schedulers import Scheduler
@@ -33,7 +32,7 @@ class NoveltyArchive(ArchiveBase):
 
     def add(self, solution, objective, measures, **fields):
         self.number, self.last = self.number + 1, solution
-        batch = observed(measures, self.number)
+        batch = brns.observed(measures, self.number)
         novelty = self.score(self.state, batch.offspring.descriptor, batch.offspring)
         self.state = self.update(self.state, batch, jax.random.fold_in(self.key, self.number))
         return {"status": np.full(len(measures), 2, np.int32), "novelty": np.asarray(novelty)}
@@ -48,18 +47,14 @@ def tip(solutions):
     return np.stack([np.cos(angles).mean(axis=1), np.sin(angles).mean(axis=1)], axis=1)
 
 
-def main(estimator=None, generations=100):
-    archive = NoveltyArchive(estimator or brns.BehaviorRecognition(), brns.Box([-1, -1], [1, 1]), solution_dim=7)
+if __name__ == "__main__":
+    archive = NoveltyArchive(brns.BehaviorRecognition(), brns.Box([-1, -1], [1, 1]), solution_dim=7)
     result = GridArchive(solution_dim=7, dims=(20, 20), ranges=[(-1, 1), (-1, 1)])
     strategy = {"x0": np.zeros(7), "sigma0": 0.2, "es": "sep_cma_es", "batch_size": 30}
     emitter = EvolutionStrategyEmitter(archive, ranker="nov", **strategy, seed=0)
     scheduler = Scheduler(archive, [emitter], result_archive=result)
-    for generation in range(1, generations + 1):
+    for generation in range(1, 101):
         solutions = scheduler.ask()
         scheduler.tell(np.zeros(len(solutions)), tip(solutions))
-        if generation in (1, 10, 50, generations):
+        if generation in (1, 10, 50, 100):
             print(f"generation {generation:3d}: {result.stats.coverage:.0%} of a 20 x 20 grid visited")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Behavior as a sequence of symbols, of any length up to a limit: an encoder that reads it by convolution over time.
 
-    python examples/sequence_descriptors.py            (ends with sequence_descriptors.png)
+    python examples/sequence_descriptors.py
 
 A dance has 3 to 12 moves out of four. The search dances with the first three; the more a dance holds of the fourth
 move, the more novel it is. A descriptor is the dance in one-hot rows, flat, with rows of zeros after its end.
@@ -9,7 +9,6 @@ move, the more novel it is. A descriptor is the dance in one-hot rows, flat, wit
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from matplotlib.figure import Figure
 
 import brns
 from brns.estimators.recognition import he
@@ -22,9 +21,8 @@ class SequenceEncoder(eqx.Module):
     head: eqx.nn.MLP
 
     def __init__(self, key, depth):
-        keys = jax.random.split(key, 4)
-        self.over_time = he(eqx.nn.Conv1d(MOVES, 16, 3, padding=1, key=keys[0]), keys[1])  # three moves in a row
-        self.head = he(eqx.nn.MLP(16, 8, 32, depth - 1, jax.nn.leaky_relu, key=keys[2]), keys[3])
+        over_time = eqx.nn.Conv1d(MOVES, 16, 3, padding=1, key=key)  # three moves in a row
+        self.over_time, self.head = he((over_time, eqx.nn.MLP(16, 8, 32, depth - 1, jax.nn.leaky_relu, key=key)), key)
 
     def __call__(self, descriptors):
         return jax.vmap(self.embed)(descriptors.reshape(-1, LONGEST, MOVES))
@@ -49,26 +47,14 @@ class Dances(eqx.Module):
         return brns.Evaluation(one_hot(whole[:, 1:], whole[:, 0]), jnp.zeros(n), jnp.zeros(n, bool))
 
 
-def main(generations=200):
-    search, key = brns.NoveltySearch(Dances(), brns.BehaviorRecognition(encoder=SequenceEncoder)), jax.random.key(0)
-    state = search.init(key)
-    for _ in range(generations):
-        state, _ = search.step(state, key)
-    first, order = jax.random.split(jax.random.key(1))
-    moves = jax.random.randint(first, (200, 6), 0, MOVES - 1)
-    novelty = []
-    for fourth in range(7):  # dances of six moves, of which so many are the fourth
-        dances = jax.random.permutation(order, moves.at[:, :fourth].set(MOVES - 1), axis=1, independent=True)
-        dances = one_hot(jnp.pad(dances, ((0, 0), (0, LONGEST - 6))), jnp.full(200, 6))
-        novelty.append(search.estimator.score(state.estimator, dances, state.population))
-        print(f"{fourth} of 6 moves never seen: median novelty {jnp.median(novelty[-1]):.4f}")
-    figure = Figure(figsize=(5, 3), layout="constrained")
-    ax = figure.subplots()
-    ax.boxplot(novelty, positions=range(7), sym="")
-    ax.set(yscale="log", xlabel="moves never seen, out of six", ylabel="novelty", title="Dances of six moves")
-    figure.savefig("sequence_descriptors.png")
-    return [float(jnp.median(each)) for each in novelty]
-
-
 if __name__ == "__main__":
-    main()
+    search = brns.NoveltySearch(Dances(), brns.BehaviorRecognition(encoder=SequenceEncoder))
+    state = search.init(jax.random.key(0))
+    for _ in range(200):
+        state, _ = search.step(state, jax.random.key(0))
+    moves = jax.random.randint(jax.random.key(1), (200, LONGEST), 0, MOVES - 1)
+    order = jax.random.uniform(jax.random.key(2), moves.shape).argsort(axis=1)
+    for fourth in range(0, LONGEST + 1, 2):
+        dances = one_hot(jnp.where(order < fourth, MOVES - 1, moves), jnp.full(200, LONGEST))
+        novelty = search.estimator.score(state.estimator, dances, state.population)
+        print(f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(novelty):.4f}")

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns.core import Box, Population, take, unite
+import brns
+from brns.core import Box, Population, observed, take, unite
 
 
 def population(ids):
@@ -74,3 +75,29 @@ def test_unite_puts_parents_before_offspring_in_every_column():
     assert [column.shape[0] for column in union] == [5] * 8
     assert union.id.dtype == jnp.int32
     assert union.solved.dtype == bool
+
+
+def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_the_last():
+    generation = observed([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
+    assert generation.offspring is generation.survivors
+    assert [column.shape[0] for column in generation.parents] == [0] * 8
+    np.testing.assert_array_equal(generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(generation.offspring.id, [3, 4, 5])
+    np.testing.assert_array_equal(generation.offspring.born, [2, 2, 2])
+    np.testing.assert_array_equal(generation.offspring.parent, [-1, -1, -1])
+    assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
+
+
+def test_an_archive_of_observed_behaviors_gives_the_distance_to_the_nearest():
+    """Seen: (3, 0) and (0, 4). Of what is asked then, (0, 0) is 3 from the first and (0, 9) is 5 from the second."""
+    archive, key = brns.ArchiveKNN(k=1, growth=2, capacity=9), jax.random.key(0)
+    state = archive.init(Box([-9, -9], [9, 9]), key)
+    state = archive.update(state, observed([[3.0, 0.0], [0.0, 4.0]], 1), key)
+    asked = observed([[0.0, 0.0], [0.0, 9.0]], 2).offspring
+    np.testing.assert_allclose(archive.score(state, asked.descriptor, asked), [3, 5])
+
+
+@pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2, 1), 1), ((3, 2), 0)])
+def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
+    with pytest.raises(ValueError, match=r"shape \(n, d\) and a batch's number from 1 on"):
+        observed(np.zeros(shape), number)
