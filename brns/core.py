@@ -49,7 +49,7 @@ class Evaluation(NamedTuple):
     fitness: Float[Array, " n"]
     """the task's own reward; zeros where there is none"""
     solved: Bool[Array, " n"]
-    """the success criterion T_s of Algorithm 1"""
+    """the success criterion $T_s$ of Algorithm 1"""
 
 
 class Population(NamedTuple):
@@ -113,10 +113,10 @@ class Task(Protocol):
 
 @runtime_checkable
 class NoveltyEstimator(Protocol):
-    """A novelty function that learns from the generations that pass: Omega^g in the paper's section 4.
+    r"""A novelty function that learns from the generations that pass: $\Omega^g$ in the paper's section 4.
 
     `init` makes its state for a behavior space. `score` gives the novelty of descriptors, given the state and the
-    population that lives now: it is pure, and the loop, Q(i, j), the pictures and the benchmarks all call it.
+    population that lives now: it is pure, and the loop, $Q(i, j)$, the pictures and the benchmarks all call it.
     `update` folds one generation into the state. All three are JAX code, and a state is a tree of arrays whose
     shapes never change.
     """

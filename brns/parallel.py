@@ -165,7 +165,7 @@ class Dask(_Elsewhere):
     """
 
     address: str | None = None
-    """the scheduler's, such as tcp://10.0.0.1:8786; none starts a cluster on this machine"""
+    """the scheduler's, such as `tcp://10.0.0.1:8786`; none starts a cluster on this machine"""
     cluster: "_Cluster" = eqx.field(default_factory=lambda: _Cluster(), static=True, init=False, repr=False)
 
     def _evaluations(self, batch: "_Batch", key: Key[Array, ""]) -> list[Evaluation]:

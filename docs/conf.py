@@ -18,6 +18,7 @@ extensions = ["sphinx.ext.autodoc", "mathml"]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"brns {release}"
+html_static_path = html_css_files = ["style.css"]
 html_show_sphinx = html_show_copyright = False
 exclude_patterns = ["_build"]
 default_role = "literal"  # docstrings write `code` and $mathematics$

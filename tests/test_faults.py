@@ -6,6 +6,7 @@ What docs/reliability.rst promises is shown here and in test_record, test_loop, 
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -57,6 +58,14 @@ def bits(path):
 def npz(files):
     """Those of them that hold arrays, and run.json: all but pictures."""
     return {name: content for name, content in files.items() if not name.endswith(".png")}
+
+
+def test_every_fault_that_the_documentation_names_has_its_test():
+    here = Path(__file__).parent
+    named = re.findall(r"`(test_\w+)", (here.parent / "docs" / "reliability.rst").read_text())
+    code = "".join(file.read_text() for file in here.glob("test_*.py"))
+    assert len(named) > 20
+    assert [name for name in named if f"def {name}" not in code] == []
 
 
 # --- processes that die --------------------------------------------------------------------------------------------
