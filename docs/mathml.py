@@ -12,7 +12,8 @@ logger = logging.getLogger(__name__)
 def translate(node, as_block):
     tex = node.astext().replace(r"\dots", r"\ldots")
     try:
-        return tex2mathml(tex, as_block)
+        # The bars of a norm would grow one by one, each to the height of what stands beside it.
+        return tex2mathml(tex, as_block).replace(">‖</mo>", ' stretchy="false">‖</mo>')
     except MathError as error:
         logger.warning("%s in %s", error, tex, location=node)
         return f"<code>{nodes.unescape(tex)}</code>"
