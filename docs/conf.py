@@ -14,7 +14,7 @@ project = "brns"
 author = "the brns authors"
 version = release = brns.__version__
 
-extensions = ["sphinx.ext.autodoc", "mathml"]
+extensions = ["sphinx.ext.autodoc", "mathml", "myst_parser"]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"brns {release}"

@@ -73,6 +73,21 @@ def test_a_difference_that_seeds_do_not_confirm_holds_partly():
     assert verdicts(ours, theirs)["individuals live further from their parents with BR-NS"] == claims.PARTLY
 
 
+@pytest.mark.parametrize(
+    ("generations", "verdict"),
+    [
+        ([60.0] * 8, claims.HOLDS),
+        ([81.0, 79.0] * 4, claims.HOLDS),
+        ([82.0, 79.0] * 4, claims.PARTLY),
+        ([100.0 + i for i in range(8)], claims.FAILS),
+        ([60.0] * 7, claims.FAILS),
+    ],
+)
+def test_the_defaults_are_judged_by_when_they_cover_all(generations, verdict):
+    found = claims.of_defaults(results(recognition=GOOD | {"full_coverage": generations}, archive=GOOD))
+    assert [row.verdict for row in found] == [claims.HOLDS, claims.HOLDS, verdict]
+
+
 def test_a_short_run_decides_nothing():
     assert set(verdicts(GOOD, GOOD, planned=50).values()) == {claims.UNTESTED}
 

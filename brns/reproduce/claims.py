@@ -98,6 +98,38 @@ def of_maze(results: Mapping[str, Any]) -> list[Claim]:
     ]
 
 
+def of_defaults(results: Mapping[str, Any]) -> list[Claim]:
+    """What this library says of its own defaults, by the same results as section 5.1."""
+    ours, theirs = Method(results, "recognition"), Method(results, "archive")
+    both = (ours, theirs)
+    whole = results["planned_generations"] >= MAZE_GENERATIONS
+
+    def judged(verdict: str) -> str:
+        return verdict if whole else UNTESTED
+
+    later = _larger(ours, theirs, "full_coverage") if ours.share("full_coverage") == 1 else HOLDS
+    return [
+        Claim(
+            "ours",
+            "BR-NS with the defaults finds the goal in every seed",
+            _each(both, "first_solved", "generation of the first solver"),
+            judged(_graded(ours.share("first_solved"), 1.0, 0.9)),
+        ),
+        Claim(
+            "ours",
+            "it does not cycle (rule: κ below 0.05 of the later generations)",
+            _each(both, "kappa_share", "κ per later generation"),
+            judged(HOLDS if ours.mean("kappa_share") < 0.05 else FAILS),
+        ),
+        Claim(
+            "ours",
+            "it covers all cells in every seed, and no later than the archive",
+            _each(both, "full_coverage", "generation in which everything evaluated covers all"),
+            judged({HOLDS: FAILS, PARTLY: PARTLY, FAILS: HOLDS}[later]),
+        ),
+    ]
+
+
 def of_ant(results: Mapping[str, Any]) -> list[Claim]:
     """Section 5.2; `results` are those of `ant.json`. BR-NS has the paper's settings."""
     ours = Method(results, "paper")
