@@ -653,10 +653,12 @@ def _colorbar(ax: Axes, shown: Any, label: str) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
-    """One legend for all axes, outside of the data."""
+    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for."""
     found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if found:
-        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), columns))
+        inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle
+        columns = max(min(len(found), columns, int(figure.get_figwidth() / inches)), 1)
+        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
 
 
 def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:

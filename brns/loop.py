@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,11 +160,19 @@ def _batch_step(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"
 
 
 def _save(progress: list[Progress], number: int, after: Sequence[tuple[SearchState, Generation]]) -> list[Saved]:
-    """Facts first, then states, then drop what the stride does not keep: a crash between leaves enough to go on."""
-    for one, (_, generation) in zip(progress, after, strict=True):
+    """Facts, then states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
+
+    The seeds' files are written side by side, since most of the time goes by until the disk has confirmed each.
+    """
+
+    def write(one: Progress, saved: tuple[SearchState, Generation]) -> None:
+        state, generation = saved
         one.record.append(number, generation)
-    for one, (state, _) in zip(progress, after, strict=True):
         one.record.checkpoint(state)
+
+    with ThreadPoolExecutor(min(len(progress), 8)) as pool:
+        for _ in pool.map(write, progress, after):  # raises what a write raised
+            pass
     for one in progress:
         if number:
             one.record.forget(number - 1)

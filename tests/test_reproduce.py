@@ -36,6 +36,7 @@ GOOD = {
     "parent_distance": [200.0 + i for i in range(8)],
     "eta_below_one": [1.0] * 8,
     "kappa_share": [0.0] * 8,
+    "kappa_root": [0.0] * 8,
 }
 
 
@@ -173,7 +174,7 @@ def test_wrong_parts_and_scales_are_named(tmp_path):
 def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
-    assert text.count("cannot be tested at this scale") == 9
+    assert text.count("cannot be tested at this scale") == 12
     assert set(found["methods"]) == {"paper", "recognition", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
     for name in package.OF_MAZE:

@@ -113,8 +113,6 @@ def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
         rows[name] = results.of_variant(variant, records)
-        if name == "paper":
-            rows["paper-root"] = results.with_root(variant, records)
     note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
     results.write_json(
         out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}

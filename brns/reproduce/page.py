@@ -12,6 +12,8 @@ from brns.reproduce.costs import Costs
 from brns.reproduce.pictures import NARROW, WIDE
 
 MORE = {
+    "eta_root": "η of the root of novelty",
+    "kappa_root": "κ per later generation, of the root",
     "full_coverage": "Full coverage by all evaluated (generation)",
     **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in (10, 25, 50, 100, 200, 400)},
     "uniformity_first": "JS distance to uniform, first",
@@ -112,6 +114,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
         "coverage_at_100": "at 100",
         "kappa_share": "κ per later generation",
         "kappa_share_most": "largest",
+        "kappa_root": "of the root",
         "eta": "η",
         "parent_distance": "distance to parent",
     }
@@ -131,7 +134,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     lead = (
         "Each variant changes the settings named and nothing else: of BR-NS with the paper's settings, or of the "
         "archive. Times are generations, means over the seeds that got there. Coverage is of everything evaluated. The "
-        "root of a squared novelty orders individuals alike, so that the search is the same: only Q, η and κ differ."
+        "root of a squared novelty orders individuals alike, so that the search is the same: only η and κ differ."
     )
     figure = "![Each variant a line, each seed a dot](ablation/ablation.png)"
     return "\n\n".join(
