@@ -1,11 +1,14 @@
-"""What `Processes` and `Dask` add to a generation: 100 individuals of a task that costs nothing, two workers.
+"""What `Processes` and `Dask` add to a generation, and what `Processes` gains for the ant maze; two workers.
 
-    python benchmarks/parallel.py
+    python benchmarks/parallel.py [--repeats 30] [--ant-steps 300] [--ant-repeats 5]
 
-Prints, for several chunks, the median milliseconds that one evaluation of the batch takes beyond the task in this
-process, interleaved; both count what the search waits for, and what all its own threads compute.
+Prints, for 100 individuals of a task that costs nothing and several chunks, the median milliseconds that one evaluation
+of the batch takes: what the search waits for, and what all its own threads compute. Then, for 25 ants, the median over
+repeats of how many times faster the batch is on two workers than on one thread, and than on the task's own two threads.
+All take turns within a repeat; the waiting means something on a machine with two idle cores only.
 """
 
+import argparse
 import statistics
 import time
 
@@ -13,10 +16,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from brns import Box, Evaluation
+from brns import AntMaze, Box, Evaluation
 from brns.parallel import Chunked, Dask, Processes
 
-INDIVIDUALS, GENES, REPEATS = 100, 200, 30
+INDIVIDUALS, GENES, ANTS = 100, 200, 25
 
 
 class Nothing(eqx.Module):
@@ -38,10 +41,10 @@ def milliseconds(task, genotypes, key) -> tuple[float, float]:
     return 1e3 * (time.perf_counter() - wall), 1e3 * (time.process_time() - cpu)
 
 
-def main() -> None:
+def overhead(repeats: int) -> None:
     key = jax.random.key(0)
     genotypes = Nothing().genotype_space.uniform(key, INDIVIDUALS)
-    print(f"{INDIVIDUALS} individuals, 2 workers, median of {REPEATS}: ms waited (ms computed by the search's process)")
+    print(f"{INDIVIDUALS} individuals, 2 workers, median of {repeats}: ms waited (ms computed by the search's process)")
     with Processes(Nothing(), workers=2) as processes, Dask(Nothing()) as dask:
         for chunk in (1, 4, 16, 50):
             tasks = {
@@ -50,7 +53,7 @@ def main() -> None:
                 "Dask": eqx.tree_at(lambda d: d.chunk, dask, chunk),
             }
             times = {name: [] for name in ["alone", *tasks]}
-            for repeat in range(REPEATS + 3):  # the first three start workers and warm up
+            for repeat in range(repeats + 3):  # the first three start workers and warm up
                 for name, task in {"alone": Nothing(), **tasks}.items():
                     taken = milliseconds(task, genotypes, key)
                     if repeat >= 3:
@@ -60,6 +63,38 @@ def main() -> None:
             }
             shown = ", ".join(f"{name} {wall:.1f} ({cpu:.1f})" for name, (wall, cpu) in medians.items())
             print(f"chunk {chunk:3d}: {shown}")
+
+
+def ants(steps: int, repeats: int) -> None:
+    task, key = AntMaze(steps=steps), jax.random.key(0)
+    genotypes = np.asarray(task.genotype_space.uniform(key, ANTS))
+    with Processes(task, workers=2) as processes:
+        runs = {
+            "one thread": lambda: task.episodes(genotypes, 1),
+            "two threads": lambda: task.episodes(genotypes, 2),
+            "two workers": lambda: jax.block_until_ready(processes.evaluate(genotypes, key)),
+        }
+        times = {name: [] for name in runs}
+        for repeat in range(repeats + 1):  # the first starts workers and loads MuJoCo
+            for name, run in runs.items():
+                start = time.perf_counter()
+                run()
+                if repeat:
+                    times[name].append(time.perf_counter() - start)
+    print(f"{ANTS} ants x {steps} control steps, median of {repeats}: two workers are")
+    for name in ("one thread", "two threads"):
+        ratios = [slow / fast for slow, fast in zip(times[name], times["two workers"], strict=True)]
+        print(f"  {statistics.median(ratios):.2f} times as fast as {name} ({min(ratios):.2f} to {max(ratios):.2f})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--ant-steps", type=int, default=300)
+    parser.add_argument("--ant-repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    overhead(arguments.repeats)
+    ants(arguments.ant_steps, arguments.ant_repeats)
 
 
 if __name__ == "__main__":
