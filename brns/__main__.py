@@ -5,7 +5,7 @@ import signal
 import sys
 import textwrap
 import tomllib
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,12 +77,13 @@ def run(
     """Run an experiment, with progress, and end with a summary and a picture."""
     _use_compilation_cache()
     from brns.loop import start
+    from brns.parallel import spread
 
     search = _experiment(experiment, estimator, set_ or [])
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    with _spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+    with spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
         _follow(steps, generations, out, scalars, watch_every=watch_cycling)
 
@@ -101,7 +102,7 @@ def resume(
     """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
     _use_compilation_cache()
     from brns.loop import go_on
-    from brns.parallel import Chunked
+    from brns.parallel import Chunked, spread
     from brns.record import records
     from brns.settings import SettingsError
 
@@ -117,7 +118,7 @@ def resume(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with _spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+    with spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         _follow(go_on(directory, generations, search=search), total, directory, scalars, completed)
 
 
@@ -308,32 +309,6 @@ def _experiment(name: str, estimator: str, changes: Sequence[str]) -> "NoveltySe
     if problems:
         raise SettingsError("\n".join(problems))
     return search
-
-
-@contextlib.contextmanager
-def _spread(
-    search: "NoveltySearch", workers: int | None, dask: str | None, timeout: float | None
-) -> "Generator[NoveltySearch]":
-    """The search, its task evaluated by processes or a cluster where that is asked for; they end with the block."""
-    import equinox as eqx
-
-    from brns.parallel import Chunked, Dask, Processes
-    from brns.settings import SettingsError
-
-    if workers and dask:
-        raise SettingsError("--workers evaluates on this machine and --dask on a cluster; give one of them")
-    chunked = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
-    if workers:
-        task = Processes(chunked.task, workers, chunk=chunked.chunk, timeout=timeout)
-    elif dask:
-        task = Dask(chunked.task, dask, chunk=chunked.chunk, timeout=timeout)
-    elif timeout is not None:
-        raise SettingsError("--timeout is for evaluation by workers; give it with --workers or --dask")
-    else:
-        yield search
-        return
-    with task:
-        yield eqx.tree_at(lambda s: s.task, search, task)
 
 
 def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":

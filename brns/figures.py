@@ -340,7 +340,10 @@ def time(rows: Sequence[Mapping[str, Any]], ax: Axes) -> Axes:
     """Figure 6: time of one generation's novelty against the descriptor's dimension, of rows that `read_times` gives.
 
     A line for each method and number of archive entries: the median of its rows, the band from the least to the most.
+    Of rows for several numbers of individuals, those of the largest are drawn: the paper has 100 + 100.
     """
+    most = max(row.get("individuals", 0) for row in rows)
+    rows = [row for row in rows if row.get("individuals", 0) == most]
     lines: dict[tuple[str, int], dict[int, list[float]]] = {}
     for row in rows:
         line = lines.setdefault((row["method"], row["entries"]), {})
@@ -366,13 +369,15 @@ def time(rows: Sequence[Mapping[str, Any]], ax: Axes) -> Axes:
 
 
 def read_times(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The rows of a CSV of timings with the columns method, d, entries and ms; others are left out."""
+    """The rows of a CSV of timings: the columns method, d, entries and ms, and individuals where it is there."""
     kinds = {"method": str, "d": int, "entries": int, "ms": float}
     with open(path, newline="") as stream:
         reader = csv.DictReader(stream)
         missing = set(kinds) - set(reader.fieldnames or ())
         if missing:
             raise ValueError(f"{path} needs the columns {', '.join(kinds)}; it lacks {', '.join(sorted(missing))}")
+        if "individuals" in (reader.fieldnames or ()):
+            kinds["individuals"] = int
         rows = []
         for row in reader:
             try:

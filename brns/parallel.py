@@ -19,6 +19,7 @@ import multiprocessing
 import pickle
 import threading
 import weakref
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -27,7 +28,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation, Task
-from brns.settings import describe
+from brns.search import NoveltySearch
+from brns.settings import SettingsError, describe
 from brns.workers import Pool, Trouble, evaluate
 
 if TYPE_CHECKING:
@@ -174,6 +176,30 @@ class Dask(_Elsewhere):
     def close(self) -> None:
         """Leave the cluster, and end it if it was started here; the next evaluation begins anew."""
         self.cluster.close()
+
+
+@contextlib.contextmanager
+def spread(
+    search: NoveltySearch, workers: int | None = None, dask: str | None = None, timeout: float | None = None
+) -> Generator[NoveltySearch, None, None]:
+    """The experiment with its task evaluated by processes, or on the Dask cluster at an address, until the block ends.
+
+    With neither it is left as it is. Of a `Chunked` task the chunks stay the same, and so do the bits.
+    """
+    if workers is not None and dask is not None:
+        raise SettingsError("workers evaluate on this machine and dask on a cluster; give one of them")
+    if workers is None and dask is None:
+        if timeout is not None:
+            raise SettingsError("a timeout is for evaluation by workers; give it with workers or dask")
+        yield search
+        return
+    chunked = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
+    if workers is not None:
+        task = Processes(chunked.task, workers, chunk=chunked.chunk, timeout=timeout)
+    else:
+        task = Dask(chunked.task, dask, chunk=chunked.chunk, timeout=timeout)
+    with task:
+        yield eqx.tree_at(lambda s: s.task, search, task)
 
 
 @describe.register

@@ -69,8 +69,8 @@ class Progress:
     def restore(self, last: int) -> None:
         """Make the file hold the rows of generations 0 to `last`, and no others, from the record."""
         known = [row.seconds for row in read(self.record)] + [None] * (last + 1)
-        text = _HEAD + "".join(_line(row._replace(seconds=known[row.generation])) for row in self.rows(last))
         try:
+            text = _HEAD + "".join(_line(row._replace(seconds=known[row.generation])) for row in self.rows(last))
             with replacing(self.file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         except (OSError, ValueError) as error:

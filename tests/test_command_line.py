@@ -108,7 +108,7 @@ def test_a_dask_cluster_changes_no_bit(folder, ant):
     ("arguments", "told"),
     [
         (("run", "maze", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
-        (("run", "maze", "--timeout", 5), "give it with --workers or --dask"),
+        (("run", "maze", "--timeout", 5), "give it with workers or dask"),
         (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
         (("resume", "alone", "--generations", 9, "--dask", "tcp://127.0.0.1:1"), "was started without workers"),
     ],

@@ -131,3 +131,11 @@ def test_a_place_that_cannot_be_written_costs_a_warning_and_no_run(whole, tmp_pa
     (tmp_path / "run" / "progress.csv").mkdir()
     resume(tmp_path / "run", 11, search=search())
     assert brns.Record(tmp_path / "run").generations[-1] == 11
+
+
+def test_a_damaged_generation_costs_a_warning_and_no_run(runs, caplog):
+    file = runs / "one" / "generations" / "000001.npz"
+    file.write_bytes(file.read_bytes()[:-40])
+    resume(runs / "one", 11, search=search())
+    assert brns.Record(runs / "one").generations[-1] == 11
+    assert "is damaged" in caplog.text

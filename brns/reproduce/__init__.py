@@ -11,11 +11,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from brns.parallel import spread
 from brns.record import Record
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
-from brns.reproduce.runs import Follow, run, spread, unseen
+from brns.reproduce.runs import Follow, run, unseen
 
 PARTS = ("maze", "ablation", "ant", "timing")
 OF_MAZE = (
@@ -81,10 +82,10 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
 def _ant(out: Path, scale: str, chosen: Scale, follow: Follow, workers: int | None, dask: str | None) -> None:
     plan = chosen.ant
     methods = ant_methods(chosen.ant_steps, plan.generations)
-    runs = {
-        name: run(spread(search, workers, dask), plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
-        for name, search in methods.items()
-    }
+    runs = {}
+    for name, search in methods.items():
+        with spread(search, workers, dask) as spread_out:
+            runs[name] = run(spread_out, plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
     note = f"An episode has {chosen.ant_steps} control steps."
     left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
     if left:

@@ -4,10 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import equinox as eqx
-
 from brns.loop import Saved, go_on, start
-from brns.parallel import Dask, Processes
 from brns.record import Record, records
 from brns.reproduce.plan import Runs
 from brns.search import NoveltySearch
@@ -36,11 +33,3 @@ def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow
 
 def _start(search: NoveltySearch, plan: Runs, out: Path) -> Iterator[list[Saved]]:
     return start(search, plan.generations, out=out, seeds=range(plan.seeds), keep_every=plan.keep_every)
-
-
-def spread(search: NoveltySearch, workers: int | None, dask: str | None) -> NoveltySearch:
-    """The search with its task evaluated by worker processes, or on a Dask cluster, where one is asked for."""
-    if workers is None and dask is None:
-        return search
-    task = Processes(search.task, workers) if workers is not None else Dask(search.task, dask)
-    return eqx.tree_at(lambda s: s.task, search, task)
