@@ -389,6 +389,8 @@ def test_a_record_that_grows_is_read_anew(archived, tmp_path, ax):
 
 def test_of_timings_for_several_sizes_the_largest_is_drawn(tmp_path):
     path = tmp_path / "times.csv"
-    path.write_text("method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,4,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n")
+    path.write_text(
+        "method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,4,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n"
+    )
     (ax,) = drawn.draw("6", drawn.read_times(path)).axes
     assert ax.lines[0].get_ydata().tolist() == [3.0, 5.0]

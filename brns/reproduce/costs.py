@@ -17,7 +17,8 @@ class Crossover(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.open} {self.entries:.2g}".strip() if self.open else f"about {float(f'{self.entries:.2g}'):.0f}"
+        words = {"<": "below", ">": "above", "": "about"}
+        return f"{words[self.open]} {float(f'{self.entries:.2g}'):.0f}"
 
 
 class Costs:
@@ -63,10 +64,13 @@ class Costs:
         return Crossover(self.entries[-1], ">")
 
     def drift(self, method: str) -> float:
-        """The cost of the last tenth of the generations over that of the first tenth."""
+        """The least cost in the last tenth of the generations over that in the first tenth.
+
+        The least, because whatever else the machine does only adds to it.
+        """
         cost = np.array([float(row["ms"]) for row in self.over_time if row["method"] == method])
         tenth = max(len(cost) // 10, 1)
-        return float(np.median(cost[-tenth:]) / np.median(cost[:tenth]))
+        return float(np.min(cost[-tenth:]) / np.min(cost[:tenth]))
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -95,7 +95,9 @@ def crossover(costs: Costs) -> Figure:
             ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="entries of the archive")
             ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
             ax.set_title(f"BR-NS is cheaper above the line than {title}\n(25 + 25 individuals)")
+            ax.set_ylim(costs.entries[0] / 1.3, costs.entries[-1] * 1.3)
             _plain(ax)
+            ax.set_yticks(costs.entries, map(str, costs.entries))
         legend_below(figure)
     return figure
 
@@ -109,7 +111,7 @@ def over_time(costs: Costs) -> Figure:
             g = [int(row["generation"]) for row in rows]
             axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2)
             used = [_used(row) for row in rows]
-            axes[1].plot(g, used, label=name, lw=1.4)
+            axes[1].plot(g[1:], used[1:], label=name, lw=1.4)
         axes[0].set(xlabel="generation", ylabel="CPU ms per generation", yscale="log")
         axes[1].set(xlabel="generation", ylabel="MB kept", yscale="log")
         for ax in axes:
@@ -120,8 +122,9 @@ def over_time(costs: Costs) -> Figure:
 
 def _used(row: Mapping[str, str]) -> float:
     """Megabytes in use: of an archive, its entries so far; of anything else, its whole state."""
-    bytes_an_entry = 4 * (int(row["d"]) + 4)
-    return (int(row["entries"]) * bytes_an_entry or float(row["bytes"])) / 1e6
+    if row["method"].startswith("BR-NS"):
+        return float(row["bytes"]) / 1e6
+    return int(row["entries"]) * 4 * (int(row["d"]) + 4) / 1e6
 
 
 def _two_panels() -> tuple[Figure, Any]:
