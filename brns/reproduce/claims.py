@@ -243,8 +243,8 @@ def of_timing(costs: Costs) -> list[Claim]:
             "3.3",
             "BR-NS's cost is constant over generations, an archive's grows",
             f"last tenth against first tenth of {costs.generations} generations: "
-            f"BR-NS × {drift['BR-NS, width 3d']:.3g}, KD-tree × {drift['KD-tree']:.3g}; the k-NN of this library has room "
-            f"for all entries from the start, and costs × {drift['k-NN']:.3g}",
+            f"BR-NS × {drift['BR-NS, width 3d']:.3g}, KD-tree × {drift['KD-tree']:.3g}; the k-NN of this library has "
+            f"room for all entries from the start, and costs × {drift['k-NN']:.3g}",
             _constant(drift, costs.generations),
         ),
         Claim(
