@@ -62,7 +62,7 @@ SCALES = {
         maze=Runs(5, 200, 5),
         ablation=Runs(3, 100, 10),
         variants=(),
-        ant=Runs(3, 60, 5),
+        ant=Runs(3, 40, 5),
         ant_steps=1500,
         timing=Timing((2, 32, 128), (2000, 10000), 3, 400),
     ),
