@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from brns.experiments import paper_recognition
 from brns.progress import NEEDED, Progress, Row, read
 from brns.record import Record, RecordError, being_written
-from brns.settings import SettingsError
+from brns.settings import SettingsError, describe
 
 # The names that the command line gives to brns' own parts.
 NAMES = {
@@ -83,7 +84,7 @@ def _read(path: Path) -> Listed:
         planned=record.planned,
         generation=last,
         task=_name(record.experiment["task"]),
-        estimator=_name(record.experiment["estimator"]),
+        estimator=_estimator(record.experiment["estimator"]),
         seed=record.seed,
         solutions=rows[-1].solutions if rows else None,
         first_solved=next((row.generation for row in rows if row.solutions), None),
@@ -98,6 +99,10 @@ def _rows(record: Record, known: list[Row]) -> list[Row]:
     except SettingsError:
         return known
     return Progress(record, space).rows(record.generations[-1])
+
+
+def _estimator(part: dict[str, Any]) -> str:
+    return "paper" if part == describe(paper_recognition()) else _name(part)
 
 
 def _name(part: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -14,12 +15,13 @@ import numpy as np
 import pytest
 from worlds import HostIdentity, Identity
 
-from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, Record, RecordError
+from brns import NoveltySearch, PolynomialMutation, Record, RecordError
 from brns.core import Evaluation
+from brns.experiments import paper_recognition
 from brns.loop import resume, run, start
 
 SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
-ESTIMATOR = BehaviorRecognition(depths=(0, 1), reservoir=10)
+ESTIMATOR = replace(paper_recognition(), depths=(0, 1), reservoir=10)
 
 
 def search(task=None, **changes):
