@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from brns.parallel import Dask as Dask
     from brns.parallel import Processes as Processes
     from brns.record import Record as Record
-    from brns.record import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.selection import NSGA2 as NSGA2
     from brns.selection import Elitist as Elitist
+    from brns.storage import RecordError as RecordError
     from brns.tasks.ant import AntMaze as AntMaze
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
     from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
@@ -42,10 +42,11 @@ _HOME = {
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
     "parallel": ("Dask", "Processes"),
-    "record": ("Record", "RecordError"),
+    "record": ("Record",),
     "loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "selection": ("Elitist", "NSGA2"),
+    "storage": ("RecordError",),
     "tasks.ant": ("AntMaze",),
     "tasks.gymnasium": ("GymnasiumTask",),
     "tasks.maze": ("DeceptiveMaze",),

@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from brns.experiments import paper_recognition
 from brns.progress import NEEDED, Progress, Row, read
-from brns.record import Record, RecordError, being_written
+from brns.record import Record
 from brns.settings import SettingsError, describe
+from brns.storage import RecordError, being_written
 
 # The names that the command line gives to brns' own parts.
 NAMES = {

@@ -15,9 +15,10 @@ from jaxtyping import Array, Key
 
 from brns.core import Generation, take
 from brns.progress import Progress, Row
-from brns.record import Record, RecordError, locked, records, refuse_existing
+from brns.record import Record, records, refuse_existing
 from brns.search import NoveltySearch, SearchState, founding
 from brns.settings import describe
+from brns.storage import RecordError, locked
 
 
 class Saved(NamedTuple):
@@ -89,7 +90,7 @@ def start(
         Record.create(path, search, s, seeds, generations, keep_every) for path, s in zip(paths, seeds, strict=True)
     ]
     progress = [Progress(record, search.task.behavior_space) for record in runs]
-    with locked(runs):
+    with locked([record.path for record in runs]):
         yield _save(progress, 0, [(state, founding(state)) for state in states])
         yield from _advance(search, progress, states, generations)
 
@@ -108,7 +109,7 @@ def go_on(
     for record in runs:
         if record.experiment != describe(search):
             raise RecordError(f"{record.path} was made by another experiment: {_difference(record, search)}")
-    with locked(runs):
+    with locked([record.path for record in runs]):
         common = set.intersection(*(set(r.snapshots) & set(r.generations) for r in runs))
         if not common:
             raise RecordError(

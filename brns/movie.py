@@ -13,11 +13,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 from scipy.spatial.distance import cdist
 
-from brns.figures import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below, method, novelty_map, population
+from brns.figures import method, novelty_map, population
+from brns.figures.style import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below
 from brns.metrics.recorded import evaluated
 from brns.parallel import innermost
-from brns.record import Record, replacing
+from brns.record import Record
 from brns.scene import COLOURS
+from brns.storage import replacing
 from brns.tasks.ant import AntMaze
 
 MOST_FRAMES = 120

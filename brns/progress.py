@@ -15,7 +15,8 @@ import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells
-from brns.record import TURNOVER, Record, replacing, turnover
+from brns.record import TURNOVER, Record, turnover
+from brns.storage import replacing
 
 NAME = "progress.csv"
 GRID = (6, 6)  # paper, section 5.1

@@ -16,11 +16,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from brns.figures import INK, STYLE, WALL, draw, leaves, methods, novelty_grid, walled
+from brns.figures import draw, methods, novelty_grid
+from brns.figures.methods import leaves
+from brns.figures.style import INK, STYLE, WALL
+from brns.figures.worlds import walled
 from brns.metrics.recorded import survivors
 from brns.metrics.summary import Estimate, over_seeds
-from brns.record import Record, replacing
+from brns.record import Record
 from brns.scene import Scene, scene
+from brns.storage import replacing
 
 NUMBERS = 300_000  # in the interactive view, 4 bytes each: what keeps the page below 10 MB
 MOST_FRAMES = 101  # generations of a run in the interactive view

@@ -13,6 +13,7 @@ from worlds import Identity
 from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
 from brns import figures as drawn
 from brns.core import Generation, Population
+from brns.figures.style import SOLVED
 from brns.loop import run
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.signature import signature
@@ -190,7 +191,7 @@ def test_solvers_are_ringed(recognition, ax, tmp_path):
     drawn.maze(record, ax)
     rings = ax.collections[1]
     assert len(rings.get_offsets()) == number >= 1
-    assert tuple(rings.get_edgecolor()[0]) == to_rgba(drawn.SOLVED)
+    assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
 
 
 def ant_run(path, seed, reach):

@@ -18,7 +18,8 @@ from worlds import Identity
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
 from brns.experiments import paper_recognition
 from brns.loop import resume, run
-from brns.record import read_arrays, records
+from brns.record import records
+from brns.storage import read_arrays
 
 SEARCH = NoveltySearch(
     Identity(),

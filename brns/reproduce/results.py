@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from brns import figures
 from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.figures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.metrics import coverage, cycling, dynamics, paths
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
@@ -122,11 +123,11 @@ def numbers(record: Record) -> dict[str, float]:
         deviations = spread(paths.signatures(behaviors))
         row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
         return row
-    shares = coverage.of_record(record, figures.GRID, "evaluated")
+    shares = coverage.of_record(record, GRID, "evaluated")
     row |= {f"coverage_at_{g}": float(shares[g]) for g in AT if g < len(shares)}
     if shares[-1] == 1:
         row["full_coverage"] = float(np.argmax(shares == 1))
-    _, uniform = figures.uniformity_of_record(record)
+    _, uniform = uniformity_of_record(record)
     known = uniform[np.isfinite(uniform)]
     row["uniformity_first"], row["uniformity_last"] = float(known[0]), float(known[-1])
     return row
@@ -179,7 +180,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
     def curve(record: Record) -> Curve:
-        found = figures.cycling_of_record(record)
+        found = cycling_of_record(record)
         return found.generations[:-1].tolist(), values(found)
 
     return curve
@@ -193,9 +194,9 @@ CURVES: dict[str, Callable[[Record], Curve]] = {
     "kappa_share": _over_kept(lambda found: found.kappa_share),
 }
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
-    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, figures.GRID)),
-    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, figures.GRID, "evaluated")),
-    "uniformity": lambda record: figures.uniformity_of_record(record),
+    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, GRID)),
+    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, GRID, "evaluated")),
+    "uniformity": uniformity_of_record,
 }
 OF_PATHS: dict[str, Callable[[Record], Curve]] = {
     "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),
