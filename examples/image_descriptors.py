@@ -3,12 +3,13 @@
     python examples/image_descriptors.py
 
 The search draws rings on the left. Others are familiar there; rings on the right are novel, and so are crosses, which
-it tells apart thanks to a sample of past images to train on (`reservoir`).
+it tells apart thanks to a sample of past images to train on (`reservoir`). The picture shows some of each.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 
 import brns
 from brns.estimators.recognition import he
@@ -55,6 +56,12 @@ if __name__ == "__main__":
     left = search.task.genotype_space.uniform(jax.random.key(1), 200)
     right = left.at[:, 0].set(SIDE - 1 - left[:, 0])
     probes = {"rings, left": draw(left), "rings, right": draw(right), "crosses, left": draw(left, "crosses")}
-    for name, images in probes.items():
+    figure, axes = plt.subplots(3, 8, figsize=(8, 3.6), layout="constrained", subplot_kw={"xticks": [], "yticks": []})
+    for row, (name, images) in zip(axes, probes.items(), strict=True):
         novelty = estimator.score(state.estimator, images, state.population)
         print(f"{name:13} median novelty {jnp.median(novelty):.3f}")
+        row[0].set_ylabel(name)
+        for ax, image, value in zip(row, images, novelty, strict=False):
+            ax.imshow(image.reshape(SIDE, SIDE), cmap="gray")
+            ax.set_title(f"{value:.2f}", fontsize="small")
+    figure.savefig("image_descriptors.png", dpi=150)

@@ -4,6 +4,7 @@
 
 pyribs' own ProximityArchive compares a batch with its archive alone. `ArchiveKNN` compares with archive and batch, as
 novelty search was defined; `BehaviorRecognition` needs neither. The emitter and its novelty ranker are pyribs' own.
+As pyribs' DensityArchive, ours stores no elites: the scheduler's `result_archive` does.
 """
 
 import jax
@@ -16,8 +17,6 @@ import brns
 
 
 class NoveltyArchive(ArchiveBase):
-    """Stores no elites, as pyribs' DensityArchive: give the scheduler a `result_archive` for them."""
-
     empty = False
 
     def __init__(self, estimator, space, solution_dim, seed=0):

@@ -9,6 +9,7 @@ move, the more novel it is. A descriptor is the dance in one-hot rows, flat, wit
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 
 import brns
 from brns.estimators.recognition import he
@@ -54,7 +55,12 @@ if __name__ == "__main__":
         state, _ = search.step(state, jax.random.key(0))
     moves = jax.random.randint(jax.random.key(1), (200, LONGEST), 0, MOVES - 1)
     order = jax.random.uniform(jax.random.key(2), moves.shape).argsort(axis=1)
+    scored = {}
     for fourth in range(0, LONGEST + 1, 2):
         dances = one_hot(jnp.where(order < fourth, MOVES - 1, moves), jnp.full(200, LONGEST))
-        novelty = search.estimator.score(state.estimator, dances, state.population)
-        print(f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(novelty):.4f}")
+        scored[fourth] = search.estimator.score(state.estimator, dances, state.population)
+        print(f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(scored[fourth]):.4f}")
+    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    ax.boxplot(scored.values(), tick_labels=scored.keys(), showfliers=False)
+    ax.set(xlabel=f"moves of {LONGEST} never seen", ylabel="novelty of 200 dances", ylim=(0, None))
+    figure.savefig("sequence_descriptors.png", dpi=150)

@@ -62,7 +62,7 @@ SCALES = {
         maze=Runs(5, 200, 5),
         ablation=Runs(3, 100, 10),
         variants=(),
-        ant=Runs(3, 40, 5),
+        ant=Runs(3, 150, 5),
         ant_steps=1500,
         timing=Timing((2, 32, 128), (2000, 10000), 3, 400),
     ),
@@ -75,7 +75,7 @@ SCALES = {
         timing=Timing((2, 4, 8, 16, 32, 64, 128, 256), (2000, 6000, 10000, 30000, 100000), 5, 4000),
     ),
 }
-"""smoke shows that everything works, short takes an hour on two cores, paper is the paper's own"""
+"""smoke shows that everything works, short takes hours on two cores, paper is the paper's own"""
 
 
 def maze_methods() -> dict[str, NoveltySearch]:
