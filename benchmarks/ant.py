@@ -4,18 +4,22 @@
 
 All runs have the same model, integrator, genotypes (25, drawn from the box) and number of control steps, and take
 turns within a round; ratios are medians over rounds. One-core figures are CPU time on a single core; the others are by
-the wall clock, and mean something on a machine with two idle cores only. The loop over
-Gymnasium's Ant-v5 needs imageio (`pip install imageio`), and its policy is in PyTorch (`pip install torch==2.13.0`),
-as in the published code; without PyTorch it is NumPy's, and the output says so.
+the wall clock, and mean something on a machine with two idle cores only. How much faster two cores are at all is seen
+from two processes of bare mj_step, with half of the ants each. The loop over Gymnasium's Ant-v5 needs imageio (`pip
+install imageio`), and its policy is in PyTorch (`pip install torch==2.13.0`), as in the published code; without PyTorch
+it is NumPy's, and the output says so.
 """
 
 import argparse
+import contextlib
 import importlib
+import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any
 
 import gymnasium
@@ -50,6 +54,34 @@ def bare(task: AntMaze, genotypes: np.ndarray) -> Callable[[], None]:
                 mujoco.mj_step(model, data, nstep=task.frame_skip)
 
     return run
+
+
+class Apart:
+    """Bare mj_step in two processes that share nothing, half of the ants in each."""
+
+    def __init__(self, task: AntMaze, genotypes: np.ndarray):
+        spawn = multiprocessing.get_context("spawn")
+        self.pipes = []
+        for half in np.array_split(genotypes, 2):
+            pipe, there = spawn.Pipe()
+            spawn.Process(target=_steps, args=(task, half, there), daemon=True).start()
+            pipe.recv()
+            self.pipes.append(pipe)
+
+    def __call__(self) -> None:
+        for pipe in self.pipes:
+            pipe.send(None)
+        for pipe in self.pipes:
+            pipe.recv()
+
+
+def _steps(task: AntMaze, genotypes: np.ndarray, pipe: Connection) -> None:
+    run = bare(task, genotypes)
+    with contextlib.suppress(EOFError):  # the benchmark has ended
+        while True:
+            pipe.send(None)
+            pipe.recv()
+            run()
 
 
 def gymnasium_loop(task: AntMaze, genotypes: np.ndarray) -> tuple[str, Callable[[], None]] | None:
@@ -131,7 +163,12 @@ def main() -> None:
         task = AntMaze(steps=arguments.steps, integrator=integrator)
         alone, both = partial(task.episodes, genotypes, 1), partial(task.episodes, genotypes, 2)
         runs = {"bare mj_step": bare(task, genotypes), "AntMaze": alone}
-        clocked: dict[str, Callable[[], object]] = {"one thread": alone, "two threads": both}
+        clocked: dict[str, Callable[[], object]] = {
+            "one thread": alone,
+            "two threads": both,
+            "bare, alone": runs["bare mj_step"],
+            "bare, two processes": Apart(task, genotypes),
+        }
         loop = gymnasium_loop(task, genotypes)
         if loop:
             runs[f"Gymnasium, {loop[0]}"] = clocked["Gymnasium"] = loop[1]
@@ -154,6 +191,7 @@ def main() -> None:
             print(f"  one core: {ratio(times, f'Gymnasium, {loop[0]}', 'AntMaze'):.2f} times the loop's speed")
             print(f"  two threads: {ratio(times, 'Gymnasium', 'two threads'):.2f} times the loop's speed, wall clock")
         print(f"  two threads: {ratio(times, 'one thread', 'two threads'):.2f} times the speed of one, wall clock")
+        print(f"  two processes of bare mj_step: {ratio(times, 'bare, alone', 'bare, two processes'):.2f} times one's")
 
 
 def ratio(times: dict[str, list[float]], slow: str, fast: str) -> float:

@@ -4,8 +4,10 @@ import atexit
 import logging
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from threading import Lock
+from itertools import repeat
+from threading import Event, Lock
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -132,22 +134,45 @@ class AntMaze(eqx.Module):
     def episodes(
         self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], threads: int | None = None
     ) -> Episodes:
-        """Whole episodes of all genotypes, stepped together on all cores of this process, or on so many threads."""
+        """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
+
+        The batch goes in two halves, each stepped together by half of the threads: while the policies of one are
+        computed, the other's physics goes on, and neither waits for the other at every step.
+        """
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
             rows = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))
             raise ValueError(f"genotypes must be finite numbers; row {rows[0]} of {len(genotypes)} is not")
+        threads = threads or _cores()
+        halves, stop = np.array_split(genotypes, min(threads, 2)), Event()
+        shares = [threads - threads // 2, threads // 2]
+        with ThreadPoolExecutor(len(halves)) as pool:
+            try:
+                parts = list(pool.map(self._together, halves, shares, range(len(halves)), repeat(stop)))
+            finally:
+                stop.set()  # for what still runs after an error or Ctrl-C
+        episodes = Episodes(*map(np.concatenate, zip(*parts, strict=True)))
+        if episodes.unstable.any():
+            logger.warning(
+                "unstable physics ended %d of %d episodes before their last step",
+                episodes.unstable.sum(),
+                len(genotypes),
+            )
+        return episodes
+
+    def _together(self, genotypes: Float[np.ndarray, "n p"], threads: int, half: int, stop: Event) -> Episodes:
+        """Episodes that take every step together."""
         n, areas = len(genotypes), np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
         visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
 
-        physics = _physics(self.arena, self.integrator, threads or _cores())
+        physics = _physics(self.arena, self.integrator, threads, half)
         state = np.tile(physics.start, (n, 1))
         path[0] = position(state)
         layers, alive = POLICY.host_layers(genotypes), np.arange(n)
         for t in range(1, self.steps + 1):
-            if not alive.size:
+            if stop.is_set() or not alive.size:
                 break
             state, sound = physics.advance(state, POLICY.act_on_host(layers, observation(state)), self.frame_skip)
             path[t, alive] = here = position(state)
@@ -167,8 +192,6 @@ class AntMaze(eqx.Module):
         for i in np.flatnonzero((length < self.steps) | unstable):
             last = length[i] - unstable[i]
             path[last + 1 :, i] = path[last, i]
-        if unstable.any():
-            logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
         return Episodes(path.swapaxes(0, 1).copy(), length, visited, stuck, unstable)
 
     def render(
@@ -186,7 +209,7 @@ class AntMaze(eqx.Module):
 
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        physics, layers = _physics(self.arena, self.integrator, 1), POLICY.host_layers(genotype)
+        physics, layers = _physics(self.arena, self.integrator, 1, 0), POLICY.host_layers(genotype)
         state = physics.start[None]
         with Camera(physics.model, size) as draw:
             for t in range(last + 1):
@@ -240,7 +263,8 @@ class Physics:
 
 
 @lru_cache(maxsize=8)
-def _physics(arena: str, integrator: str, threads: int) -> Physics:
+def _physics(arena: str, integrator: str, threads: int, half: int) -> Physics:
+    """One for each half of a batch, since two cannot use one pool at once."""
     return Physics(arena, integrator, threads)
 
 
@@ -261,5 +285,8 @@ def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) 
 
 
 def _cores() -> int:
-    """The cores that this process may use."""
+    """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores for this process."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

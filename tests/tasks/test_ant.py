@@ -1,7 +1,9 @@
 """The ant maze against its numbers, its laws and MuJoCo itself."""
 
+import os
 import pickle
 import sys
+import threading
 
 import jax
 import jaxtyping
@@ -159,7 +161,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
 def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeypatch, caplog):
     task, rows = AntMaze(steps=40), genotypes(4)
     calm = task.episodes(rows)
-    physics = Physics("large", "implicitfast", 2)
+    physics = Physics("large", "implicitfast", 1)
     advance = physics.advance
 
     def with_a_kick(state, action, physics_steps):
@@ -169,13 +171,44 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
 
     monkeypatch.setattr(physics, "advance", with_a_kick)
     monkeypatch.setattr(ant, "_physics", lambda *_: physics)
-    episodes = task.episodes(rows)
+    episodes = task.episodes(rows, threads=1)
     assert episodes.unstable.tolist() == [False, False, True, False]
     assert episodes.length.tolist() == [40, 40, 11, 40]
     assert np.array_equal(episodes.path[[0, 1, 3]], calm.path[[0, 1, 3]])
     assert (episodes.path[2, 10:] == calm.path[2, 10]).all()
     assert "1 of 4" in caplog.text
     assert np.isfinite(task.evaluate(rows, KEY).descriptor).all()
+
+
+def test_what_stops_one_half_of_a_batch_stops_the_other(monkeypatch):
+    class Stopped(BaseException):
+        pass
+
+    halves, begun, steps = [Physics("large", "implicitfast", 1) for _ in range(2)], threading.Event(), []
+    advance = halves[1].advance
+
+    def stops(*_):
+        begun.wait(60)
+        raise Stopped
+
+    def counts(*arguments):
+        steps.append(1)
+        begun.set()
+        return advance(*arguments)
+
+    monkeypatch.setattr(halves[0], "advance", stops)
+    monkeypatch.setattr(halves[1], "advance", counts)
+    monkeypatch.setattr(ant, "_physics", lambda arena, integrator, threads, half: halves[half])
+    with pytest.raises(Stopped):
+        AntMaze(steps=100_000).episodes(genotypes(2), threads=2)
+    assert 0 < len(steps) < 100_000
+
+
+def test_worker_processes_use_one_thread_each(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert ant._cores() == 1
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert ant._cores() == len(os.sched_getaffinity(0))
 
 
 def test_physics_that_explodes_is_a_stated_result(monkeypatch):
