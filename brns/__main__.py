@@ -165,12 +165,12 @@ def figure(
 ) -> None:
     """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
     _use_compilation_cache()
-    from brns.figures import PAPER, draw, read_times
+    from brns.figures import PAPER, draw, read_times, save
 
     out = out or Path(f"{name}.png")
     timed = PAPER.get(name, name) == "time"
     source = [row for path in directories for row in read_times(path)] if timed else _records(directories)
-    draw(name, source).savefig(out)
+    save(draw(name, source), out)
     console.print(f"Figure: {out}", soft_wrap=True)
 
 
@@ -411,7 +411,7 @@ def _found(saved: "list[Saved]") -> str:
 
 def _conclude(directory: Path) -> None:
     """The summary table and the picture of a run or a batch."""
-    from brns.figures import overview
+    from brns.figures import overview, save
     from brns.metrics.summary import summary
     from brns.record import records
     from brns.scene import scene
@@ -428,7 +428,7 @@ def _conclude(directory: Path) -> None:
     console.print(table)
     for record in found:
         picture = record.path / "overview.png"
-        overview(record).savefig(picture)
+        save(overview(record), picture)
         console.print(f"Picture: {picture}", soft_wrap=True)
 
 

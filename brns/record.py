@@ -27,7 +27,7 @@ import numpy as np
 from brns.core import Generation, Population
 from brns.search import NoveltySearch, SearchState
 from brns.settings import build, describe
-from brns.storage import RecordError, members, named_leaves, read_arrays, restore, write, write_arrays
+from brns.storage import RecordError, members, named_leaves, read_arrays, restore, write_arrays, write_bytes
 
 if TYPE_CHECKING:
     import pandas
@@ -133,7 +133,7 @@ class Record:
             "versions": {name: metadata.version(name) for name in PACKAGES}
             | {"python": platform.python_version(), "machine": platform.machine(), "device": jax.default_backend()},
         }
-        write(path / "run.json", json.dumps(facts, indent=1).encode())
+        write_bytes(path / "run.json", json.dumps(facts, indent=1).encode())
         return cls(path)
 
     @property
@@ -164,7 +164,7 @@ class Record:
         """Ask for another number of generations than the run was started for."""
         if generations > self.planned:
             self.facts["generations"] = generations
-            write(self.path / "run.json", json.dumps(self.facts, indent=1).encode())
+            write_bytes(self.path / "run.json", json.dumps(self.facts, indent=1).encode())
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""

@@ -94,10 +94,10 @@ def members(path: Path) -> list[str]:
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
-    write(path, buffer.getvalue())
+    write_bytes(path, buffer.getvalue())
 
 
-def write(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 

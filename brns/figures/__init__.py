@@ -30,7 +30,7 @@ from brns.figures.curves import (
 )
 from brns.figures.measured import last_state
 from brns.figures.methods import method, methods
-from brns.figures.style import STYLE, legend_below
+from brns.figures.style import STYLE, legend_below, save
 from brns.figures.times import read_times, time
 from brns.figures.worlds import archive, maze, novelty_grid, novelty_map, population
 from brns.record import Record
@@ -55,6 +55,7 @@ __all__ = [  # beside `draw` and `overview`, the functions of which whole figure
     "population",
     "q",
     "read_times",
+    "save",
     "signature",
     "signature_coverage",
     "signature_uniformity",

@@ -1,10 +1,13 @@
 """How the figures look: colours, type, legends and colour bars."""
 
+from pathlib import Path
 from typing import Any
 
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from brns.storage import replacing
 
 INK = "#1f2430"
 WALL = "#7b8190"
@@ -33,6 +36,12 @@ def colorbar(ax: Axes, shown: Any, label: str) -> None:
     bar = figure.colorbar(shown, ax=ax, label=label, shrink=0.9, pad=0.02)
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
+
+
+def save(figure: Figure, path: Path, **options: Any) -> None:
+    """Write a figure to a file, whole or not at all; its suffix says the format."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, **options)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:

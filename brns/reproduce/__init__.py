@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from brns.figures import save
 from brns.parallel import spread
 from brns.record import Record
 from brns.reproduce import page, pictures, results
@@ -118,7 +119,7 @@ def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
     results.write_json(
         out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}
     )
-    pictures.ablation(rows).savefig(out / "ablation" / "ablation.png", dpi=90)
+    save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)
 
 
 def _timing(out: Path, scale: str, chosen: Scale) -> None:
@@ -142,4 +143,4 @@ def _timing(out: Path, scale: str, chosen: Scale) -> None:
         "crossover": pictures.crossover,
         "over-time": pictures.over_time,
     }.items():
-        draw(costs).savefig(out / f"{name}.png", dpi=90)
+        save(draw(costs), out / f"{name}.png", dpi=90)

@@ -10,6 +10,7 @@ from brns.reproduce import claims
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.costs import Costs
 from brns.reproduce.pictures import NARROW, WIDE
+from brns.storage import write_bytes
 
 MORE = {
     "eta_root": "η of the root of novelty",
@@ -56,7 +57,7 @@ def write(out: Path) -> Path:
         if (out / name / "results.json").exists():
             parts.append(section(out, json.loads((out / name / "results.json").read_text())))
     path = out / "README.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_bytes(path, ("\n\n".join(parts) + "\n").encode())
     return path
 
 

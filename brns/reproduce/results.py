@@ -26,6 +26,7 @@ from brns.record import PACKAGES, Record, commit
 from brns.reproduce.plan import Variant
 from brns.scene import scene
 from brns.search import NoveltySearch
+from brns.storage import replacing, write_bytes
 
 AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""
@@ -151,7 +152,7 @@ def areas(record: Record) -> Curve:
 def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
     """Every statistic over generations as CSV: method, measure, generation, mean, deviation, seeds."""
     of_paths = scene(next(iter(runs.values()))[0].search.task).paths
-    with open(path, "w", newline="") as stream:
+    with replacing(path) as temporary, open(temporary, "w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["method", "measure", "generation", "mean", "deviation", "seeds"])
         for name, records in runs.items():
@@ -168,14 +169,14 @@ def draw(out: Path, names: Sequence[str], records: Sequence[Record]) -> dict[str
     drawn = {}
     for name in names:
         file = out / f"{name}.png"
-        figures.draw(name, records).savefig(file, dpi=90)
+        figures.save(figures.draw(name, records), file, dpi=90)
         drawn[name] = file.name
     return drawn
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """JSON that a person can read and that differs between two calls only where its content does."""
-    path.write_text(json.dumps(content, indent=1, allow_nan=True) + "\n")
+    write_bytes(path, (json.dumps(content, indent=1, allow_nan=True) + "\n").encode())
 
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:

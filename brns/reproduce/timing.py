@@ -28,6 +28,7 @@ from brns.core import Box, Generation, NoveltyEstimator, Population, take
 from brns.estimators.nearest import Archive, ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
+from brns.storage import write_bytes
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes")
 OVER_TIME = ("method", "d", "entries", "generation", "ms", "wall_ms", "bytes")
@@ -189,9 +190,7 @@ def _append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     if not path.exists():
         writer.writerow(columns)
     writer.writerows([f"{value:.6g}" if isinstance(value, float) else value for value in row] for row in rows)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text((path.read_text() if path.exists() else "") + text.getvalue())
-    temporary.replace(path)
+    write_bytes(path, ((path.read_text() if path.exists() else "") + text.getvalue()).encode())
 
 
 def main() -> None:
