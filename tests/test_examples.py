@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs").glob("*.rst"))}
-SLOW = {"gymnasium_task", "image_descriptors", "own_task", "pyribs_novelty", "sequence_descriptors"}  # above 15 s
+SLOW = {"image_descriptors", "own_task", "sequence_descriptors"}  # above 15 s
 
 
 def numbers(pattern, output):

@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, take, unite
 
+BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
+
 Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
 
 
@@ -24,8 +26,9 @@ class Encoder(eqx.Module):
         sizes = [inputs, *[width] * depth, outputs]
         keys = jax.random.split(key, len(sizes) - 1)
         layers = [eqx.nn.Linear(m, n, key=k) for m, n, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
-        if initialisation == "he":
-            layers = [_he(layer, k) for layer, k in zip(layers, keys, strict=True)]
+        if initialisation != "uniform":
+            bias = BIAS if initialisation == "he-biased" else 0.0
+            layers = [_he(layer, k, bias) for layer, k in zip(layers, keys, strict=True)]
         self.layers = tuple(layers)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
@@ -56,12 +59,14 @@ def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
     return structure.unflatten([_he(node, k) if is_layer(node) else node for node, k in zip(nodes, keys, strict=True)])
 
 
-def _he(layer: Layer, key: Key[Array, ""]) -> Layer:
-    """Weights from N(0, 2 / fan_in), biases 0 (Equinox's own draws from U(+-1 / sqrt(fan_in)))."""
+def _he(layer: Layer, key: Key[Array, ""], most: float = 0.0) -> Layer:
+    """Weights from N(0, 2 / fan_in), biases from U(+-most) (Equinox's own draws both from U(+-1 / sqrt(fan_in)))."""
     outputs, *inputs = layer.weight.shape
     gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
     weight = gaussian(key, (outputs, math.prod(inputs)), jnp.float32).reshape(layer.weight.shape)
-    bias = None if layer.bias is None else jnp.zeros_like(layer.bias)
+    bias = None
+    if layer.bias is not None:
+        bias = jax.random.uniform(jax.random.fold_in(key, 0), layer.bias.shape, minval=-most, maxval=most)
     return eqx.tree_at(lambda it: (it.weight, it.bias), layer, (weight, bias), is_leaf=lambda leaf: leaf is None)
 
 
@@ -119,9 +124,9 @@ class BehaviorRecognition(eqx.Module):
     `(n,)`, a squared embedding distance, comparable only within one run.
     The defaults are those that the reproduction shows to be reliable (20 of 20 seeds of the maze, no cycling), and
     depart from the paper in four: inputs are scaled, where the paper is silent and its code takes them as they are;
-    initial weights and biases are uniform, as in its code, not He's; hidden layers have 64 neurons, not 3 d; and
-    dim(E) is 32, not 2 d. Cost then grows with d, not with its square. `experiments.paper_recognition()` has the
-    paper's settings. The published code trains on survivors (`learn_from="survivors"`).
+    initial biases are not 0; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d, so that cost grows with
+    d, not with its square. `experiments.paper_recognition()` has the paper's settings. The published code trains on
+    survivors (`learn_from="survivors"`).
     """
 
     embedding: int = 2
@@ -144,8 +149,9 @@ class BehaviorRecognition(eqx.Module):
     """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
     inputs: Literal["raw", "scaled"] = "scaled"
     """descriptors as they are, as in the published code, or mapped from the behavior space to [-1, 1]"""
-    initialisation: Literal["he", "uniform"] = "uniform"
-    """Gaussian He, zero biases (paper, section 3.2), or uniform in +-1/sqrt(fan_in), biases too (published code)"""
+    initialisation: Literal["he", "he-biased", "uniform"] = "he-biased"
+    """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in +-0.3; uniform:
+    weights and biases in +-1/sqrt(fan_in) (published code)"""
     divergence_steps: int = 15
     """steps of gradient ascent on M before the search; paper, section 3.2 (published code: 50)"""
     divergence_learning_rate: float = 1e-3
@@ -167,7 +173,7 @@ class BehaviorRecognition(eqx.Module):
         choices = {
             "learn_from": ("offspring", "survivors"),
             "inputs": ("raw", "scaled"),
-            "initialisation": ("he", "uniform"),
+            "initialisation": ("he", "he-biased", "uniform"),
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:

@@ -260,6 +260,15 @@ def test_he_weights_are_gaussian_with_variance_2_over_fan_in_and_biases_0():
         assert not np.any(layer.bias)
 
 
+def test_biased_he_has_the_same_weights_and_biases_that_fill_three_tenths():
+    zero, biased = (Encoder(64, 200, 300, 2, name, KEY) for name in ("he", "he-biased"))
+    for plain, layer in zip(zero.layers, biased.layers, strict=True):
+        assert np.array_equal(plain.weight, layer.weight)
+        bias = np.asarray(layer.bias)
+        assert 0.95 * 0.3 < abs(bias).max() <= 0.3
+        np.testing.assert_allclose(bias.std(), 0.3 / np.sqrt(3), rtol=0.1)
+
+
 def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
     encoder = Encoder(64, 200, 300, 2, "uniform", KEY)
     for layer in encoder.layers:
@@ -269,7 +278,7 @@ def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
             np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.1)
 
 
-@pytest.mark.parametrize("initialisation", ["he", "uniform"])
+@pytest.mark.parametrize("initialisation", ["he", "he-biased", "uniform"])
 def test_divergence_raises_the_mean_of_m(initialisation):
     near, far = (paper(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
     keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
