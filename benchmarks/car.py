@@ -1,0 +1,99 @@
+"""A world that no default was chosen in: a car too weak to climb its mountain without a run-up, 20 seeds.
+
+    python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20]
+
+Gymnasium's MountainCarContinuous as a JAX task, so that all seeds run as one batch; the behavior is how far the car
+came to the left and to the right. Few individuals and few generations: a test of novelty that is learned from little.
+Prints, for each estimator, in how many seeds the car reached the top, when it first did (median over all seeds; "never"
+where most did not), and how many of 20 x 20 cells of the behavior space were visited, mean and standard deviation.
+"""
+
+import argparse
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns import ArchiveKNN, BehaviorRecognition, Box, Evaluation, FeedForward, NoveltySearch, PopulationKNN
+from brns.experiments import paper_recognition
+
+LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07
+POLICY = FeedForward((2, 8, 1), squash_output=True)
+ESTIMATORS = {
+    "archive k-NN": ArchiveKNN(k=15, growth=6, capacity=10000),
+    "population k-NN": PopulationKNN(k=15),
+    "BR-NS, paper's settings": paper_recognition(),
+    "BR-NS, default": BehaviorRecognition(),
+    "the default, zero biases": BehaviorRecognition(initialisation="he"),
+    "the default, uniform weights": BehaviorRecognition(initialisation="uniform"),
+    "the default, learning rate 3e-3": BehaviorRecognition(learning_rate=3e-3),
+    "the default, and a reservoir of 1000": BehaviorRecognition(reservoir=1000),
+}
+
+
+def scaled(position):
+    """From the world's ends to -1 and 1."""
+    return 2 * (position - LEFT) / (RIGHT - LEFT) - 1
+
+
+class MountainCar(eqx.Module):
+    genotype_space: Box = Box([-1.0] * POLICY.genotype_length, [1.0] * POLICY.genotype_length)
+    behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
+    steps: int = 200
+    traceable: bool = True
+
+    def evaluate(self, genotypes, key):
+        n = len(genotypes)
+        layers = POLICY.layers(genotypes)
+
+        def step(car, _):
+            position, speed, furthest_left, furthest_right = car
+            push = POLICY.act(layers, jnp.stack([scaled(position), speed / FASTEST]))[0]
+            faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
+            further = jnp.clip(position + faster, LEFT, RIGHT)
+            there = position >= TOP  # the episode has ended
+            speed = jnp.where(there, speed, jnp.where((further <= LEFT) & (faster < 0), 0, faster))
+            position = jnp.where(there, position, further)
+            return (
+                position,
+                speed,
+                jnp.minimum(furthest_left, position),
+                jnp.maximum(furthest_right, position),
+            ), None
+
+        start = jnp.full(n, -0.5)
+        (position, _, left, right), _ = jax.lax.scan(step, (start, jnp.zeros(n), start, start), length=self.steps)
+        return Evaluation(jnp.stack([scaled(left), scaled(right)], axis=1), jnp.zeros(n), position >= TOP)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--individuals", type=int, default=20)
+    parser.add_argument("--generations", type=int, default=25)
+    parser.add_argument("--seeds", type=int, default=20)
+    asked = parser.parse_args()
+    n = asked.individuals
+    keys = jax.vmap(jax.random.key)(jnp.arange(asked.seeds))
+    for name, estimator in ESTIMATORS.items():
+        search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
+        step, state = jax.jit(jax.vmap(search.step)), jax.vmap(search.init)(keys)
+        first, visited = np.full(asked.seeds, np.inf), np.zeros((asked.seeds, 20, 20), bool)
+        for generation in range(1, asked.generations + 1):
+            state, made = step(state, keys)
+            solved = np.asarray(made.offspring.solved).any(axis=1)
+            first = np.where(solved, np.minimum(first, generation), first)
+            cells = np.clip((np.asarray(made.offspring.descriptor) + 1) * 10, 0, 19).astype(int)
+            visited[np.arange(asked.seeds)[:, None], cells[..., 0], cells[..., 1]] = True
+        reached, middle = int(np.isfinite(first).sum()), np.median(first)
+        when = f"{middle:.0f}" if np.isfinite(middle) else "never"
+        covered = visited.sum(axis=(1, 2))
+        print(
+            f"{name:36s} top in {reached:2d} of {asked.seeds}, first at {when}, "
+            f"{covered.mean():.1f} ± {covered.std(ddof=1):.1f} cells",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
