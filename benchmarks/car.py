@@ -1,22 +1,36 @@
 """A world that no default was chosen in: a car too weak to climb its mountain without a run-up, 20 seeds.
 
-    python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20]
+    python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20] [--out results/car.md]
 
 Gymnasium's MountainCarContinuous as a JAX task, so that all seeds run as one batch; the behavior is how far the car
 came to the left and to the right. Few individuals and few generations: a test of novelty that is learned from little.
-Prints, for each estimator, in how many seeds the car reached the top, when it first did (median over all seeds; "never"
-where most did not), and how many of 20 x 20 cells of the behavior space were visited, mean and standard deviation.
+For each estimator the table says in how many seeds the car reached the top, when it first did (median over all seeds;
+"never" where most did not), and how many of 20 x 20 cells of the behavior space were visited. It is printed, and with
+--out written as Markdown with where it comes from; docs/reproduction.md includes it.
 """
 
 import argparse
+from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns import ArchiveKNN, BehaviorRecognition, Box, Evaluation, FeedForward, NoveltySearch, PopulationKNN
+from brns import (
+    ArchiveKNN,
+    BehaviorRecognition,
+    Box,
+    Evaluation,
+    FeedForward,
+    NoveltyEstimator,
+    NoveltySearch,
+    PopulationKNN,
+)
 from brns.experiments import paper_recognition
+from brns.reproduce.page import provenance_text, table
+from brns.reproduce.results import provenance
+from brns.storage import write_bytes
 
 LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07
 POLICY = FeedForward((2, 8, 1), squash_output=True)
@@ -72,27 +86,37 @@ def main() -> None:
     parser.add_argument("--individuals", type=int, default=20)
     parser.add_argument("--generations", type=int, default=25)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    n = asked.individuals
-    keys = jax.vmap(jax.random.key)(jnp.arange(asked.seeds))
+    rows = [["estimator", "reached the top", "first at generation", "cells visited, of 400"]]
     for name, estimator in ESTIMATORS.items():
-        search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
-        step, state = jax.jit(jax.vmap(search.step)), jax.vmap(search.init)(keys)
-        first, visited = np.full(asked.seeds, np.inf), np.zeros((asked.seeds, 20, 20), bool)
-        for generation in range(1, asked.generations + 1):
-            state, made = step(state, keys)
-            solved = np.asarray(made.offspring.solved).any(axis=1)
-            first = np.where(solved, np.minimum(first, generation), first)
-            cells = np.clip((np.asarray(made.offspring.descriptor) + 1) * 10, 0, 19).astype(int)
-            visited[np.arange(asked.seeds)[:, None], cells[..., 0], cells[..., 1]] = True
-        reached, middle = int(np.isfinite(first).sum()), np.median(first)
-        when = f"{middle:.0f}" if np.isfinite(middle) else "never"
-        covered = visited.sum(axis=(1, 2))
-        print(
-            f"{name:36s} top in {reached:2d} of {asked.seeds}, first at {when}, "
-            f"{covered.mean():.1f} ± {covered.std(ddof=1):.1f} cells",
-            flush=True,
+        rows.append([name, *found(estimator, asked.individuals, asked.generations, asked.seeds)])
+        print(f"{name:37s}", *rows[-1][1:], sep="  ", flush=True)
+    if asked.out:
+        scale = (
+            f"{asked.individuals} individuals, {asked.generations} generations; mean ± standard deviation over seeds."
         )
+        source = provenance_text({"provenance": provenance(), "scale": scale})
+        write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
+
+
+def found(estimator: NoveltyEstimator, n: int, generations: int, seeds: int) -> tuple[str, str, str]:
+    """What a search of so many individuals found: tops, the first one's generation, cells."""
+    search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
+    keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
+    step, state = jax.jit(jax.vmap(search.step)), jax.vmap(search.init)(keys)
+    first, visited = np.full(seeds, np.inf), np.zeros((seeds, 20, 20), bool)
+    for generation in range(1, generations + 1):
+        state, made = step(state, keys)
+        first[np.asarray(made.offspring.solved).any(axis=1) & np.isinf(first)] = generation
+        cells = np.clip((np.asarray(made.offspring.descriptor) + 1) * 10, 0, 19).astype(int)
+        visited[np.arange(seeds)[:, None], cells[..., 0], cells[..., 1]] = True
+    middle, covered = np.median(first), visited.sum(axis=(1, 2))
+    return (
+        f"{np.isfinite(first).sum()} of {seeds}",
+        f"{middle:g}" if np.isfinite(middle) else "never",
+        f"{covered.mean():.1f} ± {covered.std(ddof=1):.1f}",
+    )
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The deceptive maze (section 5.1)",
-            _provenance(results),
+            provenance_text(results),
             _claims(claims.of_maze(results)),
             "### The defaults",
             _claims(claims.of_defaults(results)),
@@ -95,7 +95,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
-            _provenance(results),
+            provenance_text(results),
             results["note"],
             _claims(claims.of_ant(results)),
             "### Numbers",
@@ -131,7 +131,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
                 for name in columns
             ]
             lines.append([row["label"], f"{solved} of {runs}", *(cell.replace(" seeds", "") for cell in cells)])
-        blocks.append(f"### {group[0].upper()}{group[1:]}\n\n{_table(lines)}")
+        blocks.append(f"### {group[0].upper()}{group[1:]}\n\n{table(lines)}")
     lead = (
         "Each variant changes the settings named and nothing else: of BR-NS with the paper's settings, or of the "
         "archive. Times are generations, means over the seeds that got there. Coverage is of everything evaluated. The "
@@ -139,7 +139,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     )
     figure = "![Each variant a line, each seed a dot](ablation/ablation.png)"
     return "\n\n".join(
-        ["## What each reading and each change does (maze)", _provenance(results), lead, *blocks, figure]
+        ["## What each reading and each change does (maze)", provenance_text(results), lead, *blocks, figure]
     )
 
 
@@ -170,14 +170,14 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## What novelty costs (table I, figure 6)",
-            _provenance(results),
+            provenance_text(results),
             "One generation of novelty: all individuals scored, and what was seen taken in. CPU time on one core, one "
             "thread, warm, medians over repeats in which the methods take turns.",
             _claims(claims.of_timing(costs)),
             "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
-            _table(lines),
+            table(lines),
             "### The number of archive entries from which on BR-NS is cheaper",
-            _table(crossing),
+            table(crossing),
             _figures(out, "timing", OF_COSTS),
         ]
     )
@@ -185,7 +185,7 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
 
 def _claims(rows: Sequence[Claim]) -> str:
     lines = [["source", "the paper", "measured", "verdict"]]
-    return _table(lines + [[row.source, row.paper, row.measured, f"**{row.verdict}**"] for row in rows])
+    return table(lines + [[row.source, row.paper, row.measured, f"**{row.verdict}**"] for row in rows])
 
 
 def _numbers(results: Mapping[str, Any]) -> str:
@@ -195,7 +195,7 @@ def _numbers(results: Mapping[str, Any]) -> str:
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
         cells = [estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods]
         lines.append([titles.get(name, name.replace("_", " ")), *cells])
-    return _table(lines)
+    return table(lines)
 
 
 def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
@@ -203,13 +203,13 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
     return "### Figures\n\n" + "\n\n".join(f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
 
 
-def _provenance(results: Mapping[str, Any]) -> str:
+def provenance_text(results: Mapping[str, Any]) -> str:
     made = results["provenance"]
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     machine = f"{made['machine']['processor']}, {made['machine']['cores']} cores"
     return f"Command: `{made['command']}`. Commit {made['commit']}; {versions}; {machine}. {results['scale']}"
 
 
-def _table(lines: Sequence[Sequence[str]]) -> str:
+def table(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])

@@ -37,7 +37,7 @@ Curve = tuple[Sequence[int], np.ndarray]
 def provenance() -> dict[str, Any]:
     """The command, versions, machine and commit, for whoever reads the numbers."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join([_program(), *sys.argv[1:]]),
         "commit": commit(),
         "machine": {
             "processor": _processor(),
@@ -47,6 +47,12 @@ def provenance() -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
         | {"python": platform.python_version()},
     }
+
+
+def _program() -> str:
+    """brns, or a script of the checkout as one calls it."""
+    script = Path(sys.argv[0])
+    return f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
 
 
 def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], planned: int) -> dict[str, Any]:
