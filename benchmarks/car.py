@@ -39,10 +39,11 @@ ESTIMATORS = {
     "population k-NN": PopulationKNN(k=15),
     "BR-NS, paper's settings": paper_recognition(),
     "BR-NS, default": BehaviorRecognition(),
-    "the default, zero biases": BehaviorRecognition(initialisation="he"),
-    "the default, uniform weights": BehaviorRecognition(initialisation="uniform"),
     "the default, learning rate 3e-3": BehaviorRecognition(learning_rate=3e-3),
     "the default, and a reservoir of 1000": BehaviorRecognition(reservoir=1000),
+    "the default, He's weights": BehaviorRecognition(initialisation="he"),
+    "the default, He's weights and small biases": BehaviorRecognition(initialisation="he-biased"),
+    "the same, learning rate 3e-3": BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3),
 }
 
 
@@ -91,7 +92,7 @@ def main() -> None:
     rows = [["estimator", "reached the top", "first at generation", "cells visited, of 400"]]
     for name, estimator in ESTIMATORS.items():
         rows.append([name, *found(estimator, asked.individuals, asked.generations, asked.seeds)])
-        print(f"{name:37s}", *rows[-1][1:], sep="  ", flush=True)
+        print(f"{name:44s}", *rows[-1][1:], sep="  ", flush=True)
     if asked.out:
         scale = (
             f"{asked.individuals} individuals, {asked.generations} generations; mean ± standard deviation over seeds."

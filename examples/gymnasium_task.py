@@ -39,7 +39,8 @@ task = GymnasiumTask(
 
 
 def main(generations: int = 10) -> int:
-    search = NoveltySearch(task, BehaviorRecognition(), population_size=20, offspring_size=20)
+    estimator = BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3)  # for few cars: benchmarks/car.py
+    search = NoveltySearch(task, estimator, population_size=20, offspring_size=20)
     key = jax.random.key(0)
     state, solved = search.init(key), 0
     for _ in range(generations):

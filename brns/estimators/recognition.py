@@ -124,9 +124,9 @@ class BehaviorRecognition(eqx.Module):
     `(n,)`, a squared embedding distance, comparable only within one run.
     The defaults are those that the reproduction shows to be reliable (20 of 20 seeds of the maze, no cycling), and
     depart from the paper in four: inputs are scaled, where the paper is silent and its code takes them as they are;
-    initial biases are not 0; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d, so that cost grows with
-    d, not with its square. `experiments.paper_recognition()` has the paper's settings. The published code trains on
-    survivors (`learn_from="survivors"`).
+    initial weights and biases are uniform, as in its code, not He's; hidden layers have 64 neurons, not 3 d; and dim(E)
+    is 32, not 2 d, so that cost grows with d, not with its square. `experiments.paper_recognition()` has the paper's
+    settings. The published code trains on survivors (`learn_from="survivors"`).
     """
 
     embedding: int = 2
@@ -149,7 +149,7 @@ class BehaviorRecognition(eqx.Module):
     """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
     inputs: Literal["raw", "scaled"] = "scaled"
     """descriptors as they are, as in the published code, or mapped from the behavior space to [-1, 1]"""
-    initialisation: Literal["he", "he-biased", "uniform"] = "he-biased"
+    initialisation: Literal["he", "he-biased", "uniform"] = "uniform"
     """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in +-0.3; uniform:
     weights and biases in +-1/sqrt(fan_in) (published code)"""
     divergence_steps: int = 15

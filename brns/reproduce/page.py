@@ -68,7 +68,7 @@ def _intro() -> str:
         "Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are "
         "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the claims are "
         "judged by; *BR-NS, default* is what this library gives when nothing is said: inputs scaled to [-1, 1], "
-        "initial biases that are not 0, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
+        "uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
         "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
         "seeds and generations; a command that was stopped goes on when it is given again. The rules by which verdicts "
         "are given stand in `brns/reproduce/claims.py`: where two methods are compared, a difference of means that a "

@@ -124,14 +124,17 @@ def variants() -> dict[str, Variant]:
         "divergence-0": ("no divergence", {"divergence_steps": 0}),
         "code": ("all of the published code's readings", code),
     }
-    wide = {"inputs": "scaled", "initialisation": "uniform", "fixed_width": 64, "fixed_embedding": 32}
-    best = {**wide, "initialisation": "he-biased"}
+    best = {"inputs": "scaled", "initialisation": "uniform", "fixed_width": 64, "fixed_embedding": 32}
     ways = {
         "scaled-uniform": ("scaled, uniform weights", {"inputs": "scaled", "initialisation": "uniform"}),
-        "scaled-uniform-64": ("the same, width 64", {**wide, "fixed_embedding": None}),
-        "scaled-uniform-64-32": ("the same, 32 outputs", wide),
-        "default": ("the same, He's weights and small biases: the library's default", best),
-        "he": ("the default, but zero biases", {**best, "initialisation": "he"}),
+        "scaled-uniform-64": ("the same, width 64", {**best, "fixed_embedding": None}),
+        "default": ("the same, 32 outputs: the library's default", best),
+        "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
+        "he-biased": ("the default, but He's weights and small biases", {**best, "initialisation": "he-biased"}),
+        "he-biased-slower": (
+            "the same, learning rate 3e-3",
+            {**best, "initialisation": "he-biased", "learning_rate": 3e-3},
+        ),
         "raw": ("the default, but raw inputs", {**best, "inputs": "raw"}),
         "slower": ("the default, but learning rate 3e-3", {**best, "learning_rate": 3e-3}),
         "reservoir": ("the default, and a reservoir of 1000", {**best, "reservoir": 1000}),
