@@ -1,5 +1,8 @@
 """The paper's experiments, each a function that returns a `NoveltySearch`, and the estimators that it compares."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from brns.core import NoveltyEstimator
 from brns.estimators.counts import GridCounts
 from brns.estimators.nearest import ArchiveKNN, PopulationKNN
@@ -7,6 +10,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
+from brns.settings import describe
 from brns.tasks.ant import AntMaze
 from brns.tasks.maze import DeceptiveMaze
 
@@ -30,6 +34,11 @@ def paper_recognition() -> BehaviorRecognition:
     of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
     """
     return BehaviorRecognition(fixed_width=None, fixed_embedding=None, inputs="raw", initialisation="he")
+
+
+def has_paper_settings(estimator: Mapping[str, Any]) -> bool:
+    """Whether an estimator, as a record describes it, is `paper_recognition()`."""
+    return estimator == describe(paper_recognition())
 
 
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:

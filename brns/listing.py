@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.experiments import paper_recognition
+from brns.experiments import has_paper_settings
 from brns.progress import NEEDED, Progress, Row, read
 from brns.record import Record
-from brns.settings import SettingsError, describe
+from brns.settings import SettingsError
 from brns.storage import RecordError, being_written
 
 # The names that the command line gives to brns' own parts.
@@ -103,7 +103,7 @@ def _rows(record: Record, known: list[Row]) -> list[Row]:
 
 
 def _estimator(part: dict[str, Any]) -> str:
-    return "paper" if part == describe(paper_recognition()) else _name(part)
+    return "paper" if has_paper_settings(part) else _name(part)
 
 
 def _name(part: dict[str, Any]) -> str:

@@ -128,7 +128,7 @@ class Record:
             "seeds": list(seeds),
             "generations": generations,
             "keep_every": keep_every,
-            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "command": command(),
             "commit": commit(),
             "versions": {name: metadata.version(name) for name in PACKAGES}
             | {"python": platform.python_version(), "machine": platform.machine(), "device": jax.default_backend()},
@@ -335,6 +335,13 @@ def _ranges(numbers: list[int]) -> str:
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
+
+
+def command() -> str:
+    """What was called: brns, or a script, one of the checkout's benchmarks as one calls it."""
+    script = Path(sys.argv[0])
+    program = f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
+    return " ".join([program, *sys.argv[1:]])
 
 
 def commit() -> str | None:

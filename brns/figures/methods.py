@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brns.experiments import paper_recognition
+from brns.experiments import has_paper_settings
 from brns.record import Record
-from brns.settings import describe
 
 NAMES = {
     "BehaviorRecognition": "BR-NS",
@@ -20,7 +19,7 @@ Runs = Record | Sequence[Record]
 def method(record: Record) -> str:
     """A run's method as a reader calls it."""
     estimator = record.experiment["estimator"]
-    if estimator == describe(paper_recognition()):
+    if has_paper_settings(estimator):
         return PAPER_SETTINGS
     return NAMES.get(estimator["name"], estimator["name"])
 

@@ -5,7 +5,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from brns.metrics import coverage, cycling, dynamics, paths
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.metrics.summary import estimate, summary
-from brns.record import PACKAGES, Record, commit
+from brns.record import PACKAGES, Record, command, commit
 from brns.reproduce.plan import Variant
 from brns.scene import scene
 from brns.search import NoveltySearch
@@ -37,7 +36,7 @@ Curve = tuple[Sequence[int], np.ndarray]
 def provenance() -> dict[str, Any]:
     """The command, versions, machine and commit, for whoever reads the numbers."""
     return {
-        "command": " ".join([_program(), *sys.argv[1:]]),
+        "command": command(),
         "commit": commit(),
         "machine": {
             "processor": _processor(),
@@ -47,12 +46,6 @@ def provenance() -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
         | {"python": platform.python_version()},
     }
-
-
-def _program() -> str:
-    """brns, or a script of the checkout as one calls it."""
-    script = Path(sys.argv[0])
-    return f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
 
 
 def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], planned: int) -> dict[str, Any]:
@@ -170,14 +163,10 @@ def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
                         writer.writerow([name, measure, g, f"{mean:.6g}", f"{deviation:.6g}", seeds])
 
 
-def draw(out: Path, names: Sequence[str], records: Sequence[Record]) -> dict[str, str]:
-    """Draw figures as PNG files into `out`; the files by figure, and nothing for those that the runs cannot give."""
-    drawn = {}
+def draw(out: Path, names: Sequence[str], records: Sequence[Record]) -> None:
+    """Draw figures as PNG files into `out`."""
     for name in names:
-        file = out / f"{name}.png"
-        figures.save(figures.draw(name, records), file, dpi=90)
-        drawn[name] = file.name
-    return drawn
+        figures.save(figures.draw(name, records), out / f"{name}.png", dpi=90)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
