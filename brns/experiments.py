@@ -1,7 +1,9 @@
 """The paper's experiments, each a function that returns a `NoveltySearch`, and the estimators that it compares."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import equinox as eqx
 
 from brns.core import NoveltyEstimator
 from brns.estimators.counts import GridCounts
@@ -10,7 +12,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
-from brns.settings import describe
+from brns.settings import SettingsError, configure, describe, value
 from brns.tasks.ant import AntMaze
 from brns.tasks.maze import DeceptiveMaze
 
@@ -72,3 +74,42 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
     },
 }
 """the estimators of each experiment by the name that the command line gives them"""
+
+
+def configured(experiment: str, estimator: str, changes: Sequence[str]) -> NoveltySearch:
+    """The experiment of that name, with settings changed by texts such as `estimator.epochs=5`.
+
+    A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
+    """
+    make = _chosen("experiment", experiment, EXPERIMENTS)
+    search = make(_chosen("--estimator", estimator, ESTIMATORS[experiment]))
+    parts: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, "mutate": {}, "select": {}, "": {}}
+    problems = []
+    for change in changes:
+        name, equals, text = change.partition("=")
+        part, _, setting = name.strip().rpartition(".")
+        if not equals or part not in parts:
+            problems.append(
+                "--set takes NAME=VALUE, where NAME may begin with task., estimator., mutate. or select.; "
+                f"got {change!r}"
+            )
+        else:
+            parts[part][setting] = value(text.strip())
+    for part, wanted in parts.items():
+        try:
+            if part and wanted:
+                changed = configure(getattr(search, part), wanted)
+                search = eqx.tree_at(lambda s, part=part: getattr(s, part), search, changed)
+            elif wanted:
+                search = configure(search, wanted)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return search
+
+
+def _chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+    if name not in choices:
+        raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
+    return choices[name]

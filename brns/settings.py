@@ -9,6 +9,7 @@ import importlib
 import inspect
 import itertools
 import textwrap
+import tomllib
 import types
 import typing
 from collections.abc import Mapping
@@ -81,6 +82,16 @@ def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
         raise SettingsError("\n".join(dict.fromkeys(problems)))
     current = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
     return type(part)(**{**current, **values})
+
+
+def value(text: str) -> Any:
+    """A setting's value as TOML reads it; bare words are strings, and none is None."""
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 @functools.singledispatch

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from brns import Record, run
-from brns.__main__ import _value
 from brns.parallel import Chunked
+from brns.settings import value as read
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 
@@ -191,4 +191,4 @@ def test_figure_movie_and_show(folder):
     [("5", 5), ("1e-3", 1e-3), ("true", True), ("none", None), ("[3, 5]", [3, 5]), ("raw", "raw"), ('"raw"', "raw")],
 )
 def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
-    assert _value(text) == value
+    assert read(text) == value

@@ -75,7 +75,8 @@ def test_every_fault_that_the_documentation_names_has_its_test():
 
 def brns_process(*arguments, folder, prefix=()):
     """The command line in a process of its own, with a compilation cache of its own."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "200"}
+    cache = str(folder / "cache")
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache, "COLUMNS": "200"}
     command = [*prefix, sys.executable, "-m", "brns", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
@@ -532,7 +533,6 @@ def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment
         raise typer.Exit(0)
 
     monkeypatch.setattr("brns.loop.start", started)
-    monkeypatch.setattr("brns.__main__._use_compilation_cache", lambda: None)
     command = ["run", experiment, "--estimator", estimator, *(f"--set={change}" for change in changes)]
     result = CliRunner().invoke(app, command)
     if isinstance(result.exception, ValueError):

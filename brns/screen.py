@@ -1,0 +1,166 @@
+"""What a person at a terminal sees: progress with an estimate, tables, and how a run ends."""
+
+import signal
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from brns.listing import Listed
+    from brns.loop import Saved
+    from brns.settings import Setting
+    from brns.tensorboard import TensorBoard
+
+console = Console(highlight=False)
+
+
+def follow(
+    steps: "Iterator[list[Saved]]",
+    generations: int,
+    out: Path,
+    scalars: "TensorBoard | None",
+    completed: int = 0,
+    watch_every: int = 0,
+) -> None:
+    """Show the generations as they are saved; Ctrl-C ends after the one in progress."""
+    stopped: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        if stopped:
+            raise KeyboardInterrupt
+        stopped.append(number)
+        console.print("Finishing this generation; press Ctrl-C again to stop at once.")
+
+    before = signal.signal(signal.SIGINT, stop)
+    columns = (
+        TextColumn("generation"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[found]}"),
+    )
+    number = 0
+    try:
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
+            for saved in steps:
+                number = saved[0].number
+                if scalars:
+                    for one in saved:
+                        scalars.add(one.record, one.row)
+                speed = progress.tasks[bar].speed
+                progress.update(
+                    bar, completed=number, found=_found(saved), rate=f"{speed:.1f}/s" if speed is not None else ""
+                )
+                if watch_every and number and number % watch_every == 0:
+                    _watch(saved, number)
+                if stopped:
+                    break
+    except KeyboardInterrupt:
+        console.print(f"Stopped at once. What was finished is saved; go on with: brns resume {out}", soft_wrap=True)
+        sys.exit(130)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if number < generations:
+        text = f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}"
+        console.print(text, soft_wrap=True)
+        sys.exit(130)
+    conclude(out)
+
+
+def _watch(saved: "list[Saved]", number: int) -> None:
+    from brns.watch import watch
+
+    for one in saved:
+        text, old_ground = watch(one.record)
+        warning = " [bold]The search begins to visit old ground.[/bold]" if old_ground else ""
+        console.print(f"Generation {number}, seed {one.record.seed}: {text}.{warning}")
+
+
+def _found(saved: "list[Saved]") -> str:
+    """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
+    rows = [one.row for one in saved]
+    covered = [row.coverage for row in rows if row.coverage is not None]
+    coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
+    return f"{coverage}solvers {sum(row.solutions for row in rows)}"
+
+
+def conclude(directory: Path) -> None:
+    """The summary table and the picture of a run or a batch."""
+    from brns.figures import overview, save
+    from brns.metrics.summary import summary
+    from brns.record import records
+    from brns.scene import scene
+
+    found = records(directory)
+    of_paths = scene(found[0].search.task).paths
+    rows = [summary(record, of_paths=of_paths) for record in found]
+    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
+    table.add_column()
+    for record in found:
+        table.add_column(f"seed {record.seed}", justify="right")
+    for name in dict.fromkeys(name for row in rows for name in row):
+        table.add_row(name.replace("_", " "), *(_number(row.get(name)) for row in rows))
+    console.print(table)
+    for record in found:
+        picture = record.path / "overview.png"
+        save(overview(record), picture)
+        console.print(f"Picture: {picture}", soft_wrap=True)
+
+
+def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
+    """Show how far one of several runs is, and hand its generations on."""
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(title, total=total, completed=done)
+        for saved in steps:
+            progress.update(bar, completed=saved[0].number)
+            yield saved
+        progress.update(bar, completed=total)
+
+
+def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
+    """A table of the runs below a directory, and what is wrong with the damaged ones."""
+    # At a screen lines are folded to fit it; through a pipe a run is one line.
+    wide = console if console.is_terminal else Console(highlight=False, width=1000)
+    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("run", overflow="fold")
+    for name in ("state", "done", "task", "novelty", "seed", "solved", "first", "cover"):
+        table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
+    for one in found:
+        lines = textwrap.wrap(escape(f"{one.path.relative_to(directory)}"), max(wide.width - 62, 8))
+        row = ["\n".join(lines), {"running": "[green]", "interrupted": "[yellow]"}.get(one.state, "") + one.state]
+        if one.state != "damaged":
+            row += [f"{_number(one.generation)}/{one.planned}", one.task, one.estimator, f"{one.seed}"]
+            row += [_number(one.solutions), _number(one.first_solved)]
+            row += ["-" if one.coverage is None else f"{one.coverage:.0%}"]
+        table.add_row(*row, style="red" if one.state == "damaged" else None)
+    wide.print(table)
+    for one in found:
+        if one.state == "damaged":
+            console.print(f"damaged: {one.reason}", markup=False, soft_wrap=True)
+
+
+def print_settings(prefix: str, part: Any, listed: "Sequence[Setting]") -> None:
+    """How each setting of a part is written on a command line, with its default and meaning."""
+    table = Table(box=None, pad_edge=True, show_header=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for setting in listed:
+        value = str(getattr(part, setting.name)).replace("None", "none")
+        table.add_row(f"  --set {prefix}{setting.name}={value.replace(' ', '')}", setting.meaning)
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
