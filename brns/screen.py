@@ -160,7 +160,7 @@ def print_settings(prefix: str, part: Any, listed: "Sequence[Setting]") -> None:
     console.print(table)
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | int | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f}" if value == int(value) else f"{value:.3g}"

@@ -4,7 +4,8 @@ import shutil
 import time
 
 import pytest
-from test_command_line import SHORT, brns
+from shell import call
+from test_command_line import SHORT
 from test_lock import locked_elsewhere
 from test_loop import cut, search
 
@@ -108,10 +109,10 @@ def test_forty_runs_of_400_generations_take_little(tmp_path):
 
 def test_the_command_prints_one_line_a_run_and_the_reasons_below(runs, tmp_path):
     name = "a-[long]-name/" + 20 * "of-a-run-"
-    done = brns("run", "maze", "--generations", 2, "--out", name, *SHORT, folder=tmp_path)
+    done = call("run", "maze", "--generations", 2, "--out", name, *SHORT, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
-    done = brns("runs", ".", folder=tmp_path)
+    done = call("runs", ".", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     _, head, maze, gap, reason = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover"]

@@ -4,7 +4,8 @@ import struct
 import sys
 
 import pytest
-from test_command_line import SHORT, brns
+from shell import call
+from test_command_line import SHORT
 
 from brns import Record
 from brns.progress import Row, read
@@ -38,7 +39,7 @@ def scalars(path):
 def test_the_scalars_of_a_run_and_of_its_continuation_are_the_rows(tmp_path):
     pytest.importorskip("tensorboardX")
     for command in (["run", "maze", "--out", "run", "--generations", 2, *SHORT], ["resume", "run", "--generations", 4]):
-        done = brns(*command, "--tensorboard", folder=tmp_path)
+        done = call(*command, "--tensorboard", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         rows = read(Record(tmp_path / "run"))
         expected = {(name, row.generation): getattr(row, name) for row in rows for name in Row._fields[1:]}

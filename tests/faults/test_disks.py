@@ -1,0 +1,102 @@
+"""Full disks, limits of size, closed folders, copies, and clocks."""
+
+import os
+import resource
+import shutil
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from runs import MAZE, SEARCH, bits
+from shell import begin, finished
+
+import brns
+from brns import NoveltySearch, Record, RecordError
+from brns.loop import resume, run
+
+
+def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half):
+    """The system refuses the second kilobyte of any file: EFBIG in the middle of a write."""
+    before, limits = bits(half), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(RecordError, match=r"could not save .*000006.npz \(File too large\).* then resume"):
+            resume(half, search=SEARCH)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert bits(half) == before
+    resume(half, search=SEARCH)
+    assert bits(half) == bits(whole)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A real disk of 64 KB; not everybody may make one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
+        pytest.skip("mounting a disk of 64 KB is not permitted")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_stops_a_run_that_goes_on_when_there_is_room(whole, disk):
+    with pytest.raises(RecordError, match=r"could not save .*\(No space left on device\).* make room .* then resume"):
+        run(SEARCH, 10, out=disk / "run", seeds=5, keep_every=3)
+    done = Record(disk / "run").generations[-1]
+    assert 0 < done < 10
+    for name in ("survivors.descriptor", "offspring.genotype"):
+        generations = range(1, done + 1)
+        np.testing.assert_array_equal(
+            Record(disk / "run").column(name, generations), Record(whole).column(name)[-10:][:done]
+        )
+    subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
+    resume(disk / "run", search=SEARCH)
+    assert bits(disk / "run") == bits(whole)
+
+
+UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+"""what makes root obey the permissions of files"""
+
+
+@pytest.mark.skipif(bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(tmp_path):
+    folder = tmp_path / "closed"
+    run(NoveltySearch(brns.DeceptiveMaze(steps=20), brns.GridCounts(), 6, 6), 2, out=folder / "old")
+    before = bits(folder / "old")
+    for path in [folder, *folder.rglob("old/**/*"), folder / "old"]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        for command, expected in [
+            ([*MAZE, "--out", "new"], "could not make new (Permission denied): choose another place"),
+            (["resume", "old", "--generations", 3], "could not write to old (Permission denied)"),
+            (["show", "old"], "overview.png"),
+        ]:
+            ended = finished(begin(*command, folder=folder, prefix=UNPRIVILEGED))
+            said = ended.stdout + ended.stderr
+            assert ended.returncode == 2, said
+            assert "Traceback" not in said
+            assert expected in said
+        assert "coverage" in said  # `show` had shown its table before it could not draw
+    finally:
+        for path in folder.rglob("*"):
+            path.chmod(0o755)
+    assert bits(folder / "old") == before
+
+
+def test_a_copy_and_the_original_resume_to_the_same_bits_each_in_its_place(whole, half, tmp_path):
+    copy = shutil.copytree(half, tmp_path / "elsewhere" / "copy")
+    for path in (half, copy):
+        resume(path, search=SEARCH)
+        assert bits(path) == bits(whole)
+
+
+@pytest.mark.parametrize("now", [0.0, 4e9])
+def test_no_clock_matters(whole, half, monkeypatch, now):
+    """The system's time and those of all files are in 1970, or in 2096, when the run is resumed."""
+    for file in half.rglob("*"):
+        os.utime(file, (4e9 - now, 4e9 - now))
+    monkeypatch.setattr(time, "time", lambda: now)
+    resume(half, search=SEARCH)
+    assert bits(half) == bits(whole)

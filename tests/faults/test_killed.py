@@ -1,0 +1,153 @@
+"""Processes killed at any moment, and stopped by Ctrl-C."""
+
+import math
+import os
+import random
+import shutil
+import signal
+import time
+from collections import Counter
+
+import pytest
+from runs import ANT, MAZE, SEARCH, bits, npz
+from shell import begin, call, finished
+
+from brns import Record, RecordError
+from brns.loop import resume, run
+
+
+def killable(*arguments, folder):
+    """The command line in a process of its own, whose half-written compilation cache harms no other test."""
+    return begin(*arguments, folder=folder, JAX_COMPILATION_CACHE_DIR=str(folder / "cache"))
+
+
+def generation(out, number):
+    return out / "generations" / f"{number:06d}.npz"
+
+
+def last(out):
+    """The last generation that can be gone on from; None where a run would have to start anew."""
+    return max((int(file.stem) for file in (out / "states").glob("0*.npz")), default=None)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "kills"),
+    [
+        pytest.param(MAZE, 3, id="maze-3"),
+        pytest.param(MAZE, 50, id="maze-50", marks=pytest.mark.slow),
+        pytest.param(ANT, 10, id="ant-10", marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, tmp_path):
+    """kill -9 while it starts or some generations later, at a moment of its own, and each time `brns resume`."""
+    moment, out, starting, met = random.Random(0), tmp_path / "killed", math.inf, Counter()
+    for _ in range(kills):
+        before = last(out)
+        if before is None:  # killed before its first generation was whole, which `resume` says, and so would a person
+            shutil.rmtree(out, ignore_errors=True)
+        again = ["resume", out] if before is not None else [*experiment, "--generations", 100_000, "--out", out]
+        begin, process = time.monotonic(), killable(*again, folder=tmp_path)
+        if starting < math.inf and moment.random() < 0.5:
+            time.sleep(moment.uniform(0, 1.2 * starting))
+        else:
+            awaited = generation(out, (before or 0) + moment.randint(1, 20))
+            while not awaited.exists() and process.poll() is None:
+                time.sleep(0.001)
+            starting = min(starting, time.monotonic() - begin)  # the first one compiles
+            time.sleep(moment.uniform(0, 0.05))
+        process.kill()
+        _, said = process.communicate()
+        assert process.returncode == -signal.SIGKILL, said
+        met["starting" if last(out) == before else "searching"] += 1
+    assert met["searching"] > kills / 4
+    total = last(out) + 2
+    for command in (["resume", out], [*experiment, "--out", tmp_path / "whole"]):
+        ended = finished(killable(*command, "--generations", total, folder=tmp_path))
+        assert ended.returncode == 0, ended.stderr
+    assert Record(out).generations[-1] == total
+    assert npz(bits(out)) == npz(bits(tmp_path / "whole"))
+    print(f"{kills} kills, {dict(met)}, {total} generations")
+
+
+class Death(BaseException):
+    """The process ends here: nothing catches it."""
+
+
+def dying(function, steps, alive):
+    """The function, before which the process dies when it has done `alive` steps of any such function."""
+
+    def step(*arguments, **keywords):
+        steps.append(function.__name__)
+        if len(steps) > alive:
+            raise Death
+        return function(*arguments, **keywords)
+
+    return step
+
+
+def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
+    """Every call that makes, syncs, renames or removes a file in turn, of a run that keeps every second state."""
+    run(SEARCH, 3, out=tmp_path / "whole", keep_every=2)
+    whole, anew = bits(tmp_path / "whole"), 0
+    for alive in range(1000):
+        out, steps = tmp_path / f"after{alive}", []
+        with monkeypatch.context() as patch:
+            for name in ("mkdir", "fsync", "replace", "unlink"):
+                patch.setattr(os, name, dying(getattr(os, name), steps, alive))
+            try:
+                run(SEARCH, 3, out=out, keep_every=2)
+            except Death:
+                pass
+            else:
+                break
+        if last(out) is None:
+            anew += 1
+            with pytest.raises(RecordError, match=r"is not a run|start anew"):
+                resume(out, search=SEARCH)
+        else:
+            resume(out, search=SEARCH)
+            assert bits(out) == whole, f"died before its step {alive}, {steps[-1]}"
+    assert alive > 30
+    assert anew < 15
+
+
+@pytest.mark.slow
+def test_a_compilation_cache_that_was_cut_short_costs_time_and_no_bit(tmp_path):
+    """JAX writes its cache in place, so that a kill can leave half a file there."""
+    ended = finished(killable(*MAZE, "--generations", 2, "--out", "one", folder=tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    compiled = list((tmp_path / "cache").rglob("*-cache"))
+    assert compiled
+    for file in compiled:
+        os.truncate(file, file.stat().st_size // 2)
+    ended = finished(killable(*MAZE, "--generations", 2, "--out", "two", folder=tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    assert npz(bits(tmp_path / "one")) == npz(bits(tmp_path / "two"))
+
+
+@pytest.mark.slow
+def test_ctrl_c_finishes_the_generation_of_ants_and_a_second_one_stops_at_once(tmp_path):
+    """A generation takes seconds; Ctrl-C comes in the middle of one."""
+    ants = ["run", "ant", "--set", "population_size=16", "--set", "offspring_size=16", "--generations", "4"]
+    ended = call(*ants, "--out", "whole", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for out, presses in [("once", 1), ("twice", 2)]:
+        process = killable(*ants, "--out", out, folder=tmp_path)
+        while not (tmp_path / out / "states/000001.npz").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        for _ in range(presses):
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+        pressed = time.monotonic()
+        text, _ = process.communicate(timeout=120)
+        took, record = time.monotonic() - pressed, Record(tmp_path / out)
+        assert process.returncode == 130
+        assert "Finishing this generation" in text
+        assert (f"Stopped after generation {record.generations[-1]}" if presses == 1 else "Stopped at once") in text
+        assert f"brns resume {out}" in text
+        assert record.generations[-1] == (2 if presses == 1 else 1)
+        print(f"{presses} x Ctrl-C: ended {took:.1f} s later")
+        ended = call("resume", out, folder=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        assert npz(bits(tmp_path / out)) == npz(bits(tmp_path / "whole"))

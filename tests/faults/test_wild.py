@@ -1,0 +1,113 @@
+"""Tasks that fail and wild settings; and that every fault which docs/reliability.rst names has its test."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import WILD
+from typer.testing import CliRunner
+from worlds import Faulty
+
+import brns
+from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
+from brns.__main__ import app
+from brns.loop import run
+from brns.parallel import Dask, Processes
+from brns.settings import settings as settings_of
+
+
+def test_every_fault_that_the_documentation_names_has_its_test():
+    tests = Path(__file__).parent.parent
+    named = re.findall(r"`(test_\w+)", (tests.parent / "docs" / "reliability.rst").read_text())
+    code = "".join(file.read_text() for file in tests.rglob("test_*.py"))
+    assert len(named) > 20
+    assert [name for name in named if f"def {name}" not in code] == []
+
+
+def fails(task, message, folder):
+    """A run of a task that fails on some founders: one error, and no run left behind."""
+    search = NoveltySearch(task, brns.PopulationKNN(k=3), population_size=20, offspring_size=5)
+    with pytest.raises(ValueError, match=message):
+        run(search, 3, out=folder / "run")
+    assert not (folder / "run").exists()
+
+
+FAILURES = [
+    ("raises", "of individuals .* of 20 .* raised ZeroDivisionError: the floor has no friction"),
+    ("hangs", "of individuals .* of 20 .* took more than timeout=20.0 seconds, and was killed"),
+    ("wide", r"of individuals .* of 20 .* must return descriptor of shape \(4, 2\); got \(4, 3\)"),
+    ("nan", "Chunked gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "message"), FAILURES)
+def test_a_task_that_fails_in_processes_ends_the_run_with_one_error(fault, message, tmp_path):
+    with Processes(Faulty(fault), workers=2, timeout=20.0) as task:
+        fails(task, message.replace("Chunked", "Processes"), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "message"), FAILURES)
+def test_a_task_that_fails_on_a_cluster_ends_the_run_with_one_error(fault, message, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Dask(Faulty(fault), cluster.scheduler_address, timeout=20.0) as task,
+    ):
+        fails(task, message.replace("Chunked", "Dask"), tmp_path)
+
+
+SETTINGS = [
+    f"{prefix}{setting.name}"
+    for prefix, part in [
+        ("", NoveltySearch),
+        ("task.", brns.DeceptiveMaze),
+        ("task.", brns.AntMaze),
+        ("estimator.", BehaviorRecognition),
+        ("estimator.", brns.ArchiveKNN),
+        ("mutate.", PolynomialMutation),
+        ("select.", brns.Elitist),
+    ]
+    for setting in settings_of(part)
+]
+VALUES = st.one_of(
+    st.sampled_from(
+        ["0", "-1", "1", "5", "0.5", "1e400", "nan", "-inf", "none", "true", "[1, 2]", "[]", "1979-05-27", ""]
+    ),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.text(max_size=20),
+)
+CHANGES = st.one_of(
+    st.builds("{}={}".format, st.sampled_from(SETTINGS), VALUES),
+    st.builds("{}={}".format, st.text(max_size=10), VALUES),
+    st.text(max_size=30),
+)
+
+
+@WILD
+@given(
+    experiment=st.sampled_from(["maze", "ant"]),
+    estimator=st.sampled_from(["recognition", "archive", "population", "counts"]),
+    changes=st.lists(CHANGES, max_size=4),
+)
+def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment, estimator, changes):
+    """The command line up to where the run would start; `main` makes exit status 2 and a message of a `ValueError`."""
+
+    def started(*_, **__):
+        raise typer.Exit(0)
+
+    monkeypatch.setattr("brns.loop.start", started)
+    command = ["run", experiment, "--estimator", estimator, *(f"--set={change}" for change in changes)]
+    result = CliRunner().invoke(app, command)
+    if isinstance(result.exception, ValueError):
+        assert str(result.exception)
+    else:
+        assert result.exit_code in (0, 2), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit)

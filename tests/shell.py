@@ -1,0 +1,46 @@
+"""The command line: in this process, which is quick, and in one of its own, as a person calls it."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from brns.__main__ import main
+from brns.screen import console
+
+
+class Ended(NamedTuple):
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def call(*arguments, folder):
+    """`brns` with these arguments in a folder, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder):
+        patch.setattr(sys, "argv", ["brns", *map(str, arguments)])
+        patch.setenv("COLUMNS", "200")
+        patch.setattr(console, "width", 200)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
+            main()
+    return Ended(end.value.code, out.getvalue(), err.getvalue())
+
+
+def begin(*arguments, folder, prefix=(), **environment):
+    """The same begun in a process of its own: a `Popen`."""
+    command = [*prefix, sys.executable, "-m", "brns", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env={**os.environ, "COLUMNS": "200", **environment}, **pipes)
+
+
+def finished(process):
+    """Such a process when it has ended."""
+    out, err = process.communicate(timeout=600)
+    return Ended(process.returncode, out, err)
