@@ -1,27 +1,58 @@
 """At which number of control steps the ant maze can be solved.
 
-    python benchmarks/ant_steps.py RUN [--generation G] [--steps 25000] [--out results/ant-steps.md]
+    python benchmarks/ant_steps.py RUN [RUN ...] [--steps 25000] [--out results/ant-steps.md]
 
-RUN is a directory that `brns run ant` made. The survivors of one of its generations, by default the last, walk again
-for `--steps` control steps, however many they were evolved with: an ant does not know how long its episode is, so that
-nothing changes up to there. From the step at which each area is first visited follows what would have been solved with
-any number of steps.
+RUN is a directory that `brns run ant` made. What its search found is counted; then the survivors of its last generation
+walk again for `--steps` control steps, however many they were evolved with: an ant does not know how long its episode
+is, so that nothing changes up to there. From the step at which each area is first visited follows what would have been
+visited with any number of steps.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from brns.metrics.recorded import survivors
+from brns.figures import method
+from brns.metrics.recorded import evaluated, survivors
 from brns.parallel import innermost
 from brns.record import Record
-from brns.reproduce.results import provenance, provenance_text, table
+from brns.reproduce.page import provenance_text, table
+from brns.reproduce.results import provenance
 from brns.settings import configure
 from brns.storage import write_bytes
-from brns.tasks.ant import ARENAS, within
+from brns.tasks.ant import ARENAS, AntMaze, within
 
 STEPS = (1500, 2500, 5000, 7500, 10000, 12500, 15000, 20000, 25000)
+
+
+def searched(record: Record, areas: int) -> str:
+    """How many of all that were evaluated visited so many areas, and when the first one did."""
+    fitness, born = (np.concatenate(evaluated(record, name)) for name in ("fitness", "born"))
+    rows = [["areas visited", "individuals", "first in generation"]]
+    for n in range(1, areas + 1):
+        those = born[fitness >= n]
+        when = f"{those.min()}" if those.size else "never"
+        rows.append([f"{n} or more" if n < areas else f"all {n}", f"{those.size} of {born.size}", when])
+    return table(rows)
+
+
+def walked(record: Record, task: AntMaze, areas: Mapping[str, tuple[float, float]]) -> str:
+    """How many of the last survivors visited so many areas within so many steps, and who first visited all."""
+    last = [record.generations[-1]]
+    (who,), (born,) = survivors(record, "id", last), survivors(record, "born", last)
+    first = first_visits(task.episodes(record.genotypes(who, born)).path, np.array(list(areas.values())))
+    rows = [["control steps", *(f"{n} or more" for n in range(1, len(areas))), f"all {len(areas)}"]]
+    for steps in [steps for steps in STEPS if steps < task.steps] + [task.steps]:
+        visited = (first <= steps).sum(axis=1)
+        rows.append([f"{steps}", *(f"{(visited >= n).sum()} of {who.size}" for n in range(1, len(areas) + 1))])
+    best = first.max(axis=1).argmin()
+    told = "Nobody visited all areas."
+    if np.isfinite(first[best]).all():
+        way = ", ".join(f"{name} at step {step:.0f}" for step, name in sorted(zip(first[best], areas, strict=True)))
+        told = f"Fewest steps for all: individual {who[best]}, born in generation {born[best]}: {way}."
+    return f"{table(rows)}\n\n{told}"
 
 
 def first_visits(path: np.ndarray, areas: np.ndarray) -> np.ndarray:
@@ -32,38 +63,26 @@ def first_visits(path: np.ndarray, areas: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--generation", type=int)
+    parser.add_argument("run", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-
-    record = Record(asked.run)
-    generation = record.generations[-1] if asked.generation is None else asked.generation
-    (who,), (born,) = (survivors(record, name, [generation]) for name in ("id", "born"))
-    evolved_with = innermost(record.search.task)
-    task = configure(evolved_with, {"steps": asked.steps})
-    areas = ARENAS[task.arena].areas
-    first = first_visits(task.episodes(record.genotypes(who, born)).path, np.array(list(areas.values())))
-
-    rows = [["control steps", *(f"{n} areas or more" for n in range(1, len(areas))), f"all {len(areas)} areas"]]
-    for steps in [steps for steps in STEPS if steps < asked.steps] + [asked.steps]:
-        visited = (first <= steps).sum(axis=1)
-        rows.append([f"{steps}", *(f"{(visited >= n).sum()} of {len(who)}" for n in range(1, len(areas) + 1))])
-    best = first.max(axis=1).argmin()
-    order = sorted(zip(first[best], areas, strict=True))
-    found = "Nobody visited all areas."
-    if np.isfinite(first[best]).all():
-        way = ", ".join(f"{name} at step {step:.0f}" for step, name in order)
-        found = f"The first to have visited all, individual {who[best]}, born in generation {born[best]}: {way}."
-    scale = (
-        f"The {len(who)} survivors of generation {generation}, evolved with {evolved_with.steps} steps and "
-        f"{record.experiment['estimator']['name']}, seed {record.seed}. The run: `{record.description['command']}`."
-    )
-    text = f"{table(rows)}\n\n{found}\n\n{provenance_text({'provenance': provenance(), 'scale': scale})}\n"
-    print(text)
+    blocks = []
+    for record in map(Record, asked.run):
+        evolved = innermost(record.search.task)
+        areas = ARENAS[evolved.arena].areas
+        blocks += [
+            f"**{method(record)}**, seed {record.seed}, {record.generations[-1]} generations with {evolved.steps} "
+            f"steps, stuck within {evolved.stuck_distance:g} m for {evolved.stuck_window} steps; run at commit "
+            f"{record.facts['commit']}. In the search:",
+            searched(record, len(areas)),
+            f"The survivors of generation {record.generations[-1]}, with more or fewer steps:",
+            walked(record, configure(evolved, {"steps": asked.steps}), areas),
+        ]
+        print(*blocks[-4:], sep="\n\n", end="\n\n", flush=True)
     if asked.out:
-        write_bytes(asked.out, text.encode())
+        source = provenance_text({"provenance": provenance(), "scale": "One run of each method."})
+        write_bytes(asked.out, "\n\n".join([*blocks, source, ""]).encode())
 
 
 if __name__ == "__main__":

@@ -338,10 +338,10 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def command() -> str:
-    """What was called: brns, or a script, one of the checkout's benchmarks as one calls it."""
+    """What was called, as one calls it: brns, one of the checkout's benchmarks, or another script."""
     script = Path(sys.argv[0])
     program = f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
-    return " ".join([program, *sys.argv[1:]])
+    return " ".join(["brns" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
 def commit() -> str | None:

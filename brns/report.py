@@ -60,7 +60,7 @@ FIGURES = {
         "The world and what was tried",
         "2a",
         "Every behavior that was evaluated, coloured by the generation of its birth, for the first seed of each "
-        "method. Solvers are ringed; where the task can replay them, the ways of three are drawn: the first, one "
+        "method. Solvers are ringed; where the task can replay them, the ways of at most three are drawn: the first, one "
         "halfway, and the last.",
     ),
     "novelty-map": (

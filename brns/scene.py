@@ -78,9 +78,11 @@ def scene(task: Task) -> Scene:
 
 
 def trajectories(task: Task, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:
-    """The ways that genotypes take through the world, where the task can tell them and the behavior does not."""
+    """The ways that genotypes take through the world, walked again; none where the task cannot tell them."""
     task = innermost(task)
-    if not isinstance(task, DeceptiveMaze) or len(genotypes) == 0:
+    if isinstance(task, AntMaze):
+        return list(task.path(genotypes))
+    if not isinstance(task, DeceptiveMaze):
         return []
     return list(np.asarray(task.trajectory(jnp.asarray(genotypes), every=math.gcd(task.steps, 20)))[..., :2])
 

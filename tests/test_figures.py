@@ -194,6 +194,17 @@ def test_solvers_are_ringed(recognition, ax, tmp_path):
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
 
 
+def test_the_way_of_the_one_solver_ends_where_its_behavior_lies(maze, ax, tmp_path):
+    record = copied(maze, tmp_path / "solved")
+    spoil(record, 3, "offspring.solved", True)
+    solver = record.solutions()
+    drawn.maze(record, ax)
+    (way,) = [line for line in ax.lines if line.get_color() == SOLVED]
+    assert way.get_label() == "way of the solver"
+    np.testing.assert_allclose(way.get_xydata()[-1], solver.descriptor[0], atol=1e-3)
+    assert ax.get_title().endswith(", 1 solver")
+
+
 def ant_run(path, seed, reach):
     """A run of the ant by hand: two solvers, at the ends of straight paths of 16 steps, and one who failed."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
@@ -239,6 +250,10 @@ def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     walls = np.asarray(ax.images[0].get_array())
     row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
     assert walls[row, column] == 1
+    ways = [line for line in ax.lines if line.get_color() == SOLVED]
+    assert [way.get_label() for way in ways] == ["ways of 2 solvers", "_"]
+    for way in ways:  # They walk again, whatever the record says of their paths: a body without commands falls.
+        np.testing.assert_array_equal(way.get_xydata(), AntMaze().path(np.zeros((1, 608)))[0])
     with pytest.raises(ValueError, match="2 dimensions"):
         drawn.novelty_grid(record, 0)
 

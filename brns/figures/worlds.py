@@ -27,8 +27,8 @@ MOST_PATHS = 1500  # more lines than that cover each other
 def maze(record: Record, ax: Axes) -> Axes:
     """Figure 2a: the world, and every behavior that was evaluated in it, coloured by generation; solvers are ringed.
 
-    The ways of three solvers through the maze are drawn: of the first, one halfway and the last. Where descriptors
-    are paths, at most 1500 of them are drawn, spread evenly over the run.
+    The ways of at most three solvers are drawn: of the first, one halfway and the last. Where descriptors are paths, at
+    most 1500 of them are drawn, spread evenly over the run.
     """
     world = scene(record.search.task)
     generations = evaluated(record, "descriptor")
@@ -46,12 +46,16 @@ def maze(record: Record, ax: Axes) -> Axes:
     _draw_world(ax, world)
     if solved.any():
         x, y = world.place(behaviors[solved]).T
-        ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True)
+        ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
         found = record.solutions()
         some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-        for number, way in enumerate(trajectories(record.search.task, found.genotype[some])):
-            ax.plot(*way.T, color=SOLVED, lw=1.0, alpha=0.8, label="_" if number else "ways of three solvers")
-    ax.set_title(f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solved.sum()} solvers")
+        ways = trajectories(record.search.task, found.genotype[some])
+        for number, way in enumerate(ways):
+            label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
+            (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
+            line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
+    solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
+    ax.set_title(f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}")
     return ax
 
 
