@@ -80,17 +80,17 @@
       text += "; novelty after generation " + map.generation;
     }
 
-    const x = [], y = [], path = { x: [], y: [] }, details = [], fill = [], edge = [];
-    const mu = run.size, width = run.width;
+    const x = [], y = [], ways = [], details = [], fill = [], edge = [];
+    const mu = run.size, width = run.width, start = world.start || [];
     for (let i = frame * mu; i < (frame + 1) * mu; i++) {
       const at = i * width;
       if (width > 2) {
+        const way = { x: start.slice(0, 1), y: start.slice(1) };
         for (let k = 0; k < width; k += 2) {
-          path.x.push(run.place[at + k]);
-          path.y.push(run.place[at + k + 1]);
+          way.x.push(run.place[at + k]);
+          way.y.push(run.place[at + k + 1]);
         }
-        path.x.push(null);
-        path.y.push(null);
+        ways.push(way);
       }
       x.push(run.place[at + width - 2]);
       y.push(run.place[at + width - 1]);
@@ -100,11 +100,13 @@
       edge.push(run.solved[i] ? "#e6007e" : "#11141a");
     }
     if (width > 2) {
-      traces.push({
-        type: "scatter", mode: "lines", x: path.x, y: path.y, hoverinfo: "skip",
-        line: { width: 1, color: css.getPropertyValue("--accent").trim() }, opacity: 0.5,
-      });
+      const lines = { type: "scatter", mode: "lines", hoverinfo: "skip" };
+      const all = { x: ways.flatMap((way) => [...way.x, null]), y: ways.flatMap((way) => [...way.y, null]) };
+      const accent = css.getPropertyValue("--accent").trim();
+      traces.push({ ...lines, ...all, line: { width: 1, color: accent }, opacity: 0.4 });
+      view.pointed = traces.push({ ...lines, x: [], y: [], line: { width: 3, color: ink } }) - 1;
     }
+    view.ways = ways;
     traces.push({
       type: "scatter", mode: "markers", x, y, customdata: details,
       marker: { size: 8, color: fill, line: { width: 1.3, color: edge } },
@@ -147,6 +149,19 @@
     return Plotly.react(view.plot, traces, layout, { displayModeBar: false, responsive: true });
   }
 
+  // The path of the individual that is pointed at stands out.
+  function follow(view) {
+    view.plot.on("plotly_hover", function (event) {
+      const { curveNumber, pointNumber } = event.points[0];
+      if (view.ways.length && curveNumber === view.pointed + 1) draw(view.ways[pointNumber]);
+    });
+    view.plot.on("plotly_unhover", () => view.ways.length && draw({ x: [], y: [] }));
+
+    function draw(way) {
+      return Plotly.restyle(view.plot, { x: [way.x], y: [way.y] }, [view.pointed]);
+    }
+  }
+
   function showAll() {
     document.getElementById("shown").textContent = "generation " + generations[slider.value];
     return Promise.all(panels.map(show));
@@ -173,5 +188,8 @@
   slider.addEventListener("input", showAll);
   document.addEventListener("theme", showAll);
   slider.value = slider.max;
-  showAll().then(() => (document.body.dataset.ready = "yes"));
+  showAll().then(function () {
+    panels.forEach(follow);
+    document.body.dataset.ready = "yes";
+  });
 })();

@@ -60,8 +60,8 @@ FIGURES = {
         "The world and what was tried",
         "2a",
         "Every behavior that was evaluated, coloured by the generation of its birth, for the first seed of each "
-        "method. Solvers are ringed; where the task can replay them, the ways of at most three are drawn: the first, one "
-        "halfway, and the last.",
+        "method. Solvers are ringed; where the task can replay them, the ways of at most three are drawn: the first, "
+        "one halfway, and the last.",
     ),
     "novelty-map": (
         "Novelty over the behavior space",
@@ -167,7 +167,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
             "The colours behind are novelty, from 0 to the largest value outside of walls in that generation; drag to "
             "zoom, double-click to return."
             if view["runs"][0]["maps"]
-            else "No map of novelty is drawn: that takes a behavior space of two dimensions, and a state that was kept."
+            else "Behaviors that are paths are drawn whole; the one that is pointed at stands out. No map of novelty "
+            "is drawn: that takes a behavior space of two dimensions, and a state that was kept."
         ),
         "figures_note": "Lines are means over the runs of a method, bands one standard deviation over seeds to either "
         "side. Numbers in brackets are those of the figures in the BR-NS paper (doi:10.1145/3449639.3459303).",

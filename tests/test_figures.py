@@ -1,6 +1,7 @@
 """The figures, of short real runs: what is drawn is what the metrics say."""
 
 import json
+import re
 import shutil
 
 import jax.numpy as jnp
@@ -238,6 +239,10 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     one, other = (run.column("offspring.descriptor", [0])[0].reshape(3, 16, 2) for run in runs)
     expected = (np.std(signature(one), axis=0) + np.std(signature(other), axis=0)) / 2
     np.testing.assert_allclose(heights, expected, rtol=1e-5)
+    ax.figure.draw_without_rendering()
+    labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
+    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)  # numbers, no code of a formula
+    assert sum(label != "" for label in labels) > 2
 
 
 def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):

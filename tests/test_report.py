@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record, report
+from brns import AntMaze, ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record, report
 from brns.figures import novelty_grid
 from brns.loop import run
 from brns.metrics.summary import over_seeds
@@ -274,6 +274,22 @@ def test_pointing_at_an_individual_tells_who_it_is(browser, runs, page):
     expected.append(f"parent {parent if parent >= 0 else 'none'}")
     for words in expected:
         assert words in text
+
+
+@pytest.mark.browser
+def test_pointing_at_a_path_makes_it_stand_out(browser, tmp_path):
+    pytest.importorskip("mujoco")
+    search = NoveltySearch(AntMaze(steps=32), ArchiveKNN(k=3), population_size=4, offspring_size=4)
+    (record,) = run(search, 2, out=tmp_path / "ant")
+    tab, said = opened(browser, report.write([record], tmp_path / "report.html"))
+    pointed = "{points: [{curveNumber: 2, pointNumber: 3}]}"
+    tab.evaluate(f"document.querySelector('.plot').emit('plotly_hover', {pointed})")  # as a mouse's hover does
+    path = tab.evaluate("[document.querySelector('.plot').data[1]].map((way) => [way.x, way.y])[0]")
+    behavior = record.column("survivors.descriptor", [2])[0][3].reshape(16, 2)
+    np.testing.assert_allclose(np.transpose(path), [[0, -24], *behavior], rtol=1e-6)
+    tab.evaluate("document.querySelector('.plot').emit('plotly_unhover', {})")
+    assert tab.evaluate("document.querySelector('.plot').data[1].x.length") == 0
+    assert said == []
 
 
 @pytest.mark.browser

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogFormatter, PercentFormatter
 
 from brns.figures.measured import GRID, common, cycling_of, cycling_of_record, generations_kept, uniformity_of_record
 from brns.figures.methods import Runs, methods
@@ -134,6 +134,7 @@ def signature(records: Runs, ax: Axes) -> Axes:
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
     ax.set(xlabel="dimension of the signature", ylabel="standard deviation", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))  # some of them, in plain numbers
     return ax
 
 
