@@ -137,6 +137,8 @@ def variants() -> dict[str, Variant]:
         ),
         "raw": ("the default, but raw inputs", {**best, "inputs": "raw"}),
         "slower": ("the default, but learning rate 3e-3", {**best, "learning_rate": 3e-3}),
+        "epochs-1": ("the default, but 1 epoch", {**best, "epochs": 1}),
+        "epochs-10": ("the default, but 10 epochs", {**best, "epochs": 10}),
         "reservoir": ("the default, and a reservoir of 1000", {**best, "reservoir": 1000}),
         "reservoir-small": ("the same with 2 d outputs", {**best, "fixed_embedding": None, "reservoir": 1000}),
     }
