@@ -157,8 +157,7 @@ def report(
     """Write one self-contained page: settings, table, figures and a view of the search to look into."""
     from brns.report import write
 
-    with console.status("Reading the runs and drawing"):
-        write(_records(directories), out)
+    write(_records(directories), out, follow=screen.count)
     console.print(f"Report: {out}", soft_wrap=True)
 
 
@@ -177,12 +176,11 @@ def movie(
     (record,) = _records([directory])[:1]
     if individual not in (None, "best") and not individual.isdecimal():
         raise SettingsError(f"--individual takes an id or best; got {individual!r}")
-    with console.status("Drawing the frames"):
-        if individual is None:
-            out = write(record, out or record.path / "movie.gif")
-        else:
-            which = "best" if individual == "best" else int(individual)
-            out = write_individual(record, out or record.path / f"individual-{individual}.gif", which)
+    if individual is None:
+        out = write(record, out or record.path / "movie.gif", follow=screen.count)
+    else:
+        which = "best" if individual == "best" else int(individual)
+        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, screen.count)
     console.print(f"Movie: {out}", soft_wrap=True)
 
 

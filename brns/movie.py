@@ -1,7 +1,7 @@
 """Movies: a run, generation after generation, and an individual in its world."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +25,16 @@ from brns.tasks.ant import AntMaze
 MOST_FRAMES = 120
 
 
-def write(record: Record, out: str | os.PathLike, frames_per_second: float = 6.0) -> Path:
+Follow = Callable[[Iterable[np.ndarray], int], Iterable[np.ndarray]]
+"""is handed pictures and their number, and hands them on: to show how far the work is"""
+
+
+def write(
+    record: Record,
+    out: str | os.PathLike,
+    frames_per_second: float = 6.0,
+    follow: Follow = lambda pictures, total: pictures,
+) -> Path:
     """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
 
     A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
@@ -35,11 +44,16 @@ def write(record: Record, out: str | os.PathLike, frames_per_second: float = 6.0
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    _save(out, frames(record), frames_per_second)
+    _save(out, follow(frames(record), min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
     return out
 
 
-def write_individual(record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best") -> Path:
+def write_individual(
+    record: Record,
+    out: str | os.PathLike,
+    individual: int | Literal["best"] = "best",
+    follow: Follow = lambda pictures, total: pictures,
+) -> Path:
     """Write a .gif or .mp4 of one individual's episode in the ant maze, at twice its speed, and return its path.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose path ends farthest from its
@@ -59,7 +73,7 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
     born = np.concatenate(evaluated(record, "born"))
     (genotype,) = record.genotypes(who[[row]], born[[row]])
     out, pictures = _checked(out), task.render(genotype, every=8, size=(360, 480))
-    _save(out, pictures, 10.0)
+    _save(out, follow(pictures, task.steps // 8 + 1), 10.0)  # fewer where the episode ends early
     return out
 
 
@@ -91,12 +105,12 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
             yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _save(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
     with replacing(out) as temporary:
         (_write_mp4 if out.suffix == ".mp4" else _write_gif)(temporary, pictures, frames_per_second)
 
 
-def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+def _write_gif(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
     palette = _palette()
     first, *others = [_painted(picture, palette) for picture in pictures]
     first.save(out, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0)
@@ -122,7 +136,7 @@ def _painted(picture: np.ndarray, palette: np.ndarray) -> Image.Image:
     return image
 
 
-def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
     try:
         import imageio.v2 as imageio  # ty: ignore[import-not-found]
     except ImportError:

@@ -6,10 +6,11 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -140,18 +141,26 @@ FIGURES = {
 }
 
 
-def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
+def write(
+    records: Sequence[Record],
+    out: str | os.PathLike,
+    follow: Callable[[Iterable[Any], int], Iterable[Any]] = lambda steps, total: steps,
+) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
 
     What was run, a table (mean, standard deviation and number of seeds for each method), every figure that the records
     can give, with the reason where they cannot, and a view of the search with a slider over generations. Needs plotly:
-    `pip install 'brns[report]'`.
+    `pip install 'brns[report]'`. `follow` is handed the steps of the work and their number, and hands them on: to show
+    how far it is.
     """
     out = Path(out)
     runs = methods(records)
     page = resources.files("brns").joinpath("report.html").read_text()
-    figures, missing = _figures(runs)
-    view, kept = _view(runs)
+    steps: dict[str, Callable[[], Any]] = {name: partial(_figure, runs, name) for name in FIGURES}
+    steps |= {"summary": partial(_summary, runs), "view": partial(_view, runs)}
+    done = {name: step() for name, step in follow(steps.items(), len(steps))}
+    view, kept = done["view"]
+    drawn = [done[name] for name in FIGURES]
     first = next(iter(runs.values()))[0]
     task, number = first.experiment["task"]["name"], sum(map(len, runs.values()))
     lead = "; ".join(f"{name}: {_seeds(seeds)}, {_generations(seeds)} generations" for name, seeds in runs.items())
@@ -160,7 +169,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         "lead": _safe(f"{number} run{'s' if number > 1 else ''}. {lead}."),
         "summary_note": "Mean over seeds ± one standard deviation (over n − 1), with the number of runs n where it is "
         "not that of the column. No statistical test was made: overlapping spreads decide nothing.",
-        "summary": _summary(runs),
+        "summary": done["summary"],
         "watch_note": "White: the population after selection; orange: born in the generation shown; pink ring: solves "
         "the task. Point at an individual for its id, parent, age and novelty. "
         + (
@@ -172,8 +181,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         ),
         "figures_note": "Lines are means over the runs of a method, bands one standard deviation over seeds to either "
         "side. Numbers in brackets are those of the figures in the BR-NS paper (doi:10.1145/3449639.3459303).",
-        "figures": figures,
-        "missing": missing,
+        "figures": "".join(figure.card for figure in drawn),
+        "missing": _missing("".join(figure.reason for figure in drawn)),
         "run_note": "Settings in which the methods differ are marked.",
         "settings": _settings(runs),
         "runs": _runs(runs),
@@ -225,26 +234,31 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
 
 
-def _figures(runs: Mapping[str, list[Record]]) -> tuple[str, str]:
-    """The figures' cards, and the reasons for those that these records cannot give."""
-    records = [record for seeds in runs.values() for record in seeds]
-    cards, reasons = [], []
-    for name, (title, in_paper, caption) in FIGURES.items():
-        try:
-            figure = draw(name, records)
-        except ValueError as error:
-            reasons.append(f"<li>{_safe(title)}: {_safe(error)}</li>")
-            continue
-        paper = f' <span class="number-in-paper">[{in_paper}]</span>' if in_paper else ""
-        wide = " wide" if figure.get_figwidth() > 8 else ""
-        cards.append(
-            f'<figure class="card{wide}" id="figure-{name}"><h3>{_safe(title)}{paper}</h3>'
-            f"{_svg(figure, name, title)}<figcaption>{caption}</figcaption></figure>"
-        )
-    missing = (
-        f'<details class="card"><summary>Figures not drawn, and why</summary><ul>{"".join(reasons)}</ul></details>'
+class Drawn(NamedTuple):
+    """A figure's card, or why these records cannot give it."""
+
+    card: str = ""
+    reason: str = ""
+
+
+def _figure(runs: Mapping[str, list[Record]], name: str) -> Drawn:
+    title, in_paper, caption = FIGURES[name]
+    try:
+        figure = draw(name, [record for seeds in runs.values() for record in seeds])
+    except ValueError as error:
+        return Drawn(reason=f"<li>{_safe(title)}: {_safe(error)}</li>")
+    paper = f' <span class="number-in-paper">[{in_paper}]</span>' if in_paper else ""
+    wide = " wide" if figure.get_figwidth() > 8 else ""
+    return Drawn(
+        f'<figure class="card{wide}" id="figure-{name}"><h3>{_safe(title)}{paper}</h3>'
+        f"{_svg(figure, name, title)}<figcaption>{caption}</figcaption></figure>"
     )
-    return "".join(cards), missing if reasons else ""
+
+
+def _missing(reasons: str) -> str:
+    if not reasons:
+        return ""
+    return f'<details class="card"><summary>Figures not drawn, and why</summary><ul>{reasons}</ul></details>'
 
 
 def _svg(figure: Figure, name: str, title: str) -> str:

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from brns.settings import Setting
     from brns.tensorboard import TensorBoard
 
+Thing = TypeVar("Thing")
 console = Console(highlight=False)
 
 
@@ -102,7 +103,7 @@ def conclude(directory: Path) -> None:
 
     found = records(directory)
     of_paths = scene(found[0].search.task).paths
-    rows = [summary(record, of_paths=of_paths) for record in found]
+    rows = [summary(record, of_paths=of_paths) for record in count(found, len(found), "Measuring")]
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
     table.add_column()
     for record in found:
@@ -110,21 +111,36 @@ def conclude(directory: Path) -> None:
     for name in dict.fromkeys(name for row in rows for name in row):
         table.add_row(name.replace("_", " "), *(_number(row.get(name)) for row in rows))
     console.print(table)
-    for record in found:
-        picture = record.path / "overview.png"
+    pictures = [record.path / "overview.png" for record in found]
+    for record, picture in count(zip(found, pictures, strict=True), len(found)):
         save(overview(record), picture)
+    for picture in pictures:
         console.print(f"Picture: {picture}", soft_wrap=True)
 
 
 def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
     """Show how far one of several runs is, and hand its generations on."""
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
+    with _bar() as progress:
         bar = progress.add_task(title, total=total, completed=done)
         for saved in steps:
             progress.update(bar, completed=saved[0].number)
             yield saved
         progress.update(bar, completed=total)
+
+
+def count(things: Iterable[Thing], total: int, title: str = "Drawing") -> Iterator[Thing]:
+    """Show how many of so many things are done, and hand them on."""
+    with _bar() as progress:
+        bar = progress.add_task(title, total=total)
+        for thing in things:
+            yield thing
+            progress.advance(bar)
+        progress.update(bar, completed=total)
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console)
 
 
 def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
