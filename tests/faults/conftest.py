@@ -1,7 +1,7 @@
 """A run that never stopped, and its first half."""
 
 import pytest
-from runs import SEARCH
+from small import SEARCH
 
 from brns.loop import run, start
 

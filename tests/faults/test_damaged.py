@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import SEARCH, WILD
+from small import SEARCH, WILD
 
 from brns import Record, RecordError
 

@@ -10,8 +10,8 @@ import time
 import jax
 import numpy as np
 import pytest
-from runs import MAZE, SEARCH, bits
 from shell import begin, finished
+from small import MAZE, SEARCH, bits
 
 import brns
 from brns import NoveltySearch, Record, RecordError

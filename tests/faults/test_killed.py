@@ -9,8 +9,8 @@ import time
 from collections import Counter
 
 import pytest
-from runs import ANT, MAZE, SEARCH, bits, npz
 from shell import begin, call, finished
+from small import ANT, MAZE, SEARCH, bits, npz
 
 from brns import Record, RecordError
 from brns.loop import resume, run

@@ -8,7 +8,7 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import WILD
+from small import WILD
 from typer.testing import CliRunner
 from worlds import Faulty
 
