@@ -145,7 +145,8 @@ def figure(
     out = out or Path(f"{name}.png")
     timed = PAPER.get(name, name) == "time"
     source = [row for path in directories for row in read_times(path)] if timed else _records(directories)
-    save(draw(name, source), out)
+    with console.status("Drawing"):
+        save(draw(name, source), out)
     console.print(f"Figure: {out}", soft_wrap=True)
 
 
@@ -198,7 +199,7 @@ def reproduce(
 
     parts = PARTS if what == "all" else (what,)
     out = out or Path("runs") / f"reproduction-{scale}"
-    page = make(parts, scale, out, workers=workers, dask=dask, follow=screen.follow_part)
+    page = make(parts, scale, out, workers=workers, dask=dask, follow=screen.follow_part, count=screen.count)
     console.print(f"Page: {page}", soft_wrap=True)
 
 

@@ -129,18 +129,17 @@ def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: in
 
 
 def count(things: Iterable[Thing], total: int, title: str = "Drawing") -> Iterator[Thing]:
-    """Show how many of so many things are done, and hand them on."""
-    with _bar() as progress:
+    """Show how many of so many things are done, until all are, and hand them on."""
+    with _bar(transient=True) as progress:
         bar = progress.add_task(title, total=total)
         for thing in things:
             yield thing
             progress.advance(bar)
-        progress.update(bar, completed=total)
 
 
-def _bar() -> Progress:
+def _bar(transient: bool = False) -> Progress:
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console)
+    return Progress(*columns, console=console, transient=transient)
 
 
 def print_runs(directory: Path, found: "Sequence[Listed]") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shell import begin, call, finished
 
-from brns import Record, run
+from brns import Record, run, screen
 from brns.parallel import Chunked
 from brns.settings import value as read
 
@@ -182,3 +182,14 @@ def test_figure_movie_and_show(folder):
 )
 def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
     assert read(text) == value
+
+
+def test_counting_hands_on_what_there_is():
+    assert list(screen.count(iter("abc"), 3)) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="no more"):
+        list(screen.count(failing(), 3))
+
+
+def failing():
+    yield 1
+    raise ValueError("no more")

@@ -30,9 +30,16 @@ def runs(tmp_path_factory):
     return [*records(folder / "recognition"), *records(folder / "archive")]
 
 
+def counted(steps, total):
+    """A progress that is told the right number of steps."""
+    steps = list(steps)
+    assert len(steps) == total
+    return steps
+
+
 @pytest.fixture(scope="module")
 def page(runs, tmp_path_factory):
-    return report.write(runs, tmp_path_factory.mktemp("report") / "report.html")
+    return report.write(runs, tmp_path_factory.mktemp("report") / "report.html", follow=counted)
 
 
 class Elements(html.parser.HTMLParser):

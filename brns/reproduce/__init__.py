@@ -11,13 +11,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from brns.figures import save
+from brns.figures import draw, save
 from brns.parallel import spread
 from brns.record import Record
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
-from brns.reproduce.runs import Follow, run, unseen
+from brns.reproduce.runs import Count, Follow, run, uncounted, unseen
 
 PARTS = ("maze", "ablation", "ant", "timing")
 OF_MAZE = (
@@ -44,12 +44,13 @@ def reproduce(
     workers: int | None = None,
     dask: str | None = None,
     follow: Follow = unseen,
+    count: Count = uncounted,
 ) -> Path:
     """Run parts of the paper's experiments at a scale, go on where an earlier call was stopped, and write the page.
 
     `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` processes, or the
     Dask cluster at the address `dask`, evaluate the ants; the maze's seeds are one batch in this process, which is
-    faster. Returns the path of the page.
+    faster. `follow` and `count` show how far the runs and the measuring are. Returns the path of the page.
     """
     if scale not in SCALES:
         raise ValueError(f"the scale is one of {', '.join(SCALES)}; got {scale!r}")
@@ -61,26 +62,28 @@ def reproduce(
         if part in parts:
             (out / part).mkdir(parents=True, exist_ok=True)
             if part == "maze":
-                _maze(out, scale, chosen, follow)
+                _maze(out, scale, chosen, follow, count)
             elif part == "ablation":
-                _ablation(out, scale, chosen, follow)
+                _ablation(out, scale, chosen, follow, count)
             elif part == "ant":
-                _ant(out, scale, chosen, follow, workers, dask)
+                _ant(out, scale, chosen, follow, count, workers, dask)
             else:
                 _timing(out / part, scale, chosen)
             page.write(out)
     return page.write(out)
 
 
-def _maze(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
+def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:
     runs = {
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
     }
-    _comparison(out / "maze", runs, OF_MAZE, scale, chosen.maze.generations, {})
+    _comparison(out / "maze", runs, OF_MAZE, scale, chosen.maze.generations, {}, count)
 
 
-def _ant(out: Path, scale: str, chosen: Scale, follow: Follow, workers: int | None, dask: str | None) -> None:
+def _ant(
+    out: Path, scale: str, chosen: Scale, follow: Follow, count: Count, workers: int | None, dask: str | None
+) -> None:
     plan = chosen.ant
     methods = ant_methods(chosen.ant_steps, plan.generations)
     runs = {}
@@ -94,27 +97,40 @@ def _ant(out: Path, scale: str, chosen: Scale, follow: Follow, workers: int | No
             f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
             "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
         )
-    _comparison(out / "ant", runs, OF_ANT, scale, plan.generations, {"note": note})
+    _comparison(out / "ant", runs, OF_ANT, scale, plan.generations, {"note": note}, count)
 
 
 def _comparison(
-    out: Path, runs: dict[str, list[Record]], names: Sequence[str], scale: str, generations: int, more: dict[str, str]
+    out: Path,
+    runs: dict[str, list[Record]],
+    names: Sequence[str],
+    scale: str,
+    generations: int,
+    more: dict[str, str],
+    count: Count,
 ) -> None:
-    found = results.of_methods(runs, LABELS, generations)
+    rows = {name: _measured(records, count) for name, records in runs.items()}
+    found = results.of_methods(runs, rows, LABELS, generations)
     seeds = len(next(iter(runs.values())))
     note = f"Scale `{scale}`: {seeds} seeds, {generations} generations."
     results.write_json(out / "results.json", {**found, "scale": note, **more})
     results.write_curves(out / "curves.csv", runs)
-    results.draw(out, names, [record for records in runs.values() for record in records])
+    together = [record for records in runs.values() for record in records]
+    for name in count(names, len(names), f"{out.name}, drawing"):
+        save(draw(name, together), out / f"{name}.png", dpi=90)
 
 
-def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow) -> None:
+def _measured(records: Sequence[Record], count: Count) -> list[dict[str, float]]:
+    return [results.numbers(record) for record in count(records, len(records), "measuring")]
+
+
+def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:
     plan, rows = chosen.ablation, {}
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
-        rows[name] = results.of_variant(variant, records)
+        rows[name] = results.of_variant(variant, _measured(records, count))
     note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
     results.write_json(
         out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}
@@ -137,10 +153,10 @@ def _timing(out: Path, scale: str, chosen: Scale) -> None:
     note = f"Scale `{scale}`: {plan.repeats} repeats."
     results.write_json(out / "results.json", {"provenance": results.provenance(), "scale": note})
     costs = Costs(out)
-    for name, draw in {
+    for name, picture in {
         "by-dimension": pictures.by_dimension,
         "by-entries": pictures.by_entries,
         "crossover": pictures.crossover,
         "over-time": pictures.over_time,
     }.items():
-        save(draw(costs), out / f"{name}.png", dpi=90)
+        save(picture(costs), out / f"{name}.png", dpi=90)

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns import figures
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.figures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.metrics import coverage, cycling, dynamics, paths
@@ -48,7 +47,13 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], planned: int) -> dict[str, Any]:
+Rows = Sequence[Mapping[str, float]]
+"""the `numbers` of every seed"""
+
+
+def of_methods(
+    runs: Mapping[str, list[Record]], rows: Mapping[str, Rows], labels: Mapping[str, str], planned: int
+) -> dict[str, Any]:
     """The numbers of every method: those of each seed, and their mean and standard deviation over seeds."""
     methods = {}
     for name, records in runs.items():
@@ -57,7 +62,7 @@ def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], plan
             "estimator": records[0].experiment["estimator"],
             "seeds": [record.seed for record in records],
             "commits": sorted({record.facts["commit"] or "unknown" for record in records}),
-            **_estimated([numbers(record) for record in records]),
+            **_estimated(rows[name]),
         }
     first = next(iter(runs.values()))[0]
     return {
@@ -68,9 +73,9 @@ def of_methods(runs: Mapping[str, list[Record]], labels: Mapping[str, str], plan
     }
 
 
-def of_variant(variant: Variant, records: Sequence[Record]) -> dict[str, Any]:
+def of_variant(variant: Variant, rows: Rows) -> dict[str, Any]:
     """The numbers of one row of the ablation."""
-    return {"group": variant.group, "label": variant.label, **_estimated([numbers(record) for record in records])}
+    return {"group": variant.group, "label": variant.label, **_estimated(rows)}
 
 
 def rooted(search: NoveltySearch) -> NoveltySearch:
@@ -96,7 +101,7 @@ class Rooted(eqx.Module):
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
 
 
-def _estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+def _estimated(rows: Rows) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
     names = dict.fromkeys(key for row in rows for key in row)
     return {
@@ -161,12 +166,6 @@ def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
                     mean, deviation, seeds = estimate([float(one[g]) for one in known])
                     if np.isfinite(mean):
                         writer.writerow([name, measure, g, f"{mean:.6g}", f"{deviation:.6g}", seeds])
-
-
-def draw(out: Path, names: Sequence[str], records: Sequence[Record]) -> None:
-    """Draw figures as PNG files into `out`."""
-    for name in names:
-        figures.save(figures.draw(name, records), out / f"{name}.png", dpi=90)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
