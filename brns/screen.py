@@ -97,7 +97,7 @@ def _found(saved: "list[Saved]") -> str:
 def conclude(directory: Path) -> None:
     """The summary table and the picture of a run or a batch."""
     from brns.figures import overview, save
-    from brns.metrics.summary import summary
+    from brns.metrics.summary import estimate, summary
     from brns.record import records
     from brns.scene import scene
 
@@ -105,17 +105,19 @@ def conclude(directory: Path) -> None:
     of_paths = scene(found[0].search.task).paths
     rows = [summary(record, of_paths=of_paths) for record in count(found, len(found), "Measuring")]
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
-    table.add_column()
-    for record in found:
-        table.add_column(f"seed {record.seed}", justify="right")
+    one = [f"seed {found[0].seed}"]
+    for title in ["", *(["mean", "deviation", "least", "most", "seeds"] if len(found) > 1 else one)]:
+        table.add_column(title, justify="right" if title else "left")
     for name in dict.fromkeys(name for row in rows for name in row):
-        table.add_row(name.replace("_", " "), *(_number(row.get(name)) for row in rows))
+        values = [row[name] for row in rows if name in row]
+        mean, deviation, seeds = estimate(values)
+        spread = [mean, deviation if seeds > 1 else None, min(values), max(values), seeds]
+        table.add_row(name.replace("_", " "), *map(_number, spread if len(found) > 1 else values))
     console.print(table)
-    pictures = [record.path / "overview.png" for record in found]
-    for record, picture in count(zip(found, pictures, strict=True), len(found)):
-        save(overview(record), picture)
-    for picture in pictures:
-        console.print(f"Picture: {picture}", soft_wrap=True)
+    for record in count(found, len(found)):
+        save(overview(record), record.path / "overview.png")
+    where = found[0].path if len(found) == 1 else directory / "*"
+    console.print(f"Picture{'s' if len(found) > 1 else ''}: {where / 'overview.png'}", soft_wrap=True)
 
 
 def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":

@@ -10,6 +10,7 @@ from shell import begin, call, finished
 
 from brns import Record, run, screen
 from brns.parallel import Chunked
+from brns.record import records
 from brns.settings import value as read
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
@@ -68,6 +69,18 @@ def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(f
     again = call("resume", "longer", folder=folder)
     assert again.returncode == 0
     assert "has its 6 generations already" in again.stdout
+
+
+def test_several_seeds_end_with_their_spread(folder):
+    done = call("run", "maze", "--seeds", 3, "--generations", 2, "--out", "several", *SHORT, folder=folder)
+    assert done.returncode == 0, done.stderr
+    ages = [record.column("survivors.born") for record in records(folder / "several")]
+    values = [np.mean(np.arange(3)[1:, None] - born[1:]) for born in ages]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(" age ")]
+    expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 3]
+    np.testing.assert_allclose([float(word) for word in line.split()[1:]], expected, rtol=0.01)
+    assert "several/*/overview.png" in done.stdout
+    assert len(list(folder.glob("several/*/overview.png"))) == 3
 
 
 def test_workers_change_no_bit_and_a_run_of_theirs_goes_on_with_and_without(folder, ant):
