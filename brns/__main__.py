@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import platformdirs
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from brns import screen
 from brns.screen import console
@@ -54,7 +55,7 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
-    out: Annotated[Path | None, typer.Option(help="directory [default: runs/EXPERIMENT-ESTIMATOR-seedK]")] = None,
+    out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/EXPERIMENT-ESTIMATOR-seedK")] = None,
     keep_every: Annotated[
         int, typer.Option(min=1, help="stride of the states kept for statistics; 1 keeps all, the last always stays")
     ] = 10,
@@ -88,7 +89,7 @@ def run(
 def resume(
     directory: Directory,
     generations: Annotated[
-        int | None, typer.Option(min=1, help="how many in all [default: as many as it was started for]")
+        int | None, typer.Option(min=1, help="how many in all", show_default="as many as it was started for")
     ] = None,
     workers: Workers = None,
     dask: DaskAddress = None,
@@ -137,7 +138,7 @@ def show(directory: Directory) -> None:
 def figure(
     name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
     directories: Directories,
-    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg [default: NAME.png]")] = None,
+    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
 ) -> None:
     """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
     from brns.figures import PAPER, draw, read_times, save
@@ -165,7 +166,7 @@ def report(
 @app.command()
 def movie(
     directory: Directory,
-    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4 [default: DIRECTORY/movie.gif]")] = None,
+    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4", show_default="DIRECTORY/movie.gif")] = None,
     individual: Annotated[
         str | None, typer.Option(help="film one individual of the ant maze in its world: an id, or best")
     ] = None,
@@ -189,7 +190,7 @@ def movie(
 def reproduce(
     what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
     scale: Annotated[str, typer.Option(help="smoke (minutes), short (an hour or two) or paper")] = "smoke",
-    out: Annotated[Path | None, typer.Option(help="directory [default: runs/reproduction-SCALE]")] = None,
+    out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/reproduction-SCALE")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="processes that evaluate the ants")] = None,
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
 ) -> None:
@@ -210,12 +211,12 @@ def list_() -> None:
     from brns.settings import settings
 
     for name, make in EXPERIMENTS.items():
-        console.print(f"\n[bold]brns run {name}[/bold]  {_first_line(make)}")
+        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {_first_line(make)}"))
         search = make()
         for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", "mutate", "select"))]:
             screen.print_settings(prefix, part, settings(type(part)))
         for chosen, estimator in ESTIMATORS[name].items():
-            console.print(f"\n  [bold]--estimator {chosen}[/bold]  {_first_line(type(estimator))}")
+            console.print(Text.assemble("\n  ", (f"--estimator {chosen}", "bold"), f"  {_first_line(type(estimator))}"))
             screen.print_settings("estimator.", estimator, settings(type(estimator)))
 
 

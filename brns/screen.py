@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from brns.listing import Listed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from brns.tensorboard import TensorBoard
 
 Thing = TypeVar("Thing")
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)  # A bracket in a path or a text is a bracket.
 
 
 def follow(
@@ -44,9 +44,9 @@ def follow(
         TextColumn("generation"),
         MofNCompleteColumn(),
         BarColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[rate]}", markup=False),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[found]}"),
+        TextColumn("{task.fields[found]}", markup=False),
     )
     number = 0
     try:
@@ -82,8 +82,8 @@ def _watch(saved: "list[Saved]", number: int) -> None:
 
     for one in saved:
         text, old_ground = watch(one.record)
-        warning = " [bold]The search begins to visit old ground.[/bold]" if old_ground else ""
-        console.print(f"Generation {number}, seed {one.record.seed}: {text}.{warning}")
+        warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
+        console.print(Text.assemble(f"Generation {number}, seed {one.record.seed}: {text}.", warning))
 
 
 def _found(saved: "list[Saved]") -> str:
@@ -140,21 +140,22 @@ def count(things: Iterable[Thing], total: int, title: str = "Drawing") -> Iterat
 
 
 def _bar(transient: bool = False) -> Progress:
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=transient)
 
 
 def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
     """A table of the runs below a directory, and what is wrong with the damaged ones."""
     # At a screen lines are folded to fit it; through a pipe a run is one line.
-    wide = console if console.is_terminal else Console(highlight=False, width=1000)
+    wide = console if console.is_terminal else Console(highlight=False, markup=False, width=1000)
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("run", overflow="fold")
     for name in ("state", "done", "task", "novelty", "seed", "solved", "first", "cover"):
         table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
     for one in found:
-        lines = textwrap.wrap(escape(f"{one.path.relative_to(directory)}"), max(wide.width - 62, 8))
-        row = ["\n".join(lines), {"running": "[green]", "interrupted": "[yellow]"}.get(one.state, "") + one.state]
+        lines = textwrap.wrap(f"{one.path.relative_to(directory)}", max(wide.width - 62, 8))
+        color = {"running": "green", "interrupted": "yellow"}.get(one.state, "")
+        row: list[str | Text] = ["\n".join(lines), Text(one.state, style=color)]
         if one.state != "damaged":
             row += [f"{_number(one.generation)}/{one.planned}", one.task, one.estimator, f"{one.seed}"]
             row += [_number(one.solutions), _number(one.first_solved)]
@@ -163,7 +164,7 @@ def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
     wide.print(table)
     for one in found:
         if one.state == "damaged":
-            console.print(f"damaged: {one.reason}", markup=False, soft_wrap=True)
+            console.print(f"damaged: {one.reason}", soft_wrap=True)
 
 
 def print_settings(prefix: str, part: Any, listed: "Sequence[Setting]") -> None:
