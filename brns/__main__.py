@@ -159,7 +159,7 @@ def report(
     """Write one self-contained page: settings, table, figures and a view of the search to look into."""
     from brns.report import write
 
-    write(_records(directories), out, follow=screen.count)
+    write(_records(directories), out, screen.count)
     console.print(f"Report: {out}", soft_wrap=True)
 
 
@@ -179,7 +179,7 @@ def movie(
     if individual not in (None, "best") and not individual.isdecimal():
         raise SettingsError(f"--individual takes an id or best; got {individual!r}")
     if individual is None:
-        out = write(record, out or record.path / "movie.gif", follow=screen.count)
+        out = write(record, out or record.path / "movie.gif", count=screen.count)
     else:
         which = "best" if individual == "best" else int(individual)
         out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, screen.count)

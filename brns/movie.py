@@ -1,7 +1,7 @@
 """Movies: a run, generation after generation, and an individual in its world."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from scipy.spatial.distance import cdist
 
+from brns.counting import Count, uncounted
 from brns.figures import method, novelty_map, population
 from brns.figures.style import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below
 from brns.metrics.recorded import evaluated
@@ -25,26 +26,22 @@ from brns.tasks.ant import AntMaze
 MOST_FRAMES = 120
 
 
-Follow = Callable[[Iterable[np.ndarray], int], Iterable[np.ndarray]]
-"""is handed pictures and their number, and hands them on: to show how far the work is"""
-
-
 def write(
     record: Record,
     out: str | os.PathLike,
     frames_per_second: float = 6.0,
-    follow: Follow = lambda pictures, total: pictures,
+    count: Count = uncounted,
 ) -> Path:
     """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
 
     A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
     of a planar behavior space with the population on it, or the population alone in more dimensions. Novelty's colours
-    span each frame anew, as its unit has no scale.
+    span each frame anew, as its unit has no scale. `count` sees how far the work is.
     """
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    _save(out, follow(frames(record), min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
+    _save(out, count(frames(record), "Drawing", min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
     return out
 
 
@@ -52,12 +49,13 @@ def write_individual(
     record: Record,
     out: str | os.PathLike,
     individual: int | Literal["best"] = "best",
-    follow: Follow = lambda pictures, total: pictures,
+    count: Count = uncounted,
 ) -> Path:
     """Write a .gif or .mp4 of one individual's episode in the ant maze, at twice its speed, and return its path.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose path ends farthest from its
-    beginning. Drawing needs EGL or OSMesa, no display and no GPU.
+    beginning. Drawing needs EGL or OSMesa, no display and no GPU. `count` is told the frames of a whole
+    episode, of which an ant that ends early has fewer.
     """
     task = innermost(record.search.task)
     if not isinstance(task, AntMaze):
@@ -72,8 +70,9 @@ def write_individual(
         row = rows[0]
     born = np.concatenate(evaluated(record, "born"))
     (genotype,) = record.genotypes(who[[row]], born[[row]])
-    out, pictures = _checked(out), task.render(genotype, every=8, size=(360, 480))
-    _save(out, follow(pictures, task.steps // 8 + 1), 10.0)  # fewer where the episode ends early
+    out, every = _checked(out), 8
+    pictures, most = task.render(genotype, every=every, size=(360, 480)), task.steps // every + 1
+    _save(out, count(pictures, "Drawing", most), 10.0)
     return out
 
 

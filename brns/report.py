@@ -6,7 +6,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from brns.counting import Count, uncounted
 from brns.figures import draw, methods, novelty_grid
 from brns.figures.methods import leaves
 from brns.figures.style import INK, STYLE, WALL
@@ -141,24 +142,19 @@ FIGURES = {
 }
 
 
-def write(
-    records: Sequence[Record],
-    out: str | os.PathLike,
-    follow: Callable[[Iterable[Any], int], Iterable[Any]] = lambda steps, total: steps,
-) -> Path:
+def write(records: Sequence[Record], out: str | os.PathLike, count: Count = uncounted) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
 
     What was run, a table (mean, standard deviation and number of seeds for each method), every figure that the records
     can give, with the reason where they cannot, and a view of the search with a slider over generations. Needs plotly:
-    `pip install 'brns[report]'`. `follow` is handed the steps of the work and their number, and hands them on: to show
-    how far it is.
+    `pip install 'brns[report]'`. `count` sees how far the work is.
     """
     out = Path(out)
     runs = methods(records)
     page = resources.files("brns").joinpath("report.html").read_text()
     steps: dict[str, Callable[[], Any]] = {name: partial(_figure, runs, name) for name in FIGURES}
     steps |= {"summary": partial(_summary, runs), "view": partial(_view, runs)}
-    done = {name: step() for name, step in follow(steps.items(), len(steps))}
+    done = {name: step() for name, step in count(steps.items(), "Drawing", len(steps))}
     view, kept = done["view"]
     drawn = [done[name] for name in FIGURES]
     first = next(iter(runs.values()))[0]

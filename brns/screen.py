@@ -103,21 +103,23 @@ def conclude(directory: Path) -> None:
 
     found = records(directory)
     of_paths = scene(found[0].search.task).paths
-    rows = [summary(record, of_paths=of_paths) for record in count(found, len(found), "Measuring")]
+    rows = [summary(record, of_paths=of_paths) for record in count(found, "Measuring", len(found))]
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold")
-    one = [f"seed {found[0].seed}"]
-    for title in ["", *(["mean", "deviation", "least", "most", "seeds"] if len(found) > 1 else one)]:
-        table.add_column(title, justify="right" if title else "left")
+    table.add_column()
+    several = len(found) > 1
+    for title in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {found[0].seed}"]:
+        table.add_column(title, justify="right")
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row[name] for row in rows if name in row]
-        mean, deviation, seeds = estimate(values)
-        spread = [mean, deviation if seeds > 1 else None, min(values), max(values), seeds]
-        table.add_row(name.replace("_", " "), *map(_number, spread if len(found) > 1 else values))
+        if several:
+            mean, deviation, seeds = estimate(values)
+            values = [mean, deviation if seeds > 1 else None, min(values), max(values), seeds]
+        table.add_row(name.replace("_", " "), *map(_number, values))
     console.print(table)
-    for record in count(found, len(found)):
+    for record in count(found, "Drawing", len(found)):
         save(overview(record), record.path / "overview.png")
-    where = found[0].path if len(found) == 1 else directory / "*"
-    console.print(f"Picture{'s' if len(found) > 1 else ''}: {where / 'overview.png'}", soft_wrap=True)
+    where = directory / "*" if several else found[0].path
+    console.print(f"{'Pictures' if several else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)
 
 
 def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
@@ -130,7 +132,7 @@ def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: in
         progress.update(bar, completed=total)
 
 
-def count(things: Iterable[Thing], total: int, title: str = "Drawing") -> Iterator[Thing]:
+def count(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     """Show how many of so many things are done, until all are, and hand them on."""
     with _bar(transient=True) as progress:
         bar = progress.add_task(title, total=total)

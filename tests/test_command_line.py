@@ -198,9 +198,9 @@ def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
 
 
 def test_counting_hands_on_what_there_is():
-    assert list(screen.count(iter("abc"), 3)) == ["a", "b", "c"]
+    assert list(screen.count(iter("abc"), "letters", 3)) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="no more"):
-        list(screen.count(failing(), 3))
+        list(screen.count(failing(), "failures", 3))
 
 
 def failing():

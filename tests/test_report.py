@@ -30,7 +30,7 @@ def runs(tmp_path_factory):
     return [*records(folder / "recognition"), *records(folder / "archive")]
 
 
-def counted(steps, total):
+def counted(steps, title, total):
     """A progress that is told the right number of steps."""
     steps = list(steps)
     assert len(steps) == total
@@ -39,7 +39,7 @@ def counted(steps, total):
 
 @pytest.fixture(scope="module")
 def page(runs, tmp_path_factory):
-    return report.write(runs, tmp_path_factory.mktemp("report") / "report.html", follow=counted)
+    return report.write(runs, tmp_path_factory.mktemp("report") / "report.html", count=counted)
 
 
 class Elements(html.parser.HTMLParser):

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from brns.counting import Count, uncounted
 from brns.figures import draw, save
 from brns.parallel import spread
 from brns.record import Record
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
-from brns.reproduce.runs import Count, Follow, run, uncounted, unseen
+from brns.reproduce.runs import Follow, run, unseen
 
 PARTS = ("maze", "ablation", "ant", "timing")
 OF_MAZE = (
@@ -116,12 +117,12 @@ def _comparison(
     results.write_json(out / "results.json", {**found, "scale": note, **more})
     results.write_curves(out / "curves.csv", runs)
     together = [record for records in runs.values() for record in records]
-    for name in count(names, len(names), f"{out.name}, drawing"):
+    for name in count(names, f"{out.name}, drawing", len(names)):
         save(draw(name, together), out / f"{name}.png", dpi=90)
 
 
 def _measured(records: Sequence[Record], count: Count) -> list[dict[str, float]]:
-    return [results.numbers(record) for record in count(records, len(records), "measuring")]
+    return [results.numbers(record) for record in count(records, "measuring", len(records))]
 
 
 def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from brns.loop import Saved, go_on, start
 from brns.record import Record, records
@@ -17,15 +16,6 @@ Follow = Callable[[Iterable[list[Saved]], str, int, int], Iterable[list[Saved]]]
 def unseen(steps: Iterable[list[Saved]], title: str, total: int, done: int) -> Iterable[list[Saved]]:
     """The `Follow` that shows nothing."""
     return steps
-
-
-Count = Callable[[Iterable[Any], int, str], Iterable[Any]]
-"""looks at other work as it is done: `count(things, total, title)` hands on what `things` gives"""
-
-
-def uncounted(things: Iterable[Any], total: int, title: str) -> Iterable[Any]:
-    """The `Count` that shows nothing."""
-    return things
 
 
 def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow = unseen) -> list[Record]:

@@ -46,14 +46,14 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, t
         if before is None:  # killed before its first generation was whole, which `resume` says, and so would a person
             shutil.rmtree(out, ignore_errors=True)
         again = ["resume", out] if before is not None else [*experiment, "--generations", 100_000, "--out", out]
-        begin, process = time.monotonic(), killable(*again, folder=tmp_path)
+        began, process = time.monotonic(), killable(*again, folder=tmp_path)
         if starting < math.inf and moment.random() < 0.5:
             time.sleep(moment.uniform(0, 1.2 * starting))
         else:
             awaited = generation(out, (before or 0) + moment.randint(1, 20))
             while not awaited.exists() and process.poll() is None:
                 time.sleep(0.001)
-            starting = min(starting, time.monotonic() - begin)  # the first one compiles
+            starting = min(starting, time.monotonic() - began)  # the first one compiles
             time.sleep(moment.uniform(0, 0.05))
         process.kill()
         _, said = process.communicate()

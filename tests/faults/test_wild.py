@@ -55,7 +55,7 @@ def test_a_task_that_fails_in_processes_ends_the_run_with_one_error(fault, messa
 @pytest.mark.parametrize(("fault", "message"), FAILURES)
 def test_a_task_that_fails_on_a_cluster_ends_the_run_with_one_error(fault, message, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         Dask(Faulty(fault), cluster.scheduler_address, timeout=20.0) as task,
