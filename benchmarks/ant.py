@@ -25,8 +25,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from brns.tasks.ant import POLICY, AntMaze, observation
-from brns.tasks.ant_model import ant_xml
+from brns.tasks.ant.model import ant_xml
+from brns.tasks.ant.rules import POLICY, AntMaze, observation
 
 mujoco: Any = importlib.import_module("mujoco")
 POPULATION = 25

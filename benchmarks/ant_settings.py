@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brns.tasks.ant import POLICY, AntMaze
+from brns.tasks.ant.rules import POLICY, AntMaze
 
 
 def compare(genotypes: np.ndarray, steps: int) -> None:
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1500)
     arguments = parser.parse_args()
     if arguments.run:
-        from brns.record import Record
+        from brns.runs.record import Record
 
         record = Record(arguments.run)
         genotypes = record.column("offspring.genotype", record.generations[-1:])[0]

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from brns.figures import method
 from brns.metrics.recorded import evaluated, survivors
-from brns.parallel import innermost
-from brns.record import Record
+from brns.pictures import method
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.results import provenance
-from brns.settings import configure
-from brns.storage import write_bytes
-from brns.tasks.ant import ARENAS, AntMaze, within
+from brns.runs.record import Record
+from brns.runs.settings import configure
+from brns.runs.storage import write_bytes
+from brns.tasks.ant.rules import ARENAS, AntMaze, within
+from brns.workers.spread import innermost
 
 STEPS = (1500, 2500, 5000, 7500, 10000, 12500, 15000, 20000, 25000)
 

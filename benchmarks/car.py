@@ -30,7 +30,7 @@ from brns import (
 from brns.experiments import paper_recognition
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.results import provenance
-from brns.storage import write_bytes
+from brns.runs.storage import write_bytes
 
 LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07
 POLICY = FeedForward((2, 8, 1), squash_output=True)

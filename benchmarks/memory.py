@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py                  # about ten minutes, on Linux; --generations 2000 is shorter
 
-Each method runs in a process of its own, through `brns.loop.start`, on disk as any run is.
+Each method runs in a process of its own, through `brns.runs.loop.start`, on disk as any run is.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def resident() -> float:
 
 def measure(method: str, generations: int, every: int) -> None:
     import brns
-    from brns.loop import start
+    from brns.runs.loop import start
 
     estimator = {"recognition": brns.BehaviorRecognition(), "archive": brns.ArchiveKNN(capacity=10000)}[method]
     search = brns.NoveltySearch(brns.DeceptiveMaze(steps=20), estimator, population_size=20, offspring_size=20)

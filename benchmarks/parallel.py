@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from brns import AntMaze, Box, Evaluation
-from brns.parallel import Chunked, Dask, Processes
+from brns.workers.spread import Chunked, Dask, Processes
 
 INDIVIDUALS, GENES, ANTS = 100, 200, 25
 

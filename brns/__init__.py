@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
     from brns.estimators.nearest import PopulationKNN as PopulationKNN
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
-    from brns.loop import resume as resume
-    from brns.loop import run as run
     from brns.mutation import GaussianMutation as GaussianMutation
     from brns.mutation import PolynomialMutation as PolynomialMutation
-    from brns.parallel import Dask as Dask
-    from brns.parallel import Processes as Processes
-    from brns.record import Record as Record
+    from brns.runs.loop import resume as resume
+    from brns.runs.loop import run as run
+    from brns.runs.record import Record as Record
+    from brns.runs.storage import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.selection import NSGA2 as NSGA2
     from brns.selection import Elitist as Elitist
-    from brns.storage import RecordError as RecordError
     from brns.tasks.ant import AntMaze as AntMaze
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
     from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
     from brns.tasks.policy import FeedForward as FeedForward
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
+    from brns.workers.spread import Dask as Dask
+    from brns.workers.spread import Processes as Processes
 
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
@@ -41,12 +41,12 @@ _HOME = {
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
-    "parallel": ("Dask", "Processes"),
-    "record": ("Record",),
-    "loop": ("resume", "run"),
+    "workers.spread": ("Dask", "Processes"),
+    "runs.record": ("Record",),
+    "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "selection": ("Elitist", "NSGA2"),
-    "storage": ("RecordError",),
+    "runs.storage": ("RecordError",),
     "tasks.ant": ("AntMaze",),
     "tasks.gymnasium": ("GymnasiumTask",),
     "tasks.maze": ("DeceptiveMaze",),

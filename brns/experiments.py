@@ -10,9 +10,9 @@ from brns.estimators.counts import GridCounts
 from brns.estimators.nearest import ArchiveKNN, PopulationKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
+from brns.runs.settings import SettingsError, configure, describe, value
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
-from brns.settings import SettingsError, configure, describe, value
 from brns.tasks.ant import AntMaze
 from brns.tasks.maze import DeceptiveMaze
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from brns.__main__ import main
-from brns.screen import console
+from brns.cli.commands import main
+from brns.cli.screen import console
 
 
 class Ended(NamedTuple):

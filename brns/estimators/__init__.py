@@ -1,0 +1,1 @@
+"""Novelty estimators, one idea a file."""

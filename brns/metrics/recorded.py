@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from brns.record import Record
+    from brns.runs.record import Record
     from brns.search import NoveltySearch
 else:  # The metrics import nothing but the core: what has a record's members serves as one.
     Record = NoveltySearch = Any

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from brns.counting import Count, uncounted
-from brns.figures import draw, save
-from brns.parallel import spread
-from brns.record import Record
+from brns.pictures import draw, save
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.runs import Follow, run, unseen
+from brns.runs.record import Record
+from brns.workers.spread import spread
 
 PARTS = ("maze", "ablation", "ant", "timing")
 OF_MAZE = (

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.report import MEASURES
+from brns.pictures.report.page import MEASURES
 from brns.reproduce import claims
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.costs import Costs
 from brns.reproduce.pictures import NARROW, WIDE
-from brns.storage import write_bytes
+from brns.runs.storage import write_bytes
 
 MORE = {
     "eta_root": "η of the root of novelty",

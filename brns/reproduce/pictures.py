@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.figures.style import INK, LINES, STYLE, legend_below
+from brns.pictures.style import INK, LINES, STYLE, legend_below
 from brns.reproduce.costs import Costs
 
 PANELS = {

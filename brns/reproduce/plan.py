@@ -7,8 +7,8 @@ import equinox as eqx
 from brns.estimators.nearest import ArchiveKNN, PopulationKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
+from brns.runs.settings import configure
 from brns.search import NoveltySearch
-from brns.settings import configure
 
 LABELS = {
     "paper": "BR-NS, paper's settings",

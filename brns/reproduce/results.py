@@ -15,16 +15,16 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.figures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.metrics import coverage, cycling, dynamics, paths
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.metrics.summary import estimate, summary
-from brns.record import PACKAGES, Record, command, commit
+from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
+from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
-from brns.scene import scene
+from brns.runs.record import PACKAGES, Record, command, commit
+from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
-from brns.storage import replacing, write_bytes
 
 AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from brns.loop import Saved, go_on, start
-from brns.record import Record, records
 from brns.reproduce.plan import Runs
+from brns.runs.loop import Saved, go_on, start
+from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 
 Follow = Callable[[Iterable[list[Saved]], str, int, int], Iterable[list[Saved]]]

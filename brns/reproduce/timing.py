@@ -28,7 +28,7 @@ from brns.core import Box, Generation, NoveltyEstimator, Population, take
 from brns.estimators.nearest import Archive, ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
-from brns.storage import write_bytes
+from brns.runs.storage import write_bytes
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes")
 OVER_TIME = ("method", "d", "entries", "generation", "ms", "wall_ms", "bytes")

@@ -1,0 +1,1 @@
+"""Worlds: what genotypes do in them."""

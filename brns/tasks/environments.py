@@ -29,8 +29,8 @@ class AntMazeEnvironment(gymnasium.Env):
         render_mode: str | None = None,
         camera: str = "above",
     ):
-        from brns.tasks.ant import AntMaze, Physics
-        from brns.tasks.ant_model import ARENAS
+        from brns.tasks.ant.model import ARENAS
+        from brns.tasks.ant.rules import AntMaze, Physics
 
         self.task = AntMaze(arena=arena, integrator=integrator)  # ty: ignore[invalid-argument-type]
         self.physics = Physics(arena, integrator, threads=1)
@@ -45,7 +45,7 @@ class AntMazeEnvironment(gymnasium.Env):
         return self._observation(), self._info()
 
     def step(self, action: Float[np.ndarray, "8"]):
-        from brns.tasks.ant import position, within
+        from brns.tasks.ant.rules import position, within
 
         action = np.asarray(action, np.float64)[None]
         state, (sound,) = self.physics.advance(self.state, action, self.task.frame_skip)
@@ -60,7 +60,7 @@ class AntMazeEnvironment(gymnasium.Env):
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         if self.render_mode is None:
             return None
-        from brns.tasks.ant_camera import Camera
+        from brns.tasks.ant.camera import Camera
 
         self._drawing = self._drawing or Camera(self.physics.model, (480, 640))
         return self._drawing(self.state[0], self.camera)
@@ -71,7 +71,7 @@ class AntMazeEnvironment(gymnasium.Env):
             self._drawing = None
 
     def _observation(self) -> Float[np.ndarray, "29"]:
-        from brns.tasks.ant import observation
+        from brns.tasks.ant.rules import observation
 
         return observation(self.state)[0]
 
@@ -90,7 +90,7 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        from brns.tasks.maze import FASTEST, RANGE, DeceptiveMaze
+        from brns.tasks.maze.rules import FASTEST, RANGE, DeceptiveMaze
 
         self.maze = DeceptiveMaze()
         high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
@@ -99,7 +99,7 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        from brns.tasks.maze import NOTHING_SEEN
+        from brns.tasks.maze.rules import NOTHING_SEEN
 
         super().reset(seed=seed)
         self.pose = np.array(self.maze.start, np.float32)

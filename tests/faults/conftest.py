@@ -3,7 +3,7 @@
 import pytest
 from small import SEARCH
 
-from brns.loop import run, start
+from brns.runs.loop import run, start
 
 
 @pytest.fixture(scope="session")

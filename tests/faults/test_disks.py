@@ -15,7 +15,7 @@ from small import MAZE, SEARCH, bits
 
 import brns
 from brns import NoveltySearch, Record, RecordError
-from brns.loop import resume, run
+from brns.runs.loop import resume, run
 
 
 def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half):

@@ -13,7 +13,7 @@ from shell import begin, call, finished
 from small import ANT, MAZE, SEARCH, bits, npz
 
 from brns import Record, RecordError
-from brns.loop import resume, run
+from brns.runs.loop import resume, run
 
 
 def killable(*arguments, folder):

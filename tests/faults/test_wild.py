@@ -14,10 +14,10 @@ from worlds import Faulty
 
 import brns
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
-from brns.__main__ import app
-from brns.loop import run
-from brns.parallel import Dask, Processes
-from brns.settings import settings as settings_of
+from brns.cli.commands import app
+from brns.runs.loop import run
+from brns.runs.settings import settings as settings_of
+from brns.workers.spread import Dask, Processes
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():
@@ -103,7 +103,7 @@ def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment
     def started(*_, **__):
         raise typer.Exit(0)
 
-    monkeypatch.setattr("brns.loop.start", started)
+    monkeypatch.setattr("brns.runs.loop.start", started)
     command = ["run", experiment, "--estimator", estimator, *(f"--set={change}" for change in changes)]
     result = CliRunner().invoke(app, command)
     if isinstance(result.exception, ValueError):

@@ -12,9 +12,9 @@ from worlds import Identity
 from brns.core import Box
 from brns.estimators.nearest import ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
-from brns.loop import run
 from brns.metrics import cycling
-from brns.record import Record
+from brns.runs.loop import run
+from brns.runs.record import Record
 from brns.search import NoveltySearch
 
 # Below the diagonal there is anything at all: it must not be read.

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from brns import AntMaze, check_task
-from brns.settings import build, describe
-from brns.tasks import ant
-from brns.tasks.ant import POLICY, Physics, observation, position, within
-from brns.tasks.ant_model import ARENAS, ant_xml
+from brns.runs.settings import build, describe
+from brns.tasks.ant import rules as ant
+from brns.tasks.ant.model import ARENAS, ant_xml
+from brns.tasks.ant.rules import POLICY, Physics, observation, position, within
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -295,6 +295,6 @@ def test_frames_show_the_arena():
 
 
 def test_no_renderer_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("brns.tasks.ant_camera.ctypes.util.find_library", lambda _: None)
+    monkeypatch.setattr("brns.tasks.ant.camera.ctypes.util.find_library", lambda _: None)
     with pytest.raises(RuntimeError, match="apt-get install"):
         next(AntMaze(steps=16).render(genotypes(1)[0]))

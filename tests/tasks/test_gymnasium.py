@@ -12,7 +12,7 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from brns.tasks.ant import POLICY, observation  # noqa: E402
+from brns.tasks.ant.rules import POLICY, observation  # noqa: E402
 
 KEY = jax.random.key(0)
 

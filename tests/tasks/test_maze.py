@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns.settings import build, describe
-from brns.tasks import maze as module
-from brns.tasks.maze import POLICY, DeceptiveMaze
-from brns.tasks.maze_map import hard_maze, tables
+from brns.runs.settings import build, describe
+from brns.tasks.maze import rules as module
+from brns.tasks.maze.map import hard_maze, tables
+from brns.tasks.maze.rules import POLICY, DeceptiveMaze
 
 HERE = Path(__file__).parent
 RECORDED = np.load(HERE / "reference.npz")

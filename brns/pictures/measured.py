@@ -1,0 +1,63 @@
+"""What figures need of the states that a run keeps: the archive, Q, uniformity; errors say what is missing."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, reduce
+
+import numpy as np
+
+from brns.estimators.nearest import Archive
+from brns.metrics import cycling
+from brns.metrics import uniformity as uniformities
+from brns.runs.record import Record
+
+GRID = (6, 6)  # cells of coverage and uniformity over a plane; paper, section 5.1
+
+
+def last_state(record: Record, generation: int | None, what: str) -> int:
+    """The generation given, or by default the last whose state is kept; an error where none is."""
+    if not record.snapshots:
+        raise ValueError(
+            f"{what} needs the search's states, and {record.path} keeps none; "
+            "run it again with `brns run ... --keep-every 1`"
+        )
+    return record.snapshots[-1] if generation is None else generation
+
+
+def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The archive's descriptors and their generations of entry after a generation; None without an archive."""
+    state = record.state(generation, record.search).estimator
+    if not isinstance(state, Archive):
+        return None
+    there = np.asarray(state.id) >= 0
+    return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
+
+
+def generations_kept(record: Record) -> list[int]:
+    """The finished generations whose state is on disk."""
+    return common([record.snapshots, record.generations])
+
+
+def cycling_of_record(record: Record) -> cycling.Cycling:
+    """Q and what follows from it over all generations kept, computed once for all figures of a report."""
+    return cycling_of(record, tuple(generations_kept(record)))
+
+
+@lru_cache(maxsize=256)
+def cycling_of(record: Record, generations: tuple[int, ...]) -> cycling.Cycling:
+    return cycling.of_record(record, generations)
+
+
+def uniformity_of_record(record: Record, shape: Sequence[int] = GRID) -> tuple[list[int], np.ndarray]:
+    """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
+    space, kept = record.search.task.behavior_space, record.snapshots
+    last_state(record, None, "uniformity over time")
+    archives = [archive_entries(record, g) for g in kept]
+    if archives[0] is None:
+        return kept, uniformities.of_record(record, shape)
+    occupied = [uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives]
+    return kept, np.array(occupied)
+
+
+def common(lists: Iterable[Iterable[int]]) -> list[int]:
+    """The generations that are in all lists."""
+    return sorted(reduce(set.intersection, map(set, lists)))

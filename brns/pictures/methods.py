@@ -1,0 +1,81 @@
+"""Runs put together by method, and what a method is called."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brns.experiments import has_paper_settings
+from brns.runs.record import Record
+
+NAMES = {
+    "BehaviorRecognition": "BR-NS",
+    "ArchiveKNN": "archive k-NN",
+    "PopulationKNN": "population k-NN",
+    "GridCounts": "grid counts",
+}
+PAPER_SETTINGS = "BR-NS, paper's settings"
+Runs = Record | Sequence[Record]
+
+
+def method(record: Record) -> str:
+    """A run's method as a reader calls it."""
+    estimator = record.experiment["estimator"]
+    if has_paper_settings(estimator):
+        return PAPER_SETTINGS
+    return NAMES.get(estimator["name"], estimator["name"])
+
+
+def methods(records: Runs) -> dict[str, list[Record]]:
+    """Runs by method, the seeds of each in order.
+
+    Runs of one method have the same experiment; methods of one name are told apart by the settings in which they
+    differ. Runs of different tasks are a `ValueError`, and so is the same run given twice.
+    """
+    records = [records] if isinstance(records, Record) else list(records)
+    if not records:
+        raise ValueError("a figure needs at least one run; got none")
+    first = records[0]
+    groups: list[list[Record]] = []
+    for record in records:
+        if record.experiment["task"] != first.experiment["task"]:
+            raise ValueError(
+                f"{first.path} and {record.path} are runs of different tasks, {_text(first.experiment['task'])} and "
+                f"{_text(record.experiment['task'])}; compare runs of one task"
+            )
+        if not record.generations:
+            raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
+        group = next((g for g in groups if g[0].experiment == record.experiment), None)
+        if group is None:
+            groups.append([record])
+        elif any(other.seed == record.seed for other in group):
+            raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
+        else:
+            group.append(record)
+    settings = [leaves(group[0].experiment) for group in groups]
+    differing = [
+        k for k in dict.fromkeys(k for s in settings for k in s) if len({_text(s.get(k)) for s in settings}) > 1
+    ]
+    labels: list[str] = []
+    for group, values in zip(groups, settings, strict=True):
+        name = method(group[0])
+        same = [s for g, s in zip(groups, settings, strict=True) if method(g[0]) == name]
+        told = [k for k in differing if len({_text(s.get(k)) for s in same}) > 1]
+        label = _short(", ".join([name, *(f"{k.removeprefix('estimator.')}={_text(values.get(k))}" for k in told)]))
+        labels.append(f"{label} ({len(labels) + 1})" if label in labels else label)
+    return {label: sorted(group, key=lambda r: r.seed) for label, group in zip(labels, groups, strict=True)}
+
+
+def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """The settings of an experiment by their dotted names."""
+    if isinstance(tree, Mapping):
+        return {k: v for name, part in tree.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
+    return {prefix.lstrip("."): tree}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{value.get('name')}({', '.join(f'{k}={_text(v)}' for k, v in value.items() if k != 'name')})"
+    return str(value)
+
+
+def _short(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,145 @@
+"""Movies: a run, generation after generation, and an individual in its world."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+from scipy.spatial.distance import cdist
+
+from brns.counting import Count, uncounted
+from brns.metrics.recorded import evaluated
+from brns.pictures import method, novelty_map, population
+from brns.pictures.scene import COLOURS
+from brns.pictures.style import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below
+from brns.runs.record import Record
+from brns.runs.storage import replacing
+from brns.tasks.ant import AntMaze
+from brns.workers.spread import innermost
+
+MOST_FRAMES = 120
+
+
+def write(
+    record: Record,
+    out: str | os.PathLike,
+    frames_per_second: float = 6.0,
+    count: Count = uncounted,
+) -> Path:
+    """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
+
+    A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
+    of a planar behavior space with the population on it, or the population alone in more dimensions. Novelty's colours
+    span each frame anew, as its unit has no scale. `count` sees how far the work is.
+    """
+    out = _checked(out)
+    if not frames_per_second > 0:
+        raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
+    _save(out, count(frames(record), "Drawing", min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
+    return out
+
+
+def write_individual(
+    record: Record,
+    out: str | os.PathLike,
+    individual: int | Literal["best"] = "best",
+    count: Count = uncounted,
+) -> Path:
+    """Write a .gif or .mp4 of one individual's episode in the ant maze, at twice its speed, and return its path.
+
+    `individual` is an id, or "best": of those with the highest fitness the one whose path ends farthest from its
+    beginning. Drawing needs EGL or OSMesa, no display and no GPU. `count` is told the frames of a whole
+    episode, of which an ant that ends early has fewer.
+    """
+    task = innermost(record.search.task)
+    if not isinstance(task, AntMaze):
+        raise ValueError(f"a movie of an individual is drawn of the ant maze; this run is of {type(task).__name__}")
+    who, fitness, paths = (np.concatenate(evaluated(record, column)) for column in ("id", "fitness", "descriptor"))
+    if individual == "best":
+        row = np.lexsort((np.linalg.norm(paths[:, -2:] - paths[:, :2], axis=1), fitness))[-1]
+    else:
+        rows = np.flatnonzero(who == individual)
+        if not rows.size:
+            raise ValueError(f"{record.path} has individuals 0 to {who.max()}; got {individual}")
+        row = rows[0]
+    born = np.concatenate(evaluated(record, "born"))
+    (genotype,) = record.genotypes(who[[row]], born[[row]])
+    out, every = _checked(out), 8
+    pictures, most = task.render(genotype, every=every, size=(360, 480)), task.steps // every + 1
+    _save(out, count(pictures, "Drawing", most), 10.0)
+    return out
+
+
+def _checked(out: str | os.PathLike) -> Path:
+    out = Path(out)
+    if out.suffix not in (".gif", ".mp4"):
+        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
+    return out
+
+
+def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
+    """The movie's pictures, `(height, width, 3)` bytes."""
+    kept = record.snapshots
+    if len(kept) < 2:
+        raise ValueError(
+            f"a movie needs the states of 2 generations or more, and {record.path} keeps {len(kept)}; "
+            "run it again with `brns run ... --keep-every 1`"
+        )
+    planar = record.search.task.behavior_space.dimension == 2
+    for i in np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int)):
+        with matplotlib.rc_context(STYLE):
+            figure = Figure(figsize=(6.4, 6.0), dpi=100, layout="constrained")
+            ax = figure.subplots()
+            (novelty_map if planar else population)(record, ax, kept[i])
+            ax.set_title(f"{method(record)}, seed {record.seed}, generation {kept[i]} of {record.generations[-1]}")
+            legend_below(figure)
+            canvas = FigureCanvasAgg(figure)
+            canvas.draw()
+            yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
+    with replacing(out) as temporary:
+        (_write_mp4 if out.suffix == ".mp4" else _write_gif)(temporary, pictures, frames_per_second)
+
+
+def _write_gif(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
+    palette = _palette()
+    first, *others = [_painted(picture, palette) for picture in pictures]
+    first.save(out, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0)
+
+
+def _palette() -> np.ndarray:
+    """256 colours for all frames, so that none jumps: those of novelty, of the world, and steps from ink to white."""
+    novelty = matplotlib.colormaps["viridis"](np.linspace(0, 1, 208))[:, :3]
+    ink, white = np.array(to_rgb(INK)), np.ones(3)
+    text = ink + np.linspace(0, 1, 39)[:, None] * (white - ink)
+    world = [to_rgb(color) for color in (WALL, FLOOR, START, SOLVED, *COLOURS.values(), "black")]
+    return np.round(np.concatenate([novelty, text, world]) * 255).astype(np.uint8)
+
+
+def _painted(picture: np.ndarray, palette: np.ndarray) -> Image.Image:
+    """A picture in the nearest of the palette's colours. Pillow's own search for them is off by up to 6 of 255."""
+    codes = picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+    found, where = np.unique(codes, return_inverse=True)
+    colors = np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1)
+    nearest = cdist(colors, palette).argmin(axis=1).astype(np.uint8)
+    image = Image.fromarray(nearest[where].reshape(codes.shape), "P")
+    image.putpalette(palette.tobytes())
+    return image
+
+
+def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
+    try:
+        import imageio.v2 as imageio  # ty: ignore[import-not-found]
+    except ImportError:
+        raise ImportError("an .mp4 needs imageio: pip install 'brns[video]'; a .gif needs nothing more") from None
+    with imageio.get_writer(out, fps=frames_per_second, macro_block_size=1) as movie:
+        for picture in pictures:
+            movie.append_data(picture)

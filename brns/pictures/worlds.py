@@ -1,0 +1,175 @@
+"""Pictures of one run in its world: behaviors, archive, novelty and population."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Circle
+from matplotlib.patheffects import Normal, Stroke
+
+from brns.core import Population
+from brns.metrics import coverage as coverages
+from brns.metrics.recorded import evaluated, survivors
+from brns.pictures.measured import archive_entries, last_state
+from brns.pictures.scene import Scene, scene, trajectories
+from brns.pictures.style import FLOOR, SOLVED, START, WALL, colorbar
+from brns.runs.record import Record
+
+MAP_CELLS = 60  # cells of a novelty map along each side
+MOST_PATHS = 1500  # more lines than that cover each other
+
+
+def maze(record: Record, ax: Axes) -> Axes:
+    """Figure 2a: the world, and every behavior that was evaluated in it, coloured by generation; solvers are ringed.
+
+    The ways of at most three solvers are drawn: of the first, one halfway and the last. Where descriptors are paths, at
+    most 1500 of them are drawn, spread evenly over the run.
+    """
+    world = scene(record.search.task)
+    generations = evaluated(record, "descriptor")
+    born = np.repeat(record.generations, [len(rows) for rows in generations])
+    behaviors, solved = np.concatenate(generations), np.concatenate(evaluated(record, "solved"))
+    last = max(record.generations[-1], 1)
+    if world.paths:
+        some = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
+        shown = _draw_paths(ax, world, behaviors[some], born[some], lw=0.6, alpha=0.7)
+        shown.set_clim(0, last)
+    else:
+        x, y = world.place(behaviors).T
+        shown = ax.scatter(x, y, c=born, s=5, lw=0, alpha=0.8, vmin=0, vmax=last, rasterized=True)
+    colorbar(ax, shown, "generation of birth")
+    _draw_world(ax, world)
+    if solved.any():
+        x, y = world.place(behaviors[solved]).T
+        ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
+        found = record.solutions()
+        some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
+        ways = trajectories(record.search.task, found.genotype[some])
+        for number, way in enumerate(ways):
+            label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
+            (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
+            line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
+    solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
+    ax.set_title(f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}")
+    return ax
+
+
+def archive(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+    """Figure 2b: the archive's behaviors, coloured by the generation in which they entered."""
+    generation = last_state(record, generation, "the archive's picture")
+    entries = archive_entries(record, generation)
+    if entries is None:
+        raise ValueError(f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}")
+    descriptor, entered = entries
+    if not len(descriptor):
+        raise ValueError(
+            f"{record.path}: the archive is empty after generation {generation}; choose a later one of record.snapshots"
+        )
+    world = scene(record.search.task)
+    if world.paths:
+        shown = _draw_paths(ax, world, descriptor, entered, lw=0.6, alpha=0.7)
+    else:
+        x, y = world.place(descriptor).T
+        shown = ax.scatter(x, y, c=entered, s=9, lw=0, rasterized=True)
+    shown.set_clim(0, max(generation, 1))
+    colorbar(ax, shown, "generation of entry")
+    _draw_world(ax, world)
+    ax.set_title(f"archive of {len(descriptor)} after generation {generation}")
+    return ax
+
+
+def novelty_map(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+    """Figure 2c: novelty after a generation over the behavior space, and the population that then lived.
+
+    Omega^g at the cells' centres, in the estimator's own unit; the colours span what the cells outside of walls have.
+    `generation` is one whose state is kept, by default the last.
+    """
+    generation = last_state(record, generation, "a novelty map")
+    world, novelty = scene(record.search.task), novelty_grid(record, generation)
+    top = novelty[~walled(world, len(novelty))].max()
+    shown = ax.imshow(novelty, origin="lower", extent=world.extent, vmin=0, vmax=top or 1, interpolation="nearest")
+    colorbar(ax, shown, "novelty")
+    _draw_world(ax, world)
+    x, y = world.place(survivors(record, "descriptor", [generation])[0]).T
+    ax.scatter(x, y, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
+    ax.set_title(f"novelty after generation {generation}")
+    return ax
+
+
+def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
+    """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
+    search = record.search
+    space = search.task.behavior_space
+    if space.dimension != 2:
+        raise ValueError(f"a novelty map needs a behavior space of 2 dimensions; {record.path} has {space.dimension}")
+    state, centers = record.state(generation, search), coverages.centers(space, (cells, cells))
+    novelty = np.asarray(_score(search.estimator, state.estimator, jnp.asarray(centers), state.population))
+    if not np.isfinite(novelty).all():
+        raise ValueError(
+            f"{record.path}: novelty after generation {generation} is not finite everywhere; the estimator went wrong"
+        )
+    return novelty.reshape(cells, cells).T
+
+
+def population(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+    """The survivors of a generation, by default the last, coloured by the novelty by which they were selected."""
+    generation = record.generations[-1] if generation is None else generation
+    world = scene(record.search.task)
+    descriptors = survivors(record, "descriptor", [generation])[0]
+    novelty = survivors(record, "novelty", [generation])[0]
+    if world.paths:
+        _draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9)
+    x, y = world.place(descriptors).T
+    shown = ax.scatter(x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4)
+    colorbar(ax, shown, "novelty")
+    _draw_world(ax, world)
+    ax.set_title(f"population of generation {generation}")
+    return ax
+
+
+def walled(world: Scene, cells: int) -> np.ndarray:
+    """The cells of a map whose centres lie in walls, `(cells, cells)`."""
+    if world.walls is None:
+        return np.zeros((cells, cells), bool)
+    left, right, bottom, top = world.walls_extent
+    height, width = world.walls.shape
+    x, y = (a + (np.arange(cells) + 0.5) / cells * (b - a) for a, b in zip(world.low, world.high, strict=True))
+    column = np.clip((x - left) / (right - left) * width, 0, width - 1).astype(int)
+    row = np.clip((y - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
+    return world.walls[np.ix_(row, column)]
+
+
+@eqx.filter_jit
+def _score(estimator: Any, state: Any, points: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    return estimator.score(state, points, population)
+
+
+def _draw_world(ax: Axes, world: Scene) -> None:
+    ax.set_facecolor(FLOOR)
+    if world.walls is not None:
+        image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
+        ax.imshow(image, origin="lower", extent=world.walls_extent, cmap=color, interpolation="nearest", zorder=2)
+    for area in world.areas:
+        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, label=area.name, zorder=3)
+        ring.set_path_effects([Stroke(linewidth=3.6, foreground="white"), Normal()])
+        ax.add_patch(ring)
+    if world.start is not None:
+        ax.plot(*world.start, "o", color=START, mec="white", ms=8, ls="", label="start", zorder=5)
+    (left, bottom), (right, top) = world.low, world.high
+    ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
+    ax.set(xlabel=world.axes[0], ylabel=world.axes[1])
+    ax.set_aspect("auto" if world.walls is None else "equal")
+
+
+def _draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:
+    points = descriptors.reshape(len(descriptors), -1, 2)
+    if world.start is not None:
+        points = np.concatenate([np.broadcast_to(world.start, (len(points), 1, 2)), points], axis=1)
+    lines = LineCollection(list(points), array=values, rasterized=True, **style)
+    ax.add_collection(lines)
+    return lines

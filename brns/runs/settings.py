@@ -1,0 +1,168 @@
+"""Settings: the fields of the parts themselves, described as JSON, rebuilt from it, and changed by name."""
+
+import ast
+import dataclasses
+import difflib
+import functools
+import hashlib
+import importlib
+import inspect
+import itertools
+import textwrap
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+import pydantic
+
+# What a record may name, and the only modules that reading one can import.
+PARTS = {
+    "NoveltySearch": "brns.search",
+    "DeceptiveMaze": "brns.tasks.maze",
+    "AntMaze": "brns.tasks.ant",
+    "Chunked": "brns.workers.spread",
+    "BehaviorRecognition": "brns.estimators.recognition",
+    "ArchiveKNN": "brns.estimators.nearest",
+    "PopulationKNN": "brns.estimators.nearest",
+    "GridCounts": "brns.estimators.counts",
+    "PolynomialMutation": "brns.mutation",
+    "GaussianMutation": "brns.mutation",
+    "Elitist": "brns.selection",
+    "NSGA2": "brns.selection",
+}
+
+
+class Setting(NamedTuple):
+    """One field of a part, as a person reads it."""
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+
+
+class SettingsError(ValueError):
+    """A setting with a wrong name or value; the message holds all that is wrong at once."""
+
+
+def settings(part: Any) -> list[Setting]:
+    """The settings of a part: those of its fields that a person can write on a command line, with their meaning."""
+    hints, meanings = typing.get_type_hints(part), _meanings(part)
+    return [
+        Setting(f.name, hints[f.name], f.default, meanings.get(f.name, ""))
+        for f in dataclasses.fields(part)
+        if f.init and _plain(hints[f.name])
+    ]
+
+
+def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
+    """The part with some settings changed; all errors are reported at once in one `SettingsError`."""
+    known, name = {s.name: s for s in settings(type(part))}, type(part).__name__
+    problems = []
+    for key in changes:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            problems.append(f"{name} has no setting {key!r}{hint} It has: {', '.join(known) or 'none'}")
+    chosen = {key: known[key] for key in changes if key in known}
+    values = {}
+    if chosen:
+        model = pydantic.create_model(name, **{key: (s.type, ...) for key, s in chosen.items()})  # ty: ignore[no-matching-overload]
+        try:
+            values = model(**{key: changes[key] for key in chosen}).model_dump()
+        except pydantic.ValidationError as error:
+            for fault in error.errors():
+                key = str(fault["loc"][0])
+                problems.append(f"{name}.{key} ({chosen[key].meaning}): {fault['msg']}; got {changes[key]!r}")
+    if problems:
+        raise SettingsError("\n".join(dict.fromkeys(problems)))
+    current = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+    return type(part)(**{**current, **values})
+
+
+def value(text: str) -> Any:
+    """A setting's value as TOML reads it; bare words are strings, and none is None."""
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+@functools.singledispatch
+def describe(part: Any) -> Any:
+    """A part and every setting in it as JSON values. Large arrays become a digest, other objects their name."""
+    if part is None or isinstance(part, bool | int | float | str):
+        return part
+    if isinstance(part, tuple | list):
+        return [describe(item) for item in part]
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
+        return {"name": type(part).__name__, **fields}
+    if isinstance(part, type | types.FunctionType):
+        return {"name": part.__qualname__}
+    if eqx.is_array_like(part):
+        array = np.asarray(part)
+        if array.size <= 64:
+            return array.tolist()
+        return {"name": "array", "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes()).hexdigest()}
+    return {"name": type(part).__name__}
+
+
+def build(description: Mapping[str, Any]) -> Any:
+    """The part that `describe` described. Only parts of this package are built; others are a `SettingsError`."""
+    name = description.get("name")
+    if name not in PARTS:
+        raise SettingsError(
+            f"{name!r} is not a part of brns, so that it cannot be rebuilt from its description; "
+            "give the NoveltySearch that made the run: brns.resume(path, search=...)"
+        )
+    part = getattr(importlib.import_module(PARTS[name]), name)
+    hints, values = typing.get_type_hints(part), {}
+    for field in dataclasses.fields(part):
+        if not field.init or field.name not in description:
+            continue
+        value = description[field.name]
+        if isinstance(value, Mapping):
+            values[field.name] = build(value)
+        else:
+            try:
+                values[field.name] = pydantic.TypeAdapter(hints[field.name], config=_LOOSE).validate_python(value)
+            except pydantic.ValidationError as error:
+                raise SettingsError(f"{name}.{field.name}: {error.errors()[0]['msg']}; got {value!r}") from None
+    unknown = set(description) - {f.name for f in dataclasses.fields(part)} - {"name"}
+    if unknown:
+        raise SettingsError(f"{name} has no setting {', '.join(sorted(unknown))}: is the record from a newer version?")
+    return part(**values)
+
+
+_LOOSE = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+
+def _plain(hint: Any) -> bool:
+    """Whether a value of this type can be written as text: numbers, strings, choices and tuples of them."""
+    if typing.get_origin(hint) is typing.Literal or hint in (bool, int, float, str, type(None)):
+        return True
+    return bool(typing.get_args(hint)) and all(_plain(a) for a in typing.get_args(hint) if a is not Ellipsis)
+
+
+def _meanings(part: type) -> dict[str, str]:
+    """The string literal under each field of a class, its own or inherited: what the field means."""
+    parents = [_meanings(parent) for parent in part.__bases__ if dataclasses.is_dataclass(parent)]
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    own = {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+    return {name: meaning for meanings in (*parents, own) for name, meaning in meanings.items()}

@@ -1,0 +1,292 @@
+"""The ant maze: a four-legged robot in a walled arena, MuJoCo, with areas to find."""
+
+import atexit
+import logging
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import repeat
+from threading import Event, Lock
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key, UInt8
+
+from brns.core import Box, Evaluation
+from brns.tasks.ant.model import AREA_RADIUS, ARENAS, ant_xml, load_mujoco
+from brns.tasks.policy import FeedForward
+
+POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
+BOUND = 50.0  # metres: the behavior space is [-50, 50] in every dimension
+SHIFT, SCALE = np.array([5.0, 5.0, *27 * [0.0]]), np.array([70.0, 70.0, *27 * [1.0]])  # of an observation
+SOUND = np.array(
+    [np.inf, *3 * [BOUND], *26 * [1e10]]
+)  # of time, the torso's place, and MuJoCo's own limit for the rest
+logger = logging.getLogger(__name__)
+
+
+class Episodes(NamedTuple):
+    """What n ants did. An episode that ended before the last step holds its last position."""
+
+    path: Float[np.ndarray, "n times 2"]
+    """the torso's x and y in metres, at the start and after each control step"""
+    length: Int[np.ndarray, " n"]
+    """control steps until the episode ended"""
+    visited: Bool[np.ndarray, "n areas"]
+    """the areas that the torso came within 5 m of"""
+    stuck: Bool[np.ndarray, " n"]
+    """ended by the rule for stuck ants"""
+    unstable: Bool[np.ndarray, " n"]
+    """ended because the physics left its domain; the path up to then stands"""
+
+
+class AntMaze(eqx.Module):
+    r"""An ant that a feed-forward network moves through an arena whose areas give a reward at their first visit.
+
+    The behavior is the torso's path: 16 positions (48 in the huge arena) sampled evenly in time, forward, the last one
+    included; sample k of K is the position after $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number
+    of areas visited, and an ant that visited all has solved the task, which ends its episode. An episode that ended
+    costs nothing more, and its last position stands for the rest of the time.
+
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. Departures from the published code: its descriptor runs
+    backwards in time; it adds 1 to the reward when all areas are visited; it ends "stuck" episodes by a sum of
+    observations with a reward of -5 and a history that leaks between individuals. The rule here is
+    `stuck_distance` and `stuck_window`, costs no reward and is off by default. Its integrator is RK4; `implicitfast`
+    takes about 0.3 of the time. An ant's path is chaotic under either, and differs between them: a population that
+    evolved under one keeps about two thirds of its reach under the other (`benchmarks/ant_settings.py`).
+
+    The same genotype gives the same bits, whatever its neighbours in the batch, their number and the number of threads:
+    every control step starts from a full state, with the solver's warm start cleared; another version of MuJoCo or
+    another processor may give other bits. Unstable physics (a number that
+    is not finite, a warning of MuJoCo's, a torso beyond 50 m in any coordinate) ends an episode at the last sound
+    position; how many did so is logged as a warning and marked in `Episodes.unstable`.
+
+    Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
+    `(n, 32)` or `(n, 96)`, in metres. Observations are the 15 positions, x and y as (value - 5) / 70, and the 14
+    velocities.
+
+    Errors: `ValueError` for settings or genotypes out of range, `ImportError` where MuJoCo is missing or too old.
+    """
+
+    arena: Literal["large", "huge"] = "large"
+    """large: 70 m wide, three areas, paper, section 5.2; huge: 100 m wide, four areas"""
+    steps: int = 1500
+    """control steps of an episode; paper, section 5.2: no area was visited in so many here, and all within 10000"""
+    integrator: Literal["implicitfast", "RK4"] = "implicitfast"
+    """MuJoCo's integrator; RK4 in the published code, at four times the cost"""
+    frame_skip: int = 5
+    """physics steps of 0.005 s in a control step; published code"""
+    stuck_distance: float = 0.0
+    """metres; an ant that stays within a square of this side for a whole window is stuck, which ends it; 0 is off"""
+    stuck_window: int = 100
+    """control steps of that window"""
+
+    traceable = False
+
+    def __check_init__(self):
+        if self.arena not in ARENAS:
+            raise ValueError(f"the ant's arena is one of {', '.join(ARENAS)}; got {self.arena!r}")
+        if self.integrator not in ("implicitfast", "RK4"):
+            raise ValueError(f"the ant's integrator is implicitfast or RK4; got {self.integrator!r}")
+        samples = ARENAS[self.arena].samples
+        if self.steps < samples:
+            raise ValueError(f"a path of {samples} positions needs at least as many steps; got steps={self.steps}")
+        if self.frame_skip < 1 or self.stuck_window < 1 or not self.stuck_distance >= 0:
+            raise ValueError(
+                "frame_skip and stuck_window must be 1 or more and stuck_distance 0 or more; got "
+                f"{self.frame_skip}, {self.stuck_window} and {self.stuck_distance}"
+            )
+
+    @property
+    def genotype_space(self) -> Box:
+        """Weights and biases in [-1, 1]; paper, section 5."""
+        return Box([-1.0] * POLICY.genotype_length, [1.0] * POLICY.genotype_length)
+
+    @property
+    def behavior_space(self) -> Box:
+        """x, y of every sampled position, each in [-50, 50]; paper, section 5.2."""
+        d = 2 * ARENAS[self.arena].samples
+        return Box([-BOUND] * d, [BOUND] * d)
+
+    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """The world has no chance in it: `key` is not used."""
+        episodes = self.episodes(genotypes)
+        return Evaluation(
+            jnp.asarray(self.descriptor(episodes.path), jnp.float32),
+            jnp.asarray(episodes.visited.sum(1), jnp.float32),
+            jnp.asarray(episodes.visited.all(1)),
+        )
+
+    def descriptor(self, path: Float[np.ndarray, "n times 2"]) -> Float[np.ndarray, "n d"]:
+        """The positions sampled from whole paths: x1, y1, x2, y2, ..."""
+        samples = ARENAS[self.arena].samples
+        return path[:, np.arange(1, samples + 1) * self.steps // samples].reshape(len(path), -1)
+
+    def path(
+        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int = 10
+    ) -> Float[np.ndarray, "n times 2"]:
+        """The torso's position at the start and after each `every` control steps, for pictures."""
+        return self.episodes(genotypes).path[:, ::every]
+
+    def episodes(
+        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], threads: int | None = None
+    ) -> Episodes:
+        """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
+
+        The batch goes in two halves, each stepped together by half of the threads: while the policies of one are
+        computed, the other's physics goes on, and neither waits for the other at every step.
+        """
+        genotypes = np.asarray(genotypes)
+        if not np.isfinite(genotypes).all():
+            rows = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))
+            raise ValueError(f"genotypes must be finite numbers; row {rows[0]} of {len(genotypes)} is not")
+        threads = threads or _cores()
+        halves, stop = np.array_split(genotypes, min(threads, 2)), Event()
+        shares = [threads - threads // 2, threads // 2]
+        with ThreadPoolExecutor(len(halves)) as pool:
+            try:
+                parts = list(pool.map(self._together, halves, shares, range(len(halves)), repeat(stop)))
+            finally:
+                stop.set()  # for what still runs after an error or Ctrl-C
+        episodes = Episodes(*map(np.concatenate, zip(*parts, strict=True)))
+        if episodes.unstable.any():
+            logger.warning(
+                "unstable physics ended %d of %d episodes before their last step",
+                episodes.unstable.sum(),
+                len(genotypes),
+            )
+        return episodes
+
+    def _together(self, genotypes: Float[np.ndarray, "n p"], threads: int, half: int, stop: Event) -> Episodes:
+        """Episodes that take every step together."""
+        n, areas = len(genotypes), np.array(list(ARENAS[self.arena].areas.values()))
+        path = np.empty((self.steps + 1, n, 2))
+        length = np.full(n, self.steps)
+        visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
+
+        physics = _physics(self.arena, self.integrator, threads, half)
+        state = np.tile(physics.start, (n, 1))
+        path[0] = position(state)
+        layers, alive = POLICY.host_layers(genotypes), np.arange(n)
+        for t in range(1, self.steps + 1):
+            if stop.is_set() or not alive.size:
+                break
+            state, sound = physics.advance(state, POLICY.act_on_host(layers, observation(state)), self.frame_skip)
+            path[t, alive] = here = position(state)
+            inside = within(here, areas)
+            checked = self.stuck_distance and t % self.stuck_window == 0
+            if sound.all() and not inside.any() and not checked:
+                continue  # nothing happened
+            unstable[alive] = ~sound
+            visited[alive] |= inside & sound[:, None]
+            if checked:
+                extent = np.ptp(path[t - self.stuck_window : t + 1, alive], axis=0).max(axis=1)
+                stuck[alive] = sound & (extent < self.stuck_distance)
+            ended = unstable[alive] | stuck[alive] | visited[alive].all(axis=1)
+            length[alive[ended]] = t
+            alive, state = alive[~ended], state[~ended]
+            layers = [(weights[~ended], biases[~ended]) for weights, biases in layers]
+        for i in np.flatnonzero((length < self.steps) | unstable):
+            last = length[i] - unstable[i]
+            path[last + 1 :, i] = path[last, i]
+        return Episodes(path.swapaxes(0, 1).copy(), length, visited, stuck, unstable)
+
+    def render(
+        self,
+        genotype: Float[Array, " p"] | Float[np.ndarray, " p"],
+        every: int = 4,
+        camera: Literal["above", "follow"] = "follow",
+        size: tuple[int, int] = (480, 640),
+    ) -> Iterator[UInt8[np.ndarray, "height width 3"]]:
+        """Frames of one episode, one for each `every` control steps (4 of 0.025 s: ten a second), drawn off-screen.
+
+        `camera` looks down on the arena from above, or follows the ant; `size` is height and width in pixels.
+        """
+        from brns.tasks.ant.camera import Camera
+
+        genotype = np.asarray(genotype)[None]
+        last = int(self.episodes(genotype).length[0])
+        physics, layers = _physics(self.arena, self.integrator, 1, 0), POLICY.host_layers(genotype)
+        state = physics.start[None]
+        with Camera(physics.model, size) as draw:
+            for t in range(last + 1):
+                if t % every == 0:
+                    yield draw(state[0], camera)
+                state, _ = physics.advance(state, POLICY.act_on_host(layers, observation(state)), self.frame_skip)
+
+
+class Physics:
+    """The compiled model, a pool of threads, and one simulation's memory for each of them.
+
+    A state is MuJoCo's full physics state: time, 15 positions, 14 velocities.
+    """
+
+    def __init__(self, arena: str, integrator: str, threads: int):
+        mujoco, rollout = load_mujoco()
+        self.model = mujoco.MjModel.from_xml_string(ant_xml(arena, integrator))
+        self.memory = [mujoco.MjData(self.model) for _ in range(threads)]
+        self.pool = rollout.Rollout(nthread=threads if threads > 1 else 0)
+        self.lock = Lock()  # the pool must not be used from several threads at once
+        atexit.register(self.pool.close)
+        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        self.start = np.empty(mujoco.mj_stateSize(self.model, kind))
+        mujoco.mj_getState(self.model, self.memory[0], self.start, kind)
+
+    def advance(
+        self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
+    ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
+        """One control step of n ants: their states after it, and which of them are sound.
+
+        The solver's warm start is cleared at the beginning, so that the next state depends on state and action alone.
+        After a warning MuJoCo leaves a simulation standing, and its time too.
+        """
+        n = len(state)
+        states = np.empty((n, physics_steps, state.shape[1]))
+        with self.lock:
+            self.pool.rollout(
+                [self.model] * n,
+                self.memory,
+                state,
+                np.repeat(action[:, None], physics_steps, axis=1),
+                nstep=physics_steps,
+                skip_checks=True,
+                state=states,
+                sensordata=np.empty((n, physics_steps, 0)),
+                chunk_size=max(1, n // (4 * len(self.memory))),
+            )
+        after = np.ascontiguousarray(states[:, -1])
+        in_time = after[:, 0] > state[:, 0] + (physics_steps - 0.5) * self.model.opt.timestep
+        return after, in_time & (np.abs(after) <= SOUND).all(axis=1)
+
+
+@lru_cache(maxsize=8)
+def _physics(arena: str, integrator: str, threads: int, half: int) -> Physics:
+    """One for each half of a batch, since two cannot use one pool at once."""
+    return Physics(arena, integrator, threads)
+
+
+def position(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 2"]:
+    """The torso's x and y."""
+    return state[:, 1:3]
+
+
+def observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
+    """What the ant senses: 15 positions, x and y mapped to (value - 5) / 70, and 14 velocities."""
+    return (state[:, 1:30] - SHIFT) / SCALE
+
+
+def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) -> Bool[np.ndarray, "n areas"]:
+    """In which areas the torso stands."""
+    offset = here[:, None] - areas
+    return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2
+
+
+def _cores() -> int:
+    """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores for this process."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,258 @@
+"""The deceptive maze: a robot with two wheels, three lasers and two bumpers, and walls that lure it from its goal."""
+
+import dataclasses
+import math
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Key, UInt
+
+from brns.core import Box, Evaluation
+from brns.tasks.maze.map import (
+    PIXEL,
+    RANGE,
+    REACH,
+    Tables,
+    Wall,
+    bearings,
+    hard_maze,
+    rasterised,
+    read,
+    tables,
+    unpack,
+    written,
+)
+from brns.tasks.policy import FeedForward
+
+AXLE = 20.0
+FASTEST = 4.0  # displacement of a wheel in one step
+DIRECTIONS = (math.pi / 4, 0.0, -math.pi / 4)  # of the lasers, from the heading
+NOTHING_SEEN = (RANGE, RANGE, RANGE, 0.0, 0.0)  # the first observation of an episode
+POLICY = FeedForward((5, 10, 10, 10, 2))
+
+Rows = tuple[Float[Array, " n"], ...]
+
+
+class DeceptiveMaze(eqx.Module):
+    r"""The "hard maze" of Lehman & Stanley, by the rules of the simulator on which the literature runs it.
+
+    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels; what lies outside is wall.
+    The robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
+    clipped to [-4, 4]:
+
+    1. Motion on an arc. The heading turns by $a = (v_2 - v_1) / 20$; with $v = (v_1 + v_2) / 2$ the robot moves
+       $v \sin(a) / a$ along its former heading and $v (\cos(a) - 1) / a$ along the normal to it.
+    2. Collision. Obstacle pixels within 3 pixels of the pixel that the centre would come to stop it: the position stays
+       what it was, the heading keeps its turn.
+    3. Bumpers, 1 or 0, from those pixels: right for one in the open quarter circle (0, 90) degrees from the new
+       heading, left for one in (-90, 0).
+    4. Lasers, at 45, 0 and -45 degrees: from the robot's pixel along the line of pixels (Bresenham's algorithm,
+       supercover form) to the pixel 100 units away; the distance from the robot to the centre of the first obstacle
+       pixel, or to the pixel beside it where the line leaves a corner between two; at most 100.
+
+    An observation is the three lasers, in world units, then the left and the right bumper. An episode starts with
+    (100, 100, 100, 0, 0). The policy is 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers: 302 weights in
+    [-1, 1], laid out as in `FeedForward`. Behavior is the last position, fitness is 0, and solved means that the last
+    position lies within `goal_radius` of the goal.
+
+    Other mazes are given as `walls` or as a `bitmap`, not both; a bitmap of k x k pixels makes a world of 3 k x 3 k
+    units. The tables take 1.1 kB a pixel (43 MB for 200 x 200) and are shared between equal maps.
+
+    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Row i depends on genotype i alone. Chaos makes the last bits of
+    a single step matter after 2000 of them: another machine or another JAX may move a final position.
+    Errors: `ValueError` for settings that make no maze, genotypes of another length and genotypes that are not finite
+    (where they can be seen; under an outer `jit` such a genotype gives a descriptor that need not be finite).
+    Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
+    BR-NS paper, section 5.1.
+    Departs from libfastsim in two points. There the second episode of a process began with the last observation of the
+    first; here none does. There pixels outside the map set no bumper; here they do, which no robot can notice behind
+    the hard maze's border. Its map has 8 border pixels fewer than the picture it is read from (the last byte is left
+    out), and so has ours; no reading of a robot depends on them.
+    """
+
+    steps: int = 2000
+    """steps of an evaluation; published code"""
+    start: tuple[float, float, float] = (60.0, 450.0, math.pi / 4)
+    """x, y in world units and heading in radians, in (-pi, pi]"""
+    goal: tuple[float, float] = (60.0, 60.0)
+    """x, y in world units"""
+    goal_radius: float = 42.0
+    """world units; published code"""
+    walls: tuple[Wall, ...] | None = None
+    """capsules x0, y0, x1, y1, radius in world units, on 200 x 200 pixels, in place of the hard maze"""
+    bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
+    """rows of pixels, '#' is wall and '.' free, or a bool array, True is wall, in place of the hard maze"""
+    tables: Tables = eqx.field(init=False)
+
+    traceable = True
+
+    def __post_init__(self):
+        # Tuples and text can be hashed, as jit asks of what is no array, and go into a record as they are.
+        self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
+        if self.walls is not None:
+            self.walls = tuple(tuple(wall) for wall in self.walls)  # type: ignore[assignment]
+        if self.bitmap is not None:
+            self.bitmap = written(self.bitmap) if isinstance(self.bitmap, np.ndarray) else tuple(self.bitmap)
+        obstacles = self.obstacles
+        self.tables = tables(obstacles.tobytes(), len(obstacles))
+
+    def __check_init__(self):
+        if self.steps < 1:
+            raise ValueError(f"a maze needs at least 1 step; got steps={self.steps}")
+        if not (math.isfinite(self.goal_radius) and self.goal_radius > 0 and np.isfinite(self.goal).all()):
+            raise ValueError(
+                f"a maze needs a finite goal and goal_radius > 0; got goal={self.goal}, goal_radius={self.goal_radius}"
+            )
+        x, y, heading = self.start
+        if not (math.isfinite(x) and math.isfinite(y) and -math.pi < heading <= math.pi):
+            raise ValueError(f"start is x, y and a heading in radians, in (-pi, pi]; got {self.start}")
+        k, i, j = self.tables.touched.shape[0], math.floor(x / PIXEL + 0.5), math.floor(y / PIXEL + 0.5)
+        if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
+            raise ValueError(
+                f"a robot of radius 10 that starts at ({x}, {y}) touches a wall or the world's border; move start"
+            )
+
+    def __reduce__(self) -> tuple:
+        """Its settings: the tables, 41 MB, are made again where it is unpickled."""
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
+        return partial(type(self), **settings), ()
+
+    @property
+    def genotype_space(self) -> Box:
+        return Box(np.full(POLICY.genotype_length, -1.0), np.full(POLICY.genotype_length, 1.0))
+
+    @property
+    def behavior_space(self) -> Box:
+        return Box([0.0, 0.0], np.full(2, PIXEL * self.tables.touched.shape[0]))
+
+    @property
+    def obstacles(self) -> Bool[np.ndarray, "k k"]:
+        """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
+        if self.bitmap is not None and self.walls is not None:
+            raise ValueError("a maze is given by walls or by a bitmap; got both")
+        if self.walls is not None:
+            return rasterised(self.walls)
+        return read(self.bitmap if isinstance(self.bitmap, tuple) else hard_maze())
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """Where n policies end. Nothing is random: `key` changes nothing."""
+        last = self.trajectory(genotypes, every=self.steps)[:, -1, :2]
+        return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
+
+    def trajectory(self, genotypes: Float[Array, "n p"], every: int = 50) -> Float[Array, "n times 3"]:
+        """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`."""
+        if every < 1 or self.steps % every:
+            raise ValueError(f"every must divide steps={self.steps}; got every={every}")
+        _check(genotypes)
+        return _trajectory(self, genotypes, every)
+
+    @eqx.filter_jit
+    def step(
+        self, pose: Float[Array, "n 3"], action: Float[Array, "n 2"]
+    ) -> tuple[Float[Array, "n 3"], Float[Array, "n 5"]]:
+        """One step of n robots, each with its own action: their next poses and observations."""
+        next_pose, observation = _step(self.tables, tuple(pose.T), action.T)
+        return jnp.stack(next_pose, axis=1), jnp.stack(observation, axis=1)
+
+    def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
+        """Whether a position lies within `goal_radius` of the goal."""
+        return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
+
+
+def _check(genotypes: Float[Array, "n p"]) -> None:
+    if genotypes.shape[1] != POLICY.genotype_length:
+        raise ValueError(f"the maze needs genotypes of shape (n, {POLICY.genotype_length}); got {genotypes.shape}")
+    if not isinstance(genotypes, Tracer) and not np.isfinite(genotypes).all():
+        row = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))[0]
+        raise ValueError(f"the maze needs finite genotypes; row {row} holds a value that is not")
+
+
+@eqx.filter_jit
+def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int) -> Float[Array, "n times 3"]:
+    # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the loop
+    # makes XLA choose between them element by element, at a third of the speed.
+    n, layers = len(genotypes), POLICY.layers(genotypes)
+    pose = tuple(jnp.full(n, value, jnp.float32) for value in maze.start)
+    observation = tuple(jnp.full(n, value, jnp.float32) for value in NOTHING_SEEN)
+
+    def advance(state: tuple[Rows, Rows], _):
+        pose, observation = state
+        return _step(maze.tables, pose, POLICY.act(layers, observation)), None
+
+    def stretch(state: tuple[Rows, Rows], _):
+        state, _ = jax.lax.scan(advance, state, length=every)
+        return state, state[0]
+
+    _, path = jax.lax.scan(stretch, (pose, observation), length=maze.steps // every)
+    columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
+    return jnp.stack(columns, axis=2)
+
+
+def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
+    """One step of n robots by the rules of `DeceptiveMaze`: next poses and observations."""
+    x, y, heading = pose
+    v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
+    v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
+    # As series in the turn there is no division by it: |turn| <= 0.4, four terms are exact in float32.
+    ahead, aside = v * _series(turn**2, 1, terms=4), -v * turn * _series(turn**2, 2, terms=4)
+    cos, sin = _cos_sin(heading)
+    next_x, next_y = x + ahead * cos + aside * sin, y + ahead * sin - aside * cos
+    heading = heading + turn
+    heading = jnp.where(heading > math.pi, heading - 2 * math.pi, heading)
+    heading = jnp.where(heading <= -math.pi, heading + 2 * math.pi, heading)
+
+    touched = tables.touched.at[_pixel(next_y), _pixel(next_x)].get(mode="clip").astype(jnp.uint32)
+    x, y = jnp.where(touched > 0, x, next_x), jnp.where(touched > 0, y, next_y)
+    return (x, y, heading), (*_lasers(tables, x, y, heading), *_bumpers(touched, heading))
+
+
+def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], heading: Float[Array, " n"]) -> Rows:
+    i, j = _pixel(x), _pixel(y)
+    cos, sin = _cos_sin(heading)
+    readings = []
+    for direction in DIRECTIONS:
+        ahead, aside = RANGE * math.cos(direction), RANGE * math.sin(direction)
+        end_i, end_j = _pixel(x + ahead * cos - aside * sin), _pixel(y + ahead * sin + aside * cos)
+        end = tables.ends.at[end_j - j + REACH, end_i - i + REACH].get(mode="clip")
+        stop_i, stop_j = unpack(tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32))
+        distance = jnp.sqrt((PIXEL * (i + stop_i) - x) ** 2 + (PIXEL * (j + stop_j) - y) ** 2)
+        readings.append(jnp.minimum(distance, RANGE))
+    return tuple(readings)
+
+
+def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
+    """The left and the right bumper.
+
+    The bearings repeat every quarter turn, four a quarter. With `up_to` of them at or below the heading and `below` of
+    them below it, those in the open quarter to its right are number up_to ... below + 3, those to its left
+    up_to - 4 ... below - 1, modulo 16. The 16 bits are doubled, so that a shift brings either run to the lowest bits.
+    """
+    up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
+    below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
+    twice, run = touched | touched << 16, jnp.uint32(0b1111) >> (up_to - below)
+    right, left = twice >> up_to & run, twice >> up_to + 12 & run
+    return (left > 0).astype(jnp.float32), (right > 0).astype(jnp.float32)
+
+
+def _pixel(coordinate):
+    """The pixel of a world coordinate."""
+    return jnp.floor(coordinate * (1 / PIXEL) + 0.5).astype(jnp.int32)
+
+
+def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Cosine and sine of an angle in [-pi, pi], from those of its half; the whole step is twice as fast for it."""
+    half = angle / 2
+    cos, sin = _series(half**2, 0, terms=7), half * _series(half**2, 1, terms=6)
+    return 1 - 2 * sin**2, 2 * sin * cos
+
+
+def _series(square: Float[Array, " n"], first: int, terms: int) -> Float[Array, " n"]:
+    r"""$\sum_k (-1)^k x^{2k} / (2k + first)!$ of `square` $= x^2$: cos x, sin(x) / x, (1 - cos x) / x^2 for 0, 1, 2."""
+    total = jnp.zeros_like(square)
+    for k in reversed(range(terms)):
+        total = total * square + (-1) ** k / math.factorial(2 * k + first)
+    return total

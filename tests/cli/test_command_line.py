@@ -1,0 +1,209 @@
+"""The command line, as a person uses it."""
+
+import signal
+import time
+
+import equinox as eqx
+import numpy as np
+import pytest
+from shell import begin, call, finished
+
+from brns import Record, run
+from brns.cli import screen
+from brns.runs.record import records
+from brns.runs.settings import value as read
+from brns.workers.spread import Chunked
+
+SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with one finished run in the default place."""
+    folder = tmp_path_factory.mktemp("shell")
+    several = ("--generations", 4, "--keep-every", 1, "--watch-cycling", 3)
+    done = finished(begin("run", "maze", *several, *SHORT, folder=folder))
+    assert done.returncode == 0, done.stderr
+    (folder / "run.txt").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ant(folder):
+    """The words after `brns run` for a short ant maze, which `folder` then holds a run of: alone."""
+    pytest.importorskip("mujoco")
+    words = ["ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5"]
+    done = call("run", *words, "--generations", 1, "--out", "alone", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return words
+
+
+def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(folder):
+    record = Record(folder / "runs/maze-recognition-seed0")
+    assert record.generations == [0, 1, 2, 3, 4]
+    assert record.experiment["task"]["steps"] == 50
+    assert record.experiment["population_size"] == 20
+    assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
+    text = (folder / "run.txt").read_text()
+    assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
+    assert "overview.png" in text
+    assert "Generation 3, seed 0: eta" in text
+
+
+def test_an_existing_run_is_refused_and_left_alone(folder):
+    before = sorted((folder / "runs").rglob("*"))
+    done = call("run", "maze", *SHORT, folder=folder)
+    assert done.returncode == 2
+    assert "exists already; resume it (brns resume" in done.stderr
+    assert sorted((folder / "runs").rglob("*")) == before
+
+
+def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(folder):
+    whole = call("run", "maze", "--generations", 6, "--out", "whole", *SHORT, folder=folder)
+    assert whole.returncode == 0, whole.stderr
+    first = call("run", "maze", "--generations", 3, "--out", "longer", *SHORT, folder=folder)
+    assert first.returncode == 0, first.stderr
+    longer = call("resume", "longer", "--generations", 6, folder=folder)
+    assert longer.returncode == 0, longer.stderr
+    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
+        np.testing.assert_array_equal(Record(folder / "whole").column(name), Record(folder / "longer").column(name))
+    again = call("resume", "longer", folder=folder)
+    assert again.returncode == 0
+    assert "has its 6 generations already" in again.stdout
+
+
+def test_several_seeds_end_with_their_spread(folder):
+    done = call("run", "maze", "--seeds", 3, "--generations", 2, "--out", "several", *SHORT, folder=folder)
+    assert done.returncode == 0, done.stderr
+    ages = [record.column("survivors.born") for record in records(folder / "several")]
+    values = [np.mean(np.arange(3)[1:, None] - born[1:]) for born in ages]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(" age ")]
+    expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 3]
+    np.testing.assert_allclose([float(word) for word in line.split()[1:]], expected, rtol=0.01)
+    assert "several/*/overview.png" in done.stdout
+    assert len(list(folder.glob("several/*/overview.png"))) == 3
+
+
+def test_workers_change_no_bit_and_a_run_of_theirs_goes_on_with_and_without(folder, ant):
+    first = call("run", *ant, "--generations", 1, "--workers", 2, "--timeout", 300, "--out", "spread", folder=folder)
+    assert first.returncode == 0, first.stderr
+    for generations, workers in [(2, ["--workers", 1]), (3, [])]:
+        longer = call("resume", "spread", "--generations", generations, *workers, folder=folder)
+        assert longer.returncode == 0, longer.stderr
+    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
+    (whole,) = run(chunked, 3, out=folder / "chunked")
+    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
+        np.testing.assert_array_equal(whole.column(name), Record(folder / "spread").column(name))
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_changes_no_bit(folder, ant):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        on_cluster = ["--dask", cluster.scheduler_address]
+        for command in (["run", *ant, "--out", "cluster"], ["resume", "cluster"]):
+            done = call(*command, "--generations", 1 + (command[0] == "resume"), *on_cluster, folder=folder)
+            assert done.returncode == 0, done.stderr
+    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
+    (whole,) = run(chunked, 2, out=folder / "chunked-two")
+    for name in ("offspring.genotype", "survivors.descriptor"):
+        np.testing.assert_array_equal(whole.column(name), Record(folder / "cluster").column(name))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run", "maze", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
+        (("run", "maze", "--timeout", 5), "give it with workers or dask"),
+        (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
+        (("resume", "alone", "--generations", 9, "--dask", "tcp://127.0.0.1:1"), "was started without workers"),
+    ],
+)
+def test_workers_that_cannot_be_had_are_an_error_that_says_why(folder, ant, arguments, told):
+    done = call(*arguments, folder=folder)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert Record(folder / "alone").planned == 1
+
+
+def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
+    child = begin("run", "maze", "--generations", 100_000, "--out", "stopped", *SHORT, folder=folder)
+    deadline = time.monotonic() + 120
+    while not (folder / "stopped/generations/000003.npz").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    text, _ = child.communicate(timeout=120)
+    assert child.returncode == 130
+    record = Record(folder / "stopped")
+    last = record.generations[-1]
+    assert f"Stopped after generation {last}" in text
+    assert "brns resume stopped" in text
+    assert record.snapshots[-1] == last
+
+
+def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
+    done = call(
+        *("run", "maze", "--out", "no", "--set", "estimator.epoch=5", "--set", "estimator.batch=many"),
+        *("--set", "task.step=3", "--set", "nonsense"),
+        folder=folder,
+    )
+    assert done.returncode == 2
+    assert not (folder / "no").exists()
+    for told in ("did you mean epochs?", "BehaviorRecognition.batch", "'many'", "did you mean steps?", "NAME=VALUE"):
+        assert told in done.stderr
+    for arguments, names in [
+        (("run", "labyrinth"), "maze, ant"),
+        (("run", "maze", "--estimator", "k-nn"), "recognition, paper, archive, population, counts"),
+    ]:
+        done = call(*arguments, folder=folder)
+        assert done.returncode == 2
+        assert names in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("resume", "nowhere"), ("show", "nowhere"), ("movie", "."), ("report", ".")])
+def test_what_is_no_run_is_an_error_that_says_so(folder, arguments, tmp_path):
+    done = call(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert "is not a run" in done.stderr
+
+
+def test_the_list_names_every_setting_with_its_default_and_meaning(folder):
+    text = call("list", folder=folder).stdout
+    for line in ("estimator.learning_rate=0.01", "estimator.k=15", "task.steps=2000", "mutate.eta=10.0"):
+        assert line in text
+    for meaning in ("dim(E) = embedding * d; paper, section 5", "crowding degree", "steps of an evaluation"):
+        assert meaning in text
+
+
+def test_figure_movie_and_show(folder):
+    run = "runs/maze-recognition-seed0"
+    for name in ("coverage", "3b"):
+        done = call("figure", name, run, "--out", f"{name}.png", folder=folder)
+        assert done.returncode == 0, done.stderr
+        assert (folder / f"{name}.png").stat().st_size > 5000
+    done = call("movie", run, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / run / "movie.gif").read_bytes()[:3] == b"GIF"
+    assert "coverage evaluated" in call("show", run, folder=folder).stdout
+    unknown = call("figure", "9z", run, folder=folder)
+    assert unknown.returncode == 2
+    assert "coverage" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5", 5), ("1e-3", 1e-3), ("true", True), ("none", None), ("[3, 5]", [3, 5]), ("raw", "raw"), ('"raw"', "raw")],
+)
+def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
+    assert read(text) == value
+
+
+def test_counting_hands_on_what_there_is():
+    assert list(screen.count(iter("abc"), "letters", 3)) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="no more"):
+        list(screen.count(failing(), "failures", 3))
+
+
+def failing():
+    yield 1
+    raise ValueError("no more")

@@ -1,0 +1,417 @@
+"""The figures, of short real runs: what is drawn is what the metrics say."""
+
+import json
+import re
+import shutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from worlds import Identity
+
+from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
+from brns import pictures as drawn
+from brns.core import Generation, Population
+from brns.metrics import coverage, cycling, dynamics, uniformity
+from brns.metrics.signature import signature
+from brns.metrics.watch import watch
+from brns.pictures.style import SOLVED
+from brns.runs.loop import run
+from brns.tasks.ant import AntMaze
+
+GENERATIONS = 8
+
+
+def small(estimator, task=None):
+    return NoveltySearch(task or Identity(), estimator, population_size=12, offspring_size=12)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+def made(path, search, **options):
+    """Runs whose world is our own, told to the records."""
+    runs = run(search, GENERATIONS, out=path, **{"keep_every": 1, **options})
+    for record in runs:
+        record.search = search
+    return runs
+
+
+@pytest.fixture(scope="module")
+def recognition(folder):
+    return made(folder / "recognition", small(BehaviorRecognition()), seeds=[0, 1, 2])
+
+
+@pytest.fixture(scope="module")
+def archived(folder):
+    return made(folder / "archive", small(ArchiveKNN(k=3, growth=2, capacity=64)), seeds=[0, 1])
+
+
+@pytest.fixture(scope="module")
+def maze(folder):
+    return run(small(BehaviorRecognition(), DeceptiveMaze(steps=100)), 6, out=folder / "maze", keep_every=2)[0]
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def copied(record, path):
+    """A run of its own to spoil."""
+    shutil.copytree(record.path, path)
+    copy = Record(path)
+    copy.search = record.search
+    return copy
+
+
+def spoil(record, generation, column, value):
+    path = record.path / "generations" / f"{generation:06d}.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays[column].flat[0] = value
+    np.savez(path, **arrays)
+
+
+CURVES = {
+    "coverage": lambda record: (record.generations, coverage.of_record(record, (6, 6))),
+    "age": lambda record: (record.generations, dynamics.age_of_record(record)),
+    "parent-distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+    "uniformity": lambda record: (record.snapshots, uniformity.of_record(record, (6, 6))),
+    "eta": lambda record: (record.snapshots[:-1], cycling.of_record(record).eta),
+    "kappa": lambda record: (record.snapshots[:-1], cycling.of_record(record).kappa),
+    "kappa-share": lambda record: (record.snapshots[:-1], cycling.of_record(record).kappa_share),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name, recognition, ax):
+    generations, values = zip(*map(CURVES[name], recognition), strict=True)
+    mean, deviation = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
+    drawn.FIGURES[name](recognition, ax)
+    line = ax.lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), generations[0])
+    np.testing.assert_allclose(line.get_ydata(), mean)
+    assert line.get_label() == "BR-NS (3 seeds)"
+    band = ax.collections[0].get_paths()[0].vertices
+    first = 1 if name == "parent-distance" else 0  # Founders have no parents.
+    for limit in (mean + deviation, mean - deviation):
+        x, y = generations[0][first], limit[first]
+        assert np.isclose(band, [x, y]).all(axis=1).any()
+
+
+def test_one_run_has_a_line_without_a_band(recognition, ax):
+    drawn.age(recognition[0], ax)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), dynamics.age_of_record(recognition[0]))
+    assert not ax.collections
+    assert ax.lines[0].get_label() == "BR-NS"
+
+
+def test_two_methods_are_two_lines(recognition, archived, ax):
+    drawn.coverage([*recognition, *archived], ax)
+    assert [line.get_label() for line in ax.lines] == ["BR-NS (3 seeds)", "archive k-NN (2 seeds)"]
+    expected = np.mean([coverage.of_record(record, (6, 6)) for record in archived], axis=0)
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), expected)
+
+
+def test_runs_of_different_length_end_with_the_shortest(recognition, tmp_path, ax):
+    short = copied(recognition[1], tmp_path / "short")
+    (short.path / "generations" / f"{GENERATIONS:06d}.npz").unlink()
+    drawn.age([recognition[0], short], ax)
+    assert ax.lines[0].get_xdata()[-1] == GENERATIONS - 1
+
+
+def test_q_draws_rows_of_the_matrix(archived, ax):
+    drawn.q(archived, ax, generations=[0, 3])
+    q = np.mean([cycling.q_matrix(record) for record in archived], axis=0)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), q[0])
+    np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(3, GENERATIONS + 1))
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), q[3, 3:])
+    with pytest.raises(ValueError, match=r"i among .* got \[99\]"):
+        drawn.q(archived, ax, generations=[99])
+
+
+def test_q_of_two_methods_has_no_common_unit(recognition, archived, ax):
+    with pytest.raises(ValueError, match="BR-NS; archive k-NN"):
+        drawn.q([*recognition, *archived], ax)
+
+
+def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
+    record = archived[0]
+    drawn.uniformity(record, ax)
+    state = record.state(GENERATIONS, record.search).estimator
+    entries = np.asarray(state.descriptor)[np.asarray(state.id) >= 0]
+    expected = uniformity.of_points(entries, record.search.task.behavior_space, (6, 6))
+    y = ax.lines[0].get_ydata()
+    assert y[-1] == pytest.approx(expected)
+    assert np.isnan(y[0])  # Before the first generation the archive is empty.
+
+
+def test_the_archive_is_drawn_where_its_entries_lie(archived, ax):
+    drawn.archive(archived[0], ax)
+    state = archived[0].state(GENERATIONS, archived[0].search).estimator
+    there = np.asarray(state.id) >= 0
+    assert there.sum() == 2 * GENERATIONS
+    np.testing.assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
+    np.testing.assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
+
+
+def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
+    drawn.novelty_map(maze, ax, generation=4)
+    image = np.asarray(ax.images[0].get_array())
+    search, state = maze.search, maze.state(4)
+    column, row = 40, 7  # The cell's centre is at x = 405, y = 75; y runs down.
+    points = jnp.array([[405.0, 75.0]])
+    expected = search.estimator.score(state.estimator, points, state.population)[0]
+    assert image[row, column] == pytest.approx(float(expected), rel=1e-4)
+    assert ax.images[0].get_extent() == [0, 600, 0, 600]
+    assert ax.yaxis_inverted()
+    np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [4])[0])
+
+
+def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_place(maze, ax):
+    drawn.maze(maze, ax)
+    points = ax.collections[0]
+    founders, later = maze.column("offspring.descriptor", [0])[0], maze.column("offspring.descriptor")
+    np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
+    np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 12))
+    walls = np.asarray(ax.images[0].get_array())
+    assert ax.images[0].get_extent() == [-1.5, 598.5, -1.5, 598.5]  # Pixel (i, j) has its centre at (3 i, 3 j).
+    assert walls[100, 58] == 1  # The long vertical wall at x = 174.
+    assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(walls[150, 20])  # The start, at (60, 450), is free.
+
+
+def test_solvers_are_ringed(recognition, ax, tmp_path):
+    record = copied(recognition[0], tmp_path / "solved")
+    spoil(record, 3, "offspring.solved", True)
+    number = record.solutions().id.size
+    drawn.maze(record, ax)
+    rings = ax.collections[1]
+    assert len(rings.get_offsets()) == number >= 1
+    assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
+
+
+def test_the_way_of_the_one_solver_ends_where_its_behavior_lies(maze, ax, tmp_path):
+    record = copied(maze, tmp_path / "solved")
+    spoil(record, 3, "offspring.solved", True)
+    solver = record.solutions()
+    drawn.maze(record, ax)
+    (way,) = [line for line in ax.lines if line.get_color() == SOLVED]
+    assert way.get_label() == "way of the solver"
+    np.testing.assert_allclose(way.get_xydata()[-1], solver.descriptor[0], atol=1e-3)
+    assert ax.get_title().endswith(", 1 solver")
+
+
+def ant_run(path, seed, reach):
+    """A run of the ant by hand: two solvers, at the ends of straight paths of 16 steps, and one who failed."""
+    search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
+    record = Record.create(path, search, seed, [seed], 1, 1)
+    steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
+    n = 3
+    people = Population(
+        genotype=np.zeros((n, 608), np.float32),
+        descriptor=steps.reshape(n, 32).astype(np.float32),
+        fitness=np.zeros(n, np.float32),
+        solved=np.array([True, True, False]),
+        novelty=np.zeros(n, np.float32),
+        id=np.arange(n, dtype=np.int32),
+        parent=np.full(n, -1, np.int32),
+        born=np.zeros(n, np.int32),
+    )
+    record.append(0, Generation(people, people, people))
+    return record
+
+
+def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):
+    runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
+    drawn.signature(runs, ax)
+    heights = [bar.get_height() for bar in ax.patches]
+    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0, 15 and 135, then 0,
+    # 45 and 135.
+    assert heights[0] == pytest.approx(np.sqrt((35**2 + 50**2 + 85**2) / 3))
+    assert heights[1] == pytest.approx(
+        (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2
+    )
+    one, other = (run.column("offspring.descriptor", [0])[0].reshape(3, 16, 2) for run in runs)
+    expected = (np.std(signature(one), axis=0) + np.std(signature(other), axis=0)) / 2
+    np.testing.assert_allclose(heights, expected, rtol=1e-5)
+    ax.figure.draw_without_rendering()
+    labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
+    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)  # numbers, no code of a formula
+    assert sum(label != "" for label in labels) > 2
+
+
+def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
+    record = ant_run(tmp_path / "ant", 0, 1.0)
+    drawn.maze(record, ax)
+    path = ax.collections[0].get_segments()[1]
+    np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
+    np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.
+    assert {patch.get_label() for patch in ax.patches} == {"green area", "red area", "blue area"}
+    walls = np.asarray(ax.images[0].get_array())
+    row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
+    assert walls[row, column] == 1
+    ways = [line for line in ax.lines if line.get_color() == SOLVED]
+    assert [way.get_label() for way in ways] == ["ways of 2 solvers", "_"]
+    for way in ways:  # They walk again, whatever the record says of their paths: a body without commands falls.
+        np.testing.assert_array_equal(way.get_xydata(), AntMaze().path(np.zeros((1, 608)))[0])
+    with pytest.raises(ValueError, match="2 dimensions"):
+        drawn.novelty_grid(record, 0)
+
+
+def test_times_are_medians_per_method_and_entries(tmp_path, ax):
+    file = tmp_path / "times.csv"
+    file.write_text("method,d,entries,ms,machine\nBR-NS,2,0,1.0,a\nBR-NS,2,0,3.0,a\nBR-NS,2,0,9.0,b\nk-NN,8,100,4,a\n")
+    drawn.time(drawn.read_times(file), ax)
+    assert ax.lines[0].get_ydata() == [3.0]
+    assert [line.get_label() for line in ax.lines] == ["BR-NS", "k-NN, 100 entries"]
+    file.write_text("method,d,ms\nBR-NS,2,1.0\n")
+    with pytest.raises(ValueError, match="lacks entries"):
+        drawn.read_times(file)
+    file.write_text("method,d,entries,ms\nBR-NS,2,0,fast\n")
+    with pytest.raises(ValueError, match="line 2"):
+        drawn.read_times(file)
+    file.write_text("method,d,entries,ms\n")
+    with pytest.raises(ValueError, match="no timings"):
+        drawn.read_times(file)
+
+
+@pytest.mark.parametrize("name", [name for name in drawn.FIGURES if name != "time" and "signature" not in name])
+def test_every_figure_has_its_panels(name, recognition, archived):
+    figure = drawn.draw(name, [*recognition, *archived])
+    panels = [ax for ax in figure.axes if ax.get_xlabel()]
+    assert len(panels) == {"novelty-map": 6, "q": 2, "maze": 2}.get(name, 1)
+    assert all(ax.has_data() for ax in panels)
+
+
+def test_figures_are_known_by_their_numbers_in_the_paper(recognition):
+    assert set(drawn.PAPER.values()) <= set(drawn.FIGURES)
+    by_number, by_name = drawn.draw("3c", recognition), drawn.draw("age", recognition)
+    np.testing.assert_array_equal(by_number.axes[0].lines[0].get_ydata(), by_name.axes[0].lines[0].get_ydata())
+    with pytest.raises(ValueError, match=r"a figure is one of maze, .* got 'ages'"):
+        drawn.draw("ages", recognition)
+
+
+def test_the_overview_has_the_world_and_the_novelty(maze, recognition):
+    left, right, *_ = drawn.overview(maze).axes
+    assert len(left.collections[0].get_offsets()) == 7 * 12
+    assert right.images[0].get_array().shape == (60, 60)
+    assert drawn.overview(recognition[0]).axes[1].images[0].get_array().shape == (60, 60)
+
+
+def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
+    other = Record(archived[0].path)
+    other.experiment = {**other.experiment, "estimator": {**other.experiment["estimator"], "capacity": 8}}
+    assert list(drawn.methods([*archived, other])) == ["archive k-NN, capacity=64", "archive k-NN, capacity=8"]
+
+
+def test_the_same_run_twice_is_refused(archived):
+    with pytest.raises(ValueError, match="seed 0 of its experiment once more"):
+        drawn.methods([*archived, archived[0]])
+
+
+def test_runs_of_different_tasks_are_refused(maze, recognition, ax):
+    with pytest.raises(ValueError, match="different tasks"):
+        drawn.coverage([maze, *recognition], ax)
+
+
+@pytest.mark.parametrize("name", ["novelty-map", "archive", "uniformity", "q", "eta", "kappa"])
+def test_without_states_the_message_says_how_to_keep_them(name, archived, tmp_path, ax):
+    record = copied(archived[0], tmp_path / "bare")
+    shutil.rmtree(record.path / "states")
+    with pytest.raises(ValueError, match=r"needs? the states?.*|needs the search's states.*--keep-every 1"):
+        drawn.FIGURES[name](record, ax)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_one_generation_makes_no_curve(name, archived, tmp_path, ax):
+    record = copied(archived[0], tmp_path / "one")
+    for number in range(1, GENERATIONS + 1):
+        (record.path / "generations" / f"{number:06d}.npz").unlink()
+        (record.path / "states" / f"{number:06d}.npz").unlink()
+    with pytest.raises(ValueError, match="2 generations or more"):
+        drawn.FIGURES[name](record, ax)
+
+
+def test_nan_in_a_record_is_named(recognition, tmp_path, ax):
+    record = copied(recognition[0], tmp_path / "nan")
+    spoil(record, 2, "survivors.descriptor", np.nan)
+    spoil(record, 2, "offspring.descriptor", np.nan)
+    for figure in (drawn.coverage, drawn.maze, drawn.parent_distance):
+        with pytest.raises(ValueError, match=r"not finite in generations \[2\]"):
+            figure(record, ax)
+
+
+def test_an_empty_archive_is_named(archived, recognition, ax):
+    with pytest.raises(ValueError, match="archive is empty after generation 0"):
+        drawn.archive(archived[0], ax, generation=0)
+    with pytest.raises(ValueError, match="no archive: its estimator is BehaviorRecognition"):
+        drawn.archive(recognition[0], ax)
+
+
+def test_a_setting_cannot_be_read_as_mathematics(archived, tmp_path):
+    other = copied(archived[0], tmp_path / "dollar")
+    facts = json.loads((other.path / "run.json").read_text())
+    facts["experiment"]["estimator"]["entry"] = "$\\frac{$"
+    (other.path / "run.json").write_text(json.dumps(facts))
+    odd = Record(other.path)
+    odd.search = other.search
+    figure = drawn.draw("age", [archived[0], odd])
+    figure.canvas.draw()
+    assert figure.axes[0].lines[1].get_label() == "archive k-NN, entry=$\\frac{$"
+
+
+def told(monkeypatch, recognition, q):
+    """What `watch` says of a run with the matrix Q, kappa's margin being 0.5."""
+    q = np.where(np.triu(np.ones((4, 4), bool)), np.array(q, float), np.nan)
+    found = cycling.Cycling(np.arange(4), q, 0.5, cycling.eta(q), cycling.kappa(q, 0.5), cycling.kappa_share(q, 0.5))
+    monkeypatch.setattr("brns.metrics.watch.cycling.of_record", lambda record, chosen: found)
+    return watch(recognition[0])
+
+
+def test_novelty_that_only_fades_is_no_return_to_old_ground(monkeypatch, recognition):
+    text, returns = told(monkeypatch, recognition, [[8, 4, 2, 1], [0, 8, 4, 2], [0, 0, 8, 4], [0, 0, 0, 8]])
+    assert not returns
+    assert "eta 0.39" in text  # The rows have eta 7/24, 3/8 and 1/2; their mean is 0.389.
+
+
+def test_novelty_that_comes_back_is_a_return(monkeypatch, recognition):
+    text, returns = told(monkeypatch, recognition, [[8, 2, 4, 9], [0, 8, 3, 8], [0, 0, 8, 4], [0, 0, 0, 8]])
+    assert returns
+    assert "67% of earlier populations" in text
+
+
+def test_a_rise_that_stays_below_the_first_novelty_is_no_return(monkeypatch, recognition):
+    _, returns = told(monkeypatch, recognition, [[8, 2, 4, 7], [0, 8, 3, 7], [0, 0, 8, 4], [0, 0, 0, 8]])
+    assert not returns
+
+
+def test_it_is_too_early_to_watch_two_states(recognition, tmp_path):
+    record = copied(recognition[0], tmp_path / "early")
+    for number in range(2, GENERATIONS + 1):
+        (record.path / "states" / f"{number:06d}.npz").unlink()
+    assert watch(record) == ("cycling: too early to say, 2 of 3 states kept", False)
+
+
+def test_a_record_that_grows_is_read_anew(archived, tmp_path, ax):
+    """What is remembered of Q belongs to the generations that were asked for."""
+    record = copied(archived[0], tmp_path / "grows")
+    later = record.path / "states" / f"{GENERATIONS:06d}.npz"
+    later.rename(tmp_path / later.name)
+    drawn.eta(record, ax)
+    (tmp_path / later.name).rename(later)
+    drawn.eta(record, ax)
+    assert [len(line.get_xdata()) for line in ax.lines if line.get_label() == "archive k-NN"] == [7, 8]
+
+
+def test_of_timings_for_several_sizes_the_largest_is_drawn(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text(
+        "method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,4,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n"
+    )
+    (ax,) = drawn.draw("6", drawn.read_times(path)).axes
+    assert ax.lines[0].get_ydata().tolist() == [3.0, 5.0]

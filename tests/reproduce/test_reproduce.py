@@ -1,0 +1,187 @@
+"""The reproduction: verdicts by their rules, crossovers by their definition, and a whole one at the smallest scale."""
+
+import json
+
+import numpy as np
+import pytest
+
+from brns import reproduce as package
+from brns.experiments import maze, paper_recognition
+from brns.reproduce import claims, reproduce
+from brns.reproduce.costs import Costs
+from brns.reproduce.plan import SCALES, ant_methods, variants
+from brns.reproduce.runs import run
+from brns.reproduce.timing import brute_force, kd_tree
+from brns.runs.settings import build, describe
+
+
+def results(planned=400, **methods):
+    """A results file of methods, each with its seeds' numbers by measure."""
+    found = {}
+    for name, measures in methods.items():
+        seeds = max(map(len, measures.values()))
+        rows = [{k: v[i] for k, v in measures.items() if i < len(v)} for i in range(seeds)]
+        summary = {k: {"mean": float(np.mean(v)), "deviation": 0.0, "seeds": len(v)} for k, v in measures.items()}
+        found[name] = {"label": name, "rows": rows, "summary": summary, "seeds": list(range(seeds))}
+    return {"planned_generations": planned, "methods": found}
+
+
+GOOD = {
+    "first_solved": [40.0] * 8,
+    "full_coverage": [80.0] * 8,
+    "coverage_at_50": [0.8 + 0.01 * i for i in range(8)],
+    "uniformity_first": [0.4] * 8,
+    "uniformity_last": [0.1] * 8,
+    "age": [1.5] * 8,
+    "parent_distance": [200.0 + i for i in range(8)],
+    "eta_below_one": [1.0] * 8,
+    "kappa_share": [0.0] * 8,
+    "kappa_root": [0.0] * 8,
+}
+
+
+def verdicts(paper, archive, planned=400):
+    return {
+        row.paper.split(":")[0]: row.verdict for row in claims.of_maze(results(planned, paper=paper, archive=archive))
+    }
+
+
+def test_the_papers_claims_hold_where_the_numbers_are_the_papers():
+    archive = GOOD | {"coverage_at_50": [0.95] * 8, "parent_distance": [100.0 + i for i in range(8)]}
+    assert set(verdicts(GOOD, archive).values()) == {claims.HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("claim", "change", "verdict"),
+    [
+        ("novelty search finds the goal", {"first_solved": [40.0] * 5}, claims.PARTLY),
+        ("novelty search finds the goal", {"first_solved": [40.0] * 3}, claims.FAILS),
+        ("both methods reach full coverage of the 6 × 6 cells", {"full_coverage": [80.0] * 7}, claims.PARTLY),
+        ("individuals live further from their parents with BR-NS", {"parent_distance": [50.0] * 8}, claims.FAILS),
+        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.3] * 8}, claims.PARTLY),
+        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.5] * 8}, claims.FAILS),
+        ("κ is close to zero for both", {"kappa_share": [0.3] * 8}, claims.PARTLY),
+    ],
+)
+def test_a_claim_falls_with_its_numbers(claim, change, verdict):
+    archive = GOOD | {"coverage_at_50": [0.95] * 8, "parent_distance": [100.0 + i for i in range(8)]}
+    assert verdicts(GOOD | change, archive)[claim] == verdict
+
+
+def test_a_difference_that_seeds_do_not_confirm_holds_partly():
+    ours = GOOD | {"parent_distance": [100.0, 300.0] * 4}
+    theirs = GOOD | {"parent_distance": [99.0, 299.0] * 4}
+    assert verdicts(ours, theirs)["individuals live further from their parents with BR-NS"] == claims.PARTLY
+
+
+@pytest.mark.parametrize(
+    ("generations", "verdict"),
+    [
+        ([60.0] * 8, claims.HOLDS),
+        ([81.0, 79.0] * 4, claims.HOLDS),
+        ([82.0, 79.0] * 4, claims.PARTLY),
+        ([100.0 + i for i in range(8)], claims.FAILS),
+        ([60.0] * 7, claims.FAILS),
+    ],
+)
+def test_the_defaults_are_judged_by_when_they_cover_all(generations, verdict):
+    found = claims.of_defaults(results(recognition=GOOD | {"full_coverage": generations}, archive=GOOD))
+    assert [row.verdict for row in found] == [claims.HOLDS, claims.HOLDS, verdict]
+
+
+def test_a_short_run_decides_nothing():
+    assert set(verdicts(GOOD, GOOD, planned=50).values()) == {claims.UNTESTED}
+
+
+@pytest.fixture
+def costs(tmp_path):
+    """Timings by formulas: BR-NS costs d, or 1 with a fixed width, a tree n d / 100, exact searches n / 100."""
+    lines = ["method,d,entries,individuals,repeat,ms,wall_ms,bytes"]
+    for individuals in (50, 200):
+        for d in (4, 16):
+            lines.append(f'"BR-NS, width 3d",{d},0,{individuals},0,{d},1,8')
+            lines.append(f'"BR-NS, width 64",{d},0,{individuals},0,1,1,8')
+            lines.append(f'"BR-NS, default",{d},0,{individuals},0,1,1,8')
+            for n in (200, 800, 3200):
+                lines.append(f"KD-tree,{d},{n},{individuals},0,{n * d / 100},1,8")
+                lines.append(f"k-NN,{d},{n},{individuals},0,{n / 50},1,8")
+                lines.append(f"brute force,{d},{n},{individuals},0,{n / 100},1,8")
+    (tmp_path / "timing.csv").write_text("\n".join(lines) + "\n")
+    over = ["method,d,entries,generation,ms,wall_ms,bytes"]
+    for g in range(0, 2000, 20):
+        over += [f'"BR-NS, width 3d",32,0,{g},2,2,8', f"k-NN,32,{10 * g},{g},2,2,8"]
+        over += [f"KD-tree,32,{10 * g},{g},{1 + g / 500},2,8"]
+    (tmp_path / "cost-over-time.csv").write_text("\n".join(over) + "\n")
+    return Costs(tmp_path)
+
+
+def test_the_crossover_is_where_costs_are_equal(costs):
+    assert costs.crossover("BR-NS, width 3d", "exact", 4, 50).entries == pytest.approx(400)
+    assert costs.crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
+    assert costs.crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
+    assert costs.crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
+
+
+def test_what_costs_more_is_said(costs):
+    found = {row.source: row for row in claims.of_timing(costs)}
+    assert found["table I"].verdict == claims.HOLDS
+    assert found["table I, our baseline"].verdict == claims.PARTLY
+    assert found["3.3"].verdict == claims.HOLDS
+
+
+def test_the_baselines_of_the_timing_agree():
+    references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
+    np.testing.assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
+
+
+def test_archives_that_never_fill_are_run_once():
+    assert set(ant_methods(1500, 150)) == {"paper", "recognition", "archive-6000"}
+    assert set(ant_methods(1500, 201)) == {"paper", "recognition", "archive-2000", "archive-6000"}
+    assert set(ant_methods(1500, 1000)) == {"paper", "recognition", "archive-2000", "archive-4000", "archive-6000"}
+
+
+def test_every_variant_is_another_experiment_that_a_record_can_rebuild():
+    described = [describe(variant.search) for variant in variants().values()]
+    assert all(a != b for i, a in enumerate(described) for b in described[:i])
+    assert all(describe(build(one)) == one for one in described)
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path):
+    search, plan = maze(paper_recognition()), SCALES["smoke"].maze
+    seen = []
+
+    def stopping(steps, title, total, done):
+        seen.append(done)
+        for saved in steps:
+            yield saved
+            if saved[0].number == 2 and len(seen) == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(search, plan, tmp_path / "run", "a run", stopping)
+    records = run(search, plan, tmp_path / "run", "a run", stopping)
+    assert seen == [0, 2]
+    assert [record.generations[-1] for record in records] == [plan.generations] * plan.seeds
+    assert run(search, plan, tmp_path / "run", "a run")[0].generations[-1] == plan.generations
+
+
+def test_wrong_parts_and_scales_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"one of smoke, short, paper; got 'huge'"):
+        reproduce(["maze"], "huge", tmp_path)
+    with pytest.raises(ValueError, match=r"some of maze, ablation, ant, timing; got labyrinth"):
+        reproduce(["labyrinth"], "smoke", tmp_path)
+
+
+def test_a_whole_part_at_the_smallest_scale(tmp_path):
+    page = reproduce(["maze"], "smoke", tmp_path)
+    text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
+    assert text.count("cannot be tested at this scale") == 12
+    assert set(found["methods"]) == {"paper", "recognition", "archive"}
+    assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
+    for name in package.OF_MAZE:
+        assert f"maze/{name}.png" in text
+        assert (tmp_path / "maze" / f"{name}.png").stat().st_size > 5000
+    lines = (tmp_path / "maze" / "curves.csv").read_text().splitlines()
+    assert lines[0] == "method,measure,generation,mean,deviation,seeds"
+    row = next(line.split(",") for line in lines if line.startswith("paper,coverage_evaluated,6,"))
+    assert float(row[3]) == pytest.approx(found["methods"]["paper"]["summary"]["coverage_evaluated"]["mean"], rel=1e-4)

@@ -1,0 +1,121 @@
+"""Listing runs: what each line says, from little and whatever state the others are in."""
+
+import shutil
+import time
+
+import pytest
+from shell import call
+from test_command_line import SHORT
+from test_lock import locked_elsewhere
+from test_loop import cut, search
+
+from brns import AntMaze, DeceptiveMaze, NoveltySearch, PopulationKNN, Processes, Record, RecordError
+from brns.experiments import ESTIMATORS, EXPERIMENTS
+from brns.runs.listing import NAMES, listing
+from brns.runs.loop import run
+from brns.runs.progress import read
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A finished run, an interrupted one, one that two levels down is not yet begun, and several damaged ones."""
+    folder = tmp_path_factory.mktemp("runs")
+    (record,) = run(search(), 10, out=folder / "finished", seeds=5)
+    for name in ("interrupted", "group/deep/new", "damaged/gap", "damaged/last", "damaged/json", "damaged/odd"):
+        shutil.copytree(record.path, folder / name)
+    cut(folder / "interrupted", 7, 7)
+    cut(folder / "group/deep/new", -1, -1)
+    (folder / "damaged/gap/generations/000003.npz").unlink()
+    (folder / "damaged/last/generations/000010.npz").write_bytes(b"PK")
+    (folder / "damaged/json/run.json").write_text("{")
+    (folder / "damaged/odd/run.json").write_text(
+        '{"format": 1, "experiment": [], "seed": 0, "seeds": 1, "generations": "x", "keep_every": 1, "versions": 2}'
+    )
+    return folder
+
+
+def test_states_progress_and_results(runs):
+    found = {str(one.path.relative_to(runs)): one for one in listing(runs)}
+    assert list(found) == sorted(found)
+    assert {
+        name: (one.state, one.generation, one.planned) for name, one in found.items() if one.state != "damaged"
+    } == {
+        "finished": ("finished", 10, 10),
+        "interrupted": ("interrupted", 7, 10),
+        "group/deep/new": ("interrupted", None, 10),
+    }
+    rows = read(Record(runs / "finished"))
+    first = next(row.generation for row in rows if row.solutions)
+    one = found["finished"]
+    assert (one.task, one.estimator, one.seed) == ("Identity", "recognition", 5)
+    assert (one.solutions, one.first_solved, one.coverage) == (rows[-1].solutions, first, rows[-1].coverage)
+    # progress.csv had come further than the record: what is not in the record does not count.
+    assert found["interrupted"].solutions == rows[7].solutions
+    assert found["group/deep/new"].solutions is None
+
+
+def test_damaged_runs_are_told_with_the_reason(runs):
+    reasons = {one.path.name: one.reason for one in listing(runs / "damaged") if one.state == "damaged"}
+    assert "lacks generation 3 though it has 10" in reasons["gap"]
+    assert "000010.npz is damaged" in reasons["last"]
+    assert "run.json is not JSON" in reasons["json"]
+    assert "run.json was edited" in reasons["odd"]
+
+
+def test_a_run_is_running_while_its_lock_is_held(runs):
+    with locked_elsewhere(runs / "interrupted") as holder:
+        assert {one.path.name: one.state for one in listing(runs)}["interrupted"] == "running"
+        holder.kill()
+    assert listing(runs / "interrupted")[0].state == "interrupted"
+
+
+def test_without_progress_csv_the_record_is_read(tmp_path):
+    task = Processes(DeceptiveMaze(steps=20), workers=1)
+    maze = NoveltySearch(task, PopulationKNN(k=3), population_size=6, offspring_size=5)
+    with task:
+        (record,) = run(maze, 3, out=tmp_path / "maze")
+    rows = read(record)
+    (record.path / "progress.csv").unlink()
+    (one,) = listing(tmp_path)
+    assert (one.task, one.estimator, one.generation) == ("maze", "population", 3)
+    assert one.solutions == rows[-1].solutions
+    assert one.coverage == pytest.approx(rows[-1].coverage, rel=1e-8)
+    assert not (record.path / "progress.csv").exists()  # listing writes nothing
+
+
+def test_where_there_is_no_run_it_says_so(tmp_path):
+    with pytest.raises(RecordError, match="is not a run and holds none"):
+        listing(tmp_path)
+
+
+def test_the_names_are_those_of_the_command_line():
+    tasks = {"maze": DeceptiveMaze, "ant": AntMaze}
+    assert set(tasks) == set(EXPERIMENTS)
+    known = {tasks[name].__name__: name for name in tasks}
+    for estimators in ESTIMATORS.values():
+        known |= {type(estimator).__name__: name for name, estimator in estimators.items() if name != "paper"}
+    assert known == NAMES
+
+
+@pytest.mark.slow
+def test_forty_runs_of_400_generations_take_little(tmp_path):
+    (record,) = run(search(population_size=4, offspring_size=3), 400, out=tmp_path / "run00")
+    for i in range(1, 40):
+        shutil.copytree(record.path, tmp_path / f"run{i:02d}")
+    began = time.process_time()
+    assert [one.state for one in listing(tmp_path)] == ["finished"] * 40
+    assert time.process_time() - began < 3
+
+
+def test_the_command_prints_one_line_a_run_and_the_reasons_below(runs, tmp_path):
+    name = "a-[long]-name/" + 20 * "of-a-run-"
+    done = call("run", "maze", "--generations", 2, "--out", name, *SHORT, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
+    done = call("runs", ".", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, head, maze, gap, reason = done.stdout.splitlines()
+    assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover"]
+    assert maze.split()[:6] == [name, "finished", "2/2", "maze", "recognition", "0"]
+    assert gap.split() == ["gap", "damaged"]
+    assert reason.startswith("damaged: gap lacks generation 3")

@@ -1,0 +1,247 @@
+"""Running and resuming: a run that was stopped, however it was, ends in the same bits."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import HostIdentity, Identity
+
+from brns import NoveltySearch, PolynomialMutation, Record, RecordError
+from brns.core import Evaluation
+from brns.experiments import paper_recognition
+from brns.runs.loop import resume, run, start
+
+SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
+ESTIMATOR = replace(paper_recognition(), depths=(0, 1), reservoir=10)
+
+
+def search(task=None, **changes):
+    return NoveltySearch(task or Identity(), ESTIMATOR, **(SETTINGS | changes))
+
+
+def bits(path):
+    """The content of every file of generations and states by its name."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(Path(path).rglob("0*.npz"))}
+
+
+def cut(path, generation, state):
+    """Leave what a crash would: the generations up to one, the states up to another."""
+    for folder, last in [("generations", generation), ("states", state)]:
+        for file in (path / folder).iterdir():
+            if int(file.stem) > last:
+                file.unlink()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 10 generations and a batch of two seeds that never stopped."""
+    folder = tmp_path_factory.mktemp("run")
+    run(search(), 10, out=folder / "one", seeds=5, keep_every=3)
+    run(search(), 10, out=folder / "batch", seeds=[1, 0], keep_every=3)
+    return folder
+
+
+@pytest.fixture
+def runs(whole, tmp_path):
+    """A copy of both, to be cut."""
+    return Path(shutil.copytree(whole, tmp_path / "runs"))
+
+
+@pytest.mark.parametrize(("generation", "state"), [(10, 9), (10, 6), (7, 6), (6, 6), (8, 3), (0, 0)])
+def test_a_run_cut_anywhere_resumes_to_the_same_bits(whole, runs, generation, state):
+    cut(runs / "one", generation, state)
+    (record,) = resume(runs / "one", search=search())
+    assert record.generations == list(range(11))
+    assert bits(runs / "one") == bits(whole / "one")
+
+
+def test_what_a_killed_process_left_half_written_is_swept_away_and_nothing_else(whole, runs):
+    left = [".run.7.tmp.json", "generations/.000004.7.tmp.npz", "states/.000004.7.tmp.npz"]
+    others = [".movie.7.tmp.gif", "notes.tmp.npz"]
+    for name in left + others:
+        (runs / "one" / name).write_bytes(b"PK")
+    resume(runs / "one", search=search())
+    assert not any((runs / "one" / name).exists() for name in left)
+    assert all((runs / "one" / name).exists() for name in others)
+    assert bits(runs / "one") == bits(whole / "one")
+
+
+def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(whole, tmp_path):
+    run(search(), 4, out=tmp_path, seeds=5, keep_every=3)
+    assert Record(tmp_path).snapshots == [0, 3, 4]
+    (record,) = resume(tmp_path, 10, search=search())
+    assert record.snapshots == [0, 3, 6, 9, 10]
+    assert record.planned == 10
+    assert bits(tmp_path) == bits(whole / "one")
+
+
+def test_a_run_that_is_done_stays_as_it_is(whole, runs):
+    resume(runs / "one", search=search())
+    assert bits(runs / "one") == bits(whole / "one")
+
+
+def test_a_host_task_resumes_to_the_same_bits(tmp_path):
+    run(search(HostIdentity()), 4, out=tmp_path / "whole", seeds=[0, 1])
+    run(search(HostIdentity()), 2, out=tmp_path / "part", seeds=[0, 1])
+    resume(tmp_path / "part", 4, search=search(HostIdentity()))
+    assert bits(tmp_path / "part") == {k: v for k, v in bits(tmp_path / "whole").items() if "states/000002" not in k}
+
+
+def test_a_run_in_another_place_resumes(whole, runs, tmp_path):
+    cut(runs / "one", 7, 6)
+    shutil.move(runs / "one", tmp_path / "elsewhere")
+    resume(tmp_path / "elsewhere", search=search())
+    assert bits(tmp_path / "elsewhere") == bits(whole / "one")
+
+
+def test_a_batch_of_seeds_resumes_as_a_batch(whole, runs):
+    """One seed was a generation ahead of the other when the run was stopped."""
+    cut(runs / "batch" / "seed0000", 8, 6)
+    cut(runs / "batch" / "seed0001", 7, 6)
+    resume(runs / "batch", search=search())
+    assert bits(runs / "batch") == bits(whole / "batch")
+
+
+def test_one_seed_of_a_batch_is_refused_since_it_was_computed_with_the_others(runs):
+    with pytest.raises(
+        RecordError, match=r"seeds \[1\] of a batch of \[0, 1\].*resume the directory that holds them all"
+    ):
+        resume(runs / "batch" / "seed0001", 12, search=search())
+
+
+def test_the_seeds_of_a_batch_are_those_of_runs_alone_up_to_rounding(whole, tmp_path):
+    run(search(), 3, out=tmp_path, seeds=1)
+    alone, batched = Record(tmp_path), Record(whole / "batch" / "seed0001")
+    for column in ("offspring.genotype", "survivors.descriptor"):
+        mine, theirs = alone.column(column), batched.column(column, alone.generations[-len(alone.column(column)) :])
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_another_experiment_is_refused_and_told_apart(runs):
+    before = bits(runs / "one")
+    with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
+        resume(runs / "one", 12, search=search(mutate=PolynomialMutation(eta=2.0, rate=0.25)))
+    assert bits(runs / "one") == before
+    assert Record(runs / "one").planned == 10
+
+
+def test_an_experiment_with_parts_of_ones_own_must_be_given(runs):
+    with pytest.raises(ValueError, match=r"'Identity' is not a part of brns.*brns.resume\(path, search=...\)"):
+        resume(runs / "one", 12)
+
+
+def test_a_run_stopped_before_it_began_says_so(runs):
+    cut(runs / "one", -1, -1)
+    with pytest.raises(RecordError, match=r"no state to go on from; .* start anew"):
+        resume(runs / "one", search=search())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"generations": 0}, "at least 1 generation and keep_every >= 1; got 0 and 10"),
+        ({"keep_every": 0}, "got 2 and 0"),
+        ({"seeds": []}, r"one or more different seeds from 0 on; got \[\]"),
+        ({"seeds": [1, 1]}, r"got \[1, 1\]"),
+        ({"seeds": -1}, r"got \[-1\]"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(tmp_path, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        run(search(), out=tmp_path / "run", **({"generations": 2} | wrong))
+    assert not (tmp_path / "run").exists()
+
+
+class Spoiled(HostIdentity):
+    """Identity, but that its descriptors are NaN in the fourth call, for rows 2 and 5."""
+
+    calls: list[int] = eqx.field(default_factory=list)
+
+    def evaluate(self, genotypes, key):
+        evaluation = super().evaluate(genotypes, key)
+        self.calls.append(1)
+        if len(self.calls) == 4:
+            evaluation.descriptor[[2, 5], 0] = np.nan
+        return evaluation
+
+
+def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
+    """The fourth call is generation 3, whose offspring have ids 20 ... 25."""
+    with pytest.raises(ValueError, match=r"Spoiled gave a descriptor .* 2 of 6 .* generation 3 \(ids 22, 25\)"):
+        run(search(Spoiled()), 10, out=tmp_path, keep_every=1)
+    record = Record(tmp_path)
+    assert record.generations == record.snapshots == [0, 1, 2]
+    assert np.isfinite(record.column("survivors.descriptor")).all()
+
+
+class Infinite(Identity):
+    def evaluate(self, genotypes, key):
+        return Evaluation(*super().evaluate(genotypes, key))._replace(fitness=jnp.full(len(genotypes), jnp.inf))
+
+
+def test_founders_that_are_not_finite_leave_no_run_behind(tmp_path):
+    with pytest.raises(ValueError, match=r"Infinite gave a fitness .* 8 of 8 .* generation 0 \(ids 0, 1, 2, 3, 4 "):
+        run(search(Infinite()), 10, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_each_generation_is_on_disk_when_it_is_handed_out(tmp_path):
+    for (saved,) in start(search(), 3, out=tmp_path, seeds=5):
+        assert Record(tmp_path).generations[-1] == saved.number == Record(tmp_path).snapshots[-1]
+        np.testing.assert_array_equal(
+            Record(tmp_path).column("survivors.id", [saved.number])[0], saved.generation.survivors.id
+        )
+
+
+class ForgetsParents(eqx.Module):
+    """A novelty of 1 for offspring and of NaN for parents."""
+
+    def init(self, space, key):
+        return jnp.zeros(0)
+
+    def score(self, state, descriptors, population):
+        return jnp.where(population.born < population.born.max(), jnp.nan, 1.0)
+
+    def update(self, state, generation, key):
+        return state
+
+
+def test_novelty_of_parents_must_be_a_number_too(tmp_path):
+    with pytest.raises(ValueError, match=r"ForgetsParents gave a novelty .* 8 of 8 .* generation 1 \(ids 0, 1"):
+        run(NoveltySearch(Identity(), ForgetsParents(), **SETTINGS), 3, out=tmp_path)
+    assert Record(tmp_path).generations == [0]
+
+
+CHILD = """
+import sys, time
+sys.path[:0] = sys.argv[1:3]
+from test_loop import search
+from brns.runs.loop import resume, run, start
+for saved in start(search(), 10, out=sys.argv[3], seeds=[0, 1], keep_every=3):
+    print(saved[0].number, flush=True)
+    time.sleep(0.02)
+"""
+
+
+def test_a_run_killed_outright_resumes_to_the_same_bits(whole, tmp_path):
+    """kill -9 at a moment of its own after generation 4, in another process."""
+    here = Path(__file__).parent.parent
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(here), str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        while (line := child.stdout.readline()) and int(line) < 4:
+            pass
+        time.sleep(0.01)
+        os.kill(child.pid, signal.SIGKILL)
+    assert child.returncode == -signal.SIGKILL
+    assert Record(tmp_path / "run" / "seed0000").generations[-1] < 10
+    resume(tmp_path / "run", search=search())
+    assert bits(tmp_path / "run") == bits(whole / "batch")

@@ -1,0 +1,320 @@
+"""A run on disk: what is written, what a crash leaves, and what is refused."""
+
+import errno
+import io
+import json
+import os
+import shutil
+import tracemalloc
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from worlds import Identity
+
+from brns import NoveltySearch, PolynomialMutation, Record, RecordError
+from brns.experiments import paper_recognition
+from brns.runs.loop import resume, run
+from brns.runs.record import records
+from brns.runs.storage import read_arrays
+
+SEARCH = NoveltySearch(
+    Identity(),
+    replace(paper_recognition(), depths=(0, 1), reservoir=10),
+    population_size=8,
+    offspring_size=6,
+    mutate=PolynomialMutation(eta=2.0, rate=0.5),
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 10 generations that never stopped, in files to be read only."""
+    path = tmp_path_factory.mktemp("record") / "run"
+    run(SEARCH, 10, out=path, seeds=5, keep_every=3)
+    return path
+
+
+@pytest.fixture
+def path(whole, tmp_path):
+    """A copy of that run, to be spoiled."""
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
+def bits(path):
+    """The content of every file of generations and states by its name."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(Path(path).rglob("0*.npz"))}
+
+
+# --- what is written -----------------------------------------------------------------------------------------------
+
+
+def test_the_facts_of_a_run_are_plain_json(whole):
+    facts = json.loads((whole / "run.json").read_text())
+    assert (facts["format"], facts["seed"], facts["seeds"], facts["generations"], facts["keep_every"]) == (
+        1,
+        5,
+        [5],
+        10,
+        3,
+    )
+    assert facts["experiment"]["population_size"] == 8
+    assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
+    assert facts["experiment"]["estimator"]["depths"] == [0, 1]
+    assert {"brns", "jax", "jaxlib", "numpy", "python"} <= set(facts["versions"])
+
+
+def test_numpy_alone_reads_a_generation(whole):
+    with np.load(whole / "generations" / "000003.npz", allow_pickle=False) as arrays:
+        shapes = {name: arrays[name].shape for name in arrays.files}
+        np.testing.assert_array_equal(arrays["offspring.id"], 8 + 2 * 6 + np.arange(6))
+    each = {"descriptor": (2,), "fitness": (), "solved": (), "novelty": (), "id": (), "parent": (), "born": ()}
+    assert shapes == {
+        "offspring.genotype": (6, 5),
+        **{f"offspring.{name}": (6, *shape) for name, shape in each.items()},
+        **{f"survivors.{name}": (8, *shape) for name, shape in each.items()},
+        "parents.id": (8,),
+        "parents.novelty": (8,),
+    }
+    with np.load(whole / "states" / "000003.npz", allow_pickle=False) as arrays:
+        assert arrays["generation"] == 3
+        assert arrays["estimator.predictor.layers.0.weight"].shape == (6, 2)
+
+
+def test_the_stride_keeps_states_and_the_last_is_always_kept(whole):
+    record = Record(whole)
+    assert record.snapshots == [0, 3, 6, 9, 10]
+    assert record.generations == list(range(11))
+
+
+def test_columns_are_stacked_over_generations(whole):
+    record = Record(whole)
+    assert record.column("survivors.descriptor").shape == (11, 8, 2)
+    assert record.column("offspring.genotype").shape == (10, 6, 5)
+    assert record.column("parents.novelty").shape == (10, 8)
+    np.testing.assert_array_equal(record.column("parents.id"), record.column("survivors.id")[:-1])
+    np.testing.assert_array_equal(record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6])
+    with pytest.raises(RecordError, match=r"no column 'survivors.genotype'; it has .*survivors.descriptor"):
+        record.column("survivors.genotype")
+
+
+def test_genotypes_are_found_where_they_were_born(whole):
+    record = Record(whole)
+    last = record.state(10, SEARCH).population
+    genotypes = record.genotypes(np.asarray(last.id), np.asarray(last.born))
+    np.testing.assert_array_equal(genotypes, last.genotype)
+    with pytest.raises(RecordError, match=r"of generations 0, 2 no individual has the id 999, -7; give ids"):
+        record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
+
+
+def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
+    record = Record(whole)
+    expected, seen = [], []
+    for g in record.generations:
+        arrays = np.load(whole / "generations" / f"{g:06d}.npz")
+        # Identity is solved where both first genes are above 0.8.
+        solved = (arrays["offspring.genotype"][:, :2] > 0.8).all(axis=1)
+        expected += arrays["offspring.id"][solved].tolist()
+        seen += [g] * int(solved.sum())
+    solutions = record.solutions()
+    assert expected
+    assert solutions.id.tolist() == expected
+    assert solutions.born.tolist() == seen
+    assert solutions.solved.all()
+    assert (solutions.genotype[:, :2] > 0.8).all()
+    np.testing.assert_allclose(solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5)
+
+
+def test_a_frame_holds_one_row_a_generation(whole):
+    record = Record(whole)
+    frame = record.frame()
+    assert frame["generation"].tolist() == list(range(11))
+    assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
+    assert frame["solutions"].iloc[-1] == len(record.solutions().id)
+    novelty = record.column("survivors.novelty")
+    np.testing.assert_allclose(frame["novelty_mean"], novelty.mean(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(frame["novelty_max"], novelty.max(axis=1), rtol=1e-6)
+    age = (np.arange(11)[:, None] - record.column("survivors.born")).mean(axis=1)
+    np.testing.assert_allclose(frame["age_mean"], age)
+
+
+def test_a_state_comes_back_with_its_bits(whole):
+    record = Record(whole)
+    state = record.state(9, SEARCH)
+    again, _ = SEARCH.step(state, jax.random.key(5))
+    np.testing.assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
+    with pytest.raises(RecordError, match=r"keeps no state of generation 4; it has 0, 3 \.\.\. 10 \(5 of them\)"):
+        record.state(4, SEARCH)
+
+
+def test_records_finds_one_run_or_those_below(whole, tmp_path):
+    assert [r.seed for r in records(whole)] == [5]
+    run(SEARCH, 1, out=tmp_path / "many", seeds=[7, 2])
+    assert [r.seed for r in records(tmp_path / "many")] == [2, 7]
+    with pytest.raises(RecordError, match=r"is not a run and holds none"):
+        records(whole / "generations")
+    with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):
+        Record(tmp_path)
+
+
+def test_a_run_is_never_written_over(path):
+    before = bits(path)
+    with pytest.raises(RecordError, match=r"exists already; resume it \(brns resume"):
+        run(SEARCH, 3, out=path)
+    assert bits(path) == before
+
+
+def test_a_batch_is_refused_before_anything_is_written_where_one_of_its_runs_exists(tmp_path):
+    run(SEARCH, 1, out=tmp_path / "many" / "seed0001")
+    with pytest.raises(RecordError, match="exists already"):
+        run(SEARCH, 1, out=tmp_path / "many", seeds=[0, 1])
+    assert os.listdir(tmp_path / "many") == ["seed0001"]
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+def spoil(path, member, content):
+    """The same .npz file with one member replaced."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, kept in (members | {member: content}).items():
+            archive.writestr(name, kept)
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+class Bomb:
+    """Unpickling it would leave a file behind."""
+
+    def __reduce__(self):
+        return Path("exploded").touch, ()
+
+
+def test_objects_are_refused_and_never_unpickled(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    spoil(path / "generations" / "000002.npz", "offspring.id.npy", npy(np.array([Bomb()] * 6, object)))
+    with pytest.raises(RecordError, match=r"000002.npz is damaged \(offspring.id holds Python objects"):
+        Record(path).column("offspring.id")
+    assert not Path("exploded").exists()
+
+
+def test_a_header_that_claims_too_much_is_refused_without_allocating_it(path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (10**9, 8)})
+    file = path / "generations" / "000002.npz"
+    spoil(file, "offspring.fitness.npy", header.getvalue() + b"\0" * 24)
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"offspring.fitness claims shape \(1000000000, 8\) and holds 24 bytes"):
+        read_arrays(file)
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_a_compressed_member_is_refused_before_it_is_unpacked(path):
+    file = path / "generations" / "000002.npz"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("offspring.id.npy", npy(np.zeros(10_000_000)))
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"compressed or longer than the file"):
+        read_arrays(file)
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_any_flipped_byte_is_noticed_or_harmless(path):
+    """One bit here and there in a file: the arrays are as they were, or a `RecordError` says that they are not."""
+    file = path / "generations" / "000002.npz"
+    whole, expected = file.read_bytes(), read_arrays(file)
+    noticed, random = 0, np.random.default_rng(0)
+    size, directory = len(whole), whole.index(b"PK\x01\x02")
+    places = [*range(60), *range(directory, directory + 80), *range(size - 22, size), *random.choice(size, 400)]
+    for at in places:
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << random.integers(8))]) + whole[at + 1 :])
+        try:
+            arrays = read_arrays(file)
+        except RecordError:
+            noticed += 1
+        else:
+            for name, array in expected.items():
+                np.testing.assert_array_equal(arrays[name], array)
+    assert noticed > 300
+
+
+@pytest.mark.parametrize("kept", [0, 1, 100, -1])
+def test_a_file_cut_short_is_refused_and_says_what_to_do(path, kept):
+    file = path / "generations" / "000007.npz"
+    file.write_bytes(file.read_bytes()[:kept])
+    record = Record(path)
+    with pytest.raises(RecordError, match=r"000007.npz is damaged .* remove the damaged file and all later ones"):
+        record.column("offspring.id")
+    assert record.column("offspring.id", range(1, 7)).shape == (6, 6)
+
+
+def test_a_generation_removed_from_the_middle_is_missed(path):
+    (path / "generations" / "000004.npz").unlink()
+    with pytest.raises(RecordError, match=r"lacks generation 4 though it has 10; a file was removed"):
+        Record(path).generations  # noqa: B018
+    with pytest.raises(RecordError, match="lacks generation 4"):
+        resume(path, 12, search=SEARCH)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, r"has format 2, and this version of brns reads up to 1; update brns"),
+        ({"format": None}, r"names no format version"),
+        ({"seed": ...}, r"lacks seed; it was edited"),
+    ],
+)
+def test_a_run_of_another_format_is_refused(path, change, message):
+    facts = json.loads((path / "run.json").read_text()) | change
+    (path / "run.json").write_text(json.dumps({k: v for k, v in facts.items() if v is not ...}))
+    with pytest.raises(RecordError, match=message):
+        Record(path)
+
+
+@pytest.mark.parametrize("text", ["", '{"format": 1', "[]", "\x00"])
+def test_a_spoiled_run_json_is_refused(path, text):
+    (path / "run.json").write_text(text)
+    with pytest.raises(RecordError, match=r"run.json"):
+        Record(path)
+
+
+def test_a_state_of_another_experiment_is_refused(path):
+    larger = NoveltySearch(Identity(), replace(paper_recognition(), depths=(0, 1), reservoir=10, width=4), 8, 6)
+    with pytest.raises(RecordError, match=r"another experiment: estimator.predictor.*weight .*\[8, 2\].*\[6, 2\]"):
+        Record(path).state(9, larger)
+    deeper = NoveltySearch(Identity(), replace(paper_recognition(), depths=(0, 2), reservoir=10), 8, 6)
+    with pytest.raises(RecordError, match=r"another experiment: it differs in estimator"):
+        Record(path).state(9, deeper)
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):
+    sync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordError, match=r"could not save .*No space left on device.*make room .* then resume"):
+        run(SEARCH, 10, out=tmp_path / "run", seeds=5, keep_every=3)
+    monkeypatch.undo()
+    record = Record(tmp_path / "run")
+    done = record.generations[-1]
+    assert 1 < done < 10
+    assert record.column("survivors.id").shape == (done + 1, 8)
+    assert not list((tmp_path / "run").rglob("*.tmp*"))
+    resume(tmp_path / "run", search=SEARCH)
+    assert bits(tmp_path / "run") == bits(whole)

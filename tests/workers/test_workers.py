@@ -1,0 +1,240 @@
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from worlds import Faulty, HostIdentity, Identity, Windy
+
+import brns
+from brns.runs.settings import build, describe
+from brns.workers.spread import Chunked, Dask, EvaluationError, Processes, innermost
+
+KEY = jax.random.key(3)
+GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
+"""26 individuals of which Faulty's faults meet number 9 alone"""
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """One pool of two workers for many tests: copies of a `Processes` with another task share it."""
+    with Processes(HostIdentity(), workers=2) as processes:
+        yield processes
+
+
+def with_task(processes, task, **changes):
+    processes = eqx.tree_at(lambda p: p.task, processes, task)
+    for name, value in changes.items():
+        processes = eqx.tree_at(lambda p, n=name: getattr(p, n), processes, value, is_leaf=lambda x: x is None)
+    return processes
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 7, 26, 100])
+@pytest.mark.parametrize("task", [HostIdentity(), Windy()])
+def test_cutting_changes_no_bit(task, chunk):
+    assert same(Chunked(task, chunk=chunk).evaluate(GENOTYPES, KEY), task.evaluate(GENOTYPES, KEY))
+
+
+def test_a_traceable_task_meets_one_shape_whatever_the_batch():
+    shapes = []
+
+    class Noting(eqx.Module):
+        genotype_space: brns.Box = Identity().genotype_space
+        behavior_space: brns.Box = Identity().behavior_space
+        traceable: bool = True
+
+        def evaluate(self, genotypes, key):
+            shapes.append(genotypes.shape)
+            return Identity().evaluate(genotypes, key)
+
+    for n in (26, 25, 8, 3):
+        Chunked(Noting(), chunk=4).evaluate(GENOTYPES[:n], KEY)
+    assert shapes == [(4, 5)]
+
+
+def test_processes_give_the_bits_of_chunked(shared):
+    for chunk in (4, 7):
+        for task in (HostIdentity(), Windy(), brns.DeceptiveMaze(steps=20)):
+            genotypes = task.genotype_space.uniform(KEY, 10)
+            expected = Chunked(task, chunk=chunk).evaluate(genotypes, KEY)
+            assert same(with_task(shared, task, chunk=chunk).evaluate(genotypes, KEY), expected)
+    assert len(shared.pool.workers) == 2
+    assert all(worker.process.pid != os.getpid() for worker in shared.pool.workers)
+
+
+def test_a_pickled_copy_works_with_workers_of_its_own(shared):
+    copy = pickle.loads(pickle.dumps(shared))
+    assert copy.pool is not shared.pool
+    assert describe(copy) == describe(shared)
+
+
+def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
+    def search(task):
+        return brns.NoveltySearch(task, brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
+
+    brns.run(search(with_task(shared, Windy())), 2, out=tmp_path / "a")
+    (resumed,) = brns.resume(tmp_path / "a", 4, search=search(Chunked(Windy())))
+    (whole,) = brns.run(search(Chunked(Windy())), 4, out=tmp_path / "b")
+    assert resumed.experiment["task"] == {"name": "Chunked", "task": describe(Windy()), "chunk": 4}
+    for column in ("survivors.descriptor", "survivors.novelty", "offspring.genotype"):
+        assert np.array_equal(resumed.column(column), whole.column(column))
+    with pytest.raises(brns.RecordError, match=r"task\.chunk was 4 and is 5"):
+        brns.resume(tmp_path / "a", 5, search=search(Chunked(Windy(), chunk=5)))
+
+
+def test_a_record_rebuilds_the_task_without_workers():
+    maze = brns.DeceptiveMaze(steps=20)
+    for spread in (Processes(maze, workers=8, timeout=1.0, chunk=5), Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
+        rebuilt = build(describe(spread))
+        assert isinstance(rebuilt, Chunked)
+        assert (rebuilt.chunk, describe(rebuilt.task)) == (5, describe(maze))
+
+
+def test_the_innermost_task_is_the_world_itself():
+    maze = brns.DeceptiveMaze(steps=20)
+    assert innermost(maze) is maze
+    assert innermost(Processes(Chunked(maze))) is maze
+    assert innermost(Dask(maze)) is maze
+
+
+def test_a_dead_worker_costs_no_result(shared, tmp_path):
+    once = with_task(shared, Faulty("dies", flag=str(tmp_path / "died")))
+    assert same(once.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+    assert (tmp_path / "died").exists()
+
+
+def test_an_idle_worker_that_was_killed_is_replaced_without_blame(shared):
+    careful = with_task(shared, HostIdentity(), deaths=1)
+    careful.evaluate(GENOTYPES, KEY)
+    os.kill(shared.pool.workers[0].process.pid, signal.SIGKILL)
+    shared.pool.workers[0].process.join()
+    assert same(careful.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+
+
+def test_individuals_that_always_kill_their_worker_are_named(shared):
+    with pytest.raises(EvaluationError, match=r"Faulty.*individuals 8 to 11 of 26 .*ended its process 2 times.*-9"):
+        with_task(shared, Faulty("dies"), deaths=2).evaluate(GENOTYPES, KEY)
+
+
+def test_individuals_that_hang_are_named_and_their_worker_killed(shared):
+    shared.evaluate(GENOTYPES, KEY)  # so that the seconds are the task's alone
+    with pytest.raises(EvaluationError, match=r"individual 9 of 26 .*more than timeout=3.0 seconds"):
+        with_task(shared, Faulty("hangs"), chunk=1, timeout=3.0).evaluate(GENOTYPES, KEY)
+    assert shared.pool.workers == []
+
+
+def test_individuals_on_which_the_task_raises_are_named_with_its_message(shared):
+    with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*ZeroDivisionError: the floor") as caught:
+        with_task(shared, Faulty("raises")).evaluate(GENOTYPES, KEY)
+    assert "worlds.py" in "".join(caught.value.__notes__)
+
+
+def test_wrong_shapes_and_numbers_are_found(shared, tmp_path):
+    with pytest.raises(EvaluationError, match=r"of individuals 8 to 11 .*descriptor of shape \(4, 2\); got \(4, 3\)"):
+        with_task(shared, Faulty("wide")).evaluate(GENOTYPES, KEY)
+    search = brns.NoveltySearch(Chunked(Faulty("nan")), brns.PopulationKNN(k=3), population_size=20)
+    with pytest.raises(ValueError, match=r"descriptor that is not finite for .+ of 20 individuals of generation 0"):
+        brns.run(search, 1, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"chunk": 0}, {"deaths": 0}, {"timeout": 0.0}])
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        Processes(HostIdentity(), **wrong)
+
+
+def test_without_the_extra_dask_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"brns\[dask\]"):
+        Dask(HostIdentity()).evaluate(GENOTYPES, KEY)
+
+
+SCRIPT = """
+import jax, worlds
+from brns.workers.spread import Processes
+
+def main():
+    task = Processes(worlds.Faulty("{fault}"), workers=1)
+    genotypes = task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9)
+    {before}
+    task.evaluate(genotypes, jax.random.key(0))
+
+{guard}
+    main()
+"""
+
+
+def script(folder, **parts):
+    (folder / "script.py").write_text(textwrap.dedent(SCRIPT).format(**parts))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), str(Path.cwd())])}
+    return subprocess.Popen([sys.executable, str(folder / "script.py")], env=environment, stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+def test_a_script_without_guard_is_told_what_to_do(tmp_path):
+    process = script(tmp_path, fault="hangs", before="pass", guard="if True:")
+    assert b'must start under `if __name__ == "__main__":`' in process.communicate()[1]
+    assert process.returncode == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
+def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
+    process = script(tmp_path, fault="hangs", before="pass", guard='if __name__ == "__main__":')
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = waited(lambda: [p for p in children.read_text().split() if b"spawn_main" in command(p)])
+    time.sleep(10)  # until it hangs in its piece
+    process.kill()
+    process.wait()
+    waited(lambda: not any(command(p) for p in workers))
+
+
+def command(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def waited(condition, seconds=60):
+    for _ in range(10 * seconds):
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not within {seconds} seconds")
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        maze = brns.DeceptiveMaze(steps=20)
+        with Dask(HostIdentity(), cluster.scheduler_address) as spread:
+            assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+            pids = spread.cluster.client.run(os.getpid)
+            os.kill(min(pids.values()), signal.SIGKILL)
+            assert same(spread.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+
+            on_maze = eqx.tree_at(lambda s: s.task, spread, maze)
+            genotypes = maze.genotype_space.uniform(KEY, 10)
+            assert same(on_maze.evaluate(genotypes, KEY), Chunked(maze).evaluate(genotypes, KEY))
+
+            once = eqx.tree_at(lambda s: s.task, spread, Faulty("dies", flag=str(tmp_path / "died")))
+            assert same(once.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+            for fault, message in [("dies", "ended its process 3 times"), ("raises", "ZeroDivisionError: the floor")]:
+                with pytest.raises(EvaluationError, match=f"individuals 8 to 11 of 26 .*{message}"):
+                    eqx.tree_at(lambda s: s.task, spread, Faulty(fault)).evaluate(GENOTYPES, KEY)
+            with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*more than timeout"):
+                Dask(Faulty("hangs"), cluster.scheduler_address, timeout=20.0).evaluate(GENOTYPES, KEY)
