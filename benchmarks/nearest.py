@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from brns.core import Population
-from brns.estimators.nearest import Archive, ArchiveKNN
+from brns.estimators.archive import Archive, ArchiveKNN
 
 
 def population(descriptor: np.ndarray) -> Population:

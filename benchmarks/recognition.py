@@ -120,8 +120,8 @@ def against_pytorch():
 
 
 def fixed_width():
-    usual, fixed = medians([ours(256), ours(256, fixed_width=64)], block=2)
-    print(f"d = 256, width 768: {1e3 * usual:.2f} ms; fixed_width=64: {1e3 * fixed:.2f} ms, {fixed / usual:.3f} of it")
+    usual, fixed = medians([ours(256), ours(256, width=64)], block=2)
+    print(f"d = 256, width 768: {1e3 * usual:.2f} ms; width=64: {1e3 * fixed:.2f} ms, {fixed / usual:.3f} of it")
 
 
 def constancy():

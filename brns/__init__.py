@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from brns.parts import CLASSES as _CLASSES
+
 if TYPE_CHECKING:
     from brns.core import Box as Box
     from brns.core import Evaluation as Evaluation
@@ -11,23 +13,14 @@ if TYPE_CHECKING:
     from brns.core import Population as Population
     from brns.core import Task as Task
     from brns.core import observed as observed
-    from brns.estimators.counts import GridCounts as GridCounts
-    from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
-    from brns.estimators.nearest import PopulationKNN as PopulationKNN
-    from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
-    from brns.mutation import GaussianMutation as GaussianMutation
-    from brns.mutation import PolynomialMutation as PolynomialMutation
+    from brns.parts import *  # noqa: F403
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
     from brns.runs.record import Record as Record
     from brns.runs.storage import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
-    from brns.selection import NSGA2 as NSGA2
-    from brns.selection import Elitist as Elitist
-    from brns.tasks.ant import AntMaze as AntMaze
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
-    from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
     from brns.tasks.policy import FeedForward as FeedForward
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
@@ -37,23 +30,18 @@ if TYPE_CHECKING:
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
-    "estimators.counts": ("GridCounts",),
-    "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
-    "estimators.recognition": ("BehaviorRecognition",),
-    "mutation": ("GaussianMutation", "PolynomialMutation"),
     "workers.spread": ("Dask", "Processes"),
     "runs.record": ("Record",),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
-    "selection": ("Elitist", "NSGA2"),
     "runs.storage": ("RecordError",),
-    "tasks.ant": ("AntMaze",),
     "tasks.gymnasium": ("GymnasiumTask",),
-    "tasks.maze": ("DeceptiveMaze",),
     "tasks.policy": ("FeedForward",),
     "testing": ("check_estimator", "check_task"),
 }
-_MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names}
+_MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names} | {
+    name: part.module for name, part in _CLASSES.items()
+}
 
 __all__ = sorted(_MODULE)
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The nouns of novelty search and the contracts between its parts."""
+"""The nouns of novelty search, the contracts between its parts, and the checks of those contracts."""
 
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 T = TypeVar("T")
@@ -147,6 +148,13 @@ class NoveltyEstimator(Protocol):
 
 
 @runtime_checkable
+class Founders(Protocol):
+    """The genotypes of generation 0: `n` of them, all inside the box."""
+
+    def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]: ...
+
+
+@runtime_checkable
 class Mutation(Protocol):
     """Variation: genotypes in, as many mutants out, all inside the box."""
 
@@ -170,28 +178,111 @@ def unite(parents: Population, offspring: Population) -> Population:
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
 
 
-def observed(descriptors: Any, number: int) -> Generation:
-    """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+def individuals(descriptors: Any, born: Any = 0, first: Any = 0) -> Population:
+    """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros, and nobody has parents.
 
-    `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream, from 1 on. They become
-    the offspring and the survivors, born in that generation and without parents; genotypes, fitness and novelty are
-    zeros. Ids go on from batch to batch where all have n rows; an archive tells individuals apart by them.
+    `descriptors` `(n, d)` are of NumPy or any other kind; `born` is the generation of all, `first` the id of row 0.
     """
-    descriptor = jnp.asarray(np.asarray(descriptors, np.float32))
-    if descriptor.ndim != 2 or number < 1:
-        raise ValueError(
-            f"observed needs descriptors of shape (n, d) and a batch's number from 1 on; got {descriptor.shape} and "
-            f"{number}"
-        )
+    descriptor = jnp.asarray(descriptors, jnp.float32)
+    if descriptor.ndim != 2:
+        raise ValueError(f"individuals need descriptors of shape (n, d); got {descriptor.shape}")
     n = len(descriptor)
-    batch = Population(
+    return Population(
         genotype=jnp.zeros((n, 1)),
         descriptor=descriptor,
         fitness=jnp.zeros(n),
         solved=jnp.zeros(n, bool),
         novelty=jnp.zeros(n),
-        id=jnp.asarray(np.arange((number - 1) * n, number * n, dtype=np.int32)),
+        id=jnp.asarray(first + np.arange(n), jnp.int32),
         parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.full(n, number, jnp.int32),
+        born=jnp.full(n, born, jnp.int32),
     )
+
+
+def observed(descriptors: Any, number: int) -> Generation:
+    """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+
+    `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream, from 1 on. They become
+    the offspring and the survivors, born in that generation and without parents, as `individuals` has them. Ids go on
+    from batch to batch where all have n rows; an archive tells individuals apart by them.
+    """
+    if number < 1:
+        raise ValueError(f"observed needs a batch's number from 1 on; got {number}")
+    descriptor = np.asarray(descriptors, np.float32)
+    batch = individuals(descriptor, number, (number - 1) * len(descriptor) if descriptor.ndim else 0)
     return Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
+
+
+def scored(
+    estimator: NoveltyEstimator, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+) -> Float[Array, " n"]:
+    r"""$\Omega^g$ of descriptors by an estimator; a `ValueError` where its novelty has another shape."""
+    novelty = estimator.score(state, descriptors, population)
+    if jnp.shape(novelty) != descriptors.shape[:1]:
+        raise ValueError(
+            f"{type(estimator).__name__}.score of {descriptors.shape[0]} descriptors must return novelty of shape "
+            f"{descriptors.shape[:1]}; got {jnp.shape(novelty)}"
+        )
+    return jnp.asarray(novelty, jnp.float32)
+
+
+@eqx.filter_jit
+def novelty_of(
+    estimator: NoveltyEstimator, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+) -> Float[Array, " n"]:
+    """`scored`, compiled: for measures and pictures, which ask again and again."""
+    return scored(estimator, state, descriptors, population)
+
+
+def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
+    """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
+
+    `solved` is bools, or exact zeros and ones where the task is no JAX code.
+    """
+    name, d = type(task).__name__, task.behavior_space.dimension
+    if not isinstance(evaluation, Evaluation):
+        raise ValueError(f"{name}.evaluate must return a brns.Evaluation; got {type(evaluation).__name__}")
+    for column, shape in {"descriptor": (n, d), "fitness": (n,), "solved": (n,)}.items():
+        values = getattr(evaluation, column)
+        if np.shape(values) != shape:
+            raise ValueError(
+                f"{name}.evaluate of {n} genotypes must return {column} of shape {shape}; got {np.shape(values)}"
+            )
+        kind = values.dtype if isinstance(values, jax.Array | np.ndarray) else np.asarray(values).dtype
+        real = (
+            jnp.issubdtype(kind, jnp.bool_) or jnp.issubdtype(kind, jnp.integer) or jnp.issubdtype(kind, jnp.floating)
+        )
+        if np.ma.isMaskedArray(values) or not real:
+            got = "a masked array" if np.ma.isMaskedArray(values) else str(kind)
+            raise ValueError(f"{name}.evaluate must return {column} as real numbers, none masked; got {got}")
+    if not _bools(evaluation.solved):
+        raise ValueError(
+            f"{name}.evaluate must return solved as bools; got {jnp.result_type(evaluation.solved)}: compare it with "
+            "what counts as success, as in distance < 40"
+        )
+    return Evaluation(
+        jnp.asarray(evaluation.descriptor, jnp.float32),
+        jnp.asarray(evaluation.fitness, jnp.float32),
+        jnp.asarray(evaluation.solved, bool),
+    )
+
+
+def _bools(values: Any) -> bool:
+    """Whether these are bools, or zeros and ones. Of numbers within compiled code nothing is known."""
+    if jnp.issubdtype(jnp.result_type(values), jnp.bool_):
+        return True
+    return not isinstance(values, Tracer) and bool(np.isin(np.asarray(values), (0, 1)).all())
+
+
+def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
+    """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
+
+    def shapes(tree):
+        leaves, structure = jax.tree.flatten(tree)
+        return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+
+    if shapes(before) != shapes(after):
+        raise ValueError(
+            f"{type(estimator).__name__}.update must return a state of the same structure, shapes and types as init's; "
+            f"got\n{shapes(after)}\nafter\n{shapes(before)}"
+        )

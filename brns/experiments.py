@@ -1,4 +1,4 @@
-"""The paper's experiments, each a function that returns a `NoveltySearch`, and the estimators that it compares."""
+"""The paper's experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,15 +6,18 @@ from typing import Any
 import equinox as eqx
 
 from brns.core import NoveltyEstimator
-from brns.estimators.counts import GridCounts
-from brns.estimators.nearest import ArchiveKNN, PopulationKNN
+from brns.estimators.archive import ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
+from brns.parts import Kind, Part, parts
 from brns.runs.settings import SettingsError, configure, describe, value
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
 from brns.tasks.ant import AntMaze
 from brns.tasks.maze import DeceptiveMaze
+
+OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
+"""the operators of a search, and the kind of part that each is"""
 
 
 def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
@@ -35,7 +38,7 @@ def paper_recognition() -> BehaviorRecognition:
     He's initialisation, descriptors as they are, 3 d neurons in a layer, an embedding of 2 d dimensions. The defaults
     of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
     """
-    return BehaviorRecognition(fixed_width=None, fixed_embedding=None, inputs="raw", initialisation="he")
+    return BehaviorRecognition(embedding=None, width=None, inputs="raw", initialisation="he")
 
 
 def has_paper_settings(estimator: Mapping[str, Any]) -> bool:
@@ -55,53 +58,52 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     )
 
 
-EXPERIMENTS = {"maze": maze, "ant": ant}
-"""the experiments by the name that the command line gives them"""
+PAPERS = {"maze": maze, "ant": ant}
+"""the experiments of the paper, by the names of their worlds; in another world they are `NoveltySearch`'s defaults"""
 
-ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
-    "maze": {
-        "recognition": BehaviorRecognition(),
-        "paper": paper_recognition(),
-        "archive": ArchiveKNN(k=15, growth=6, capacity=10000),  # section 5.1
-        "population": PopulationKNN(k=15),
-        "counts": GridCounts(),
-    },
-    "ant": {
-        "recognition": BehaviorRecognition(),
-        "paper": paper_recognition(),
-        "archive": ArchiveKNN(k=15, growth=10, capacity=6000),  # section 5.2, the largest of 2000, 4000 and 6000
-        "population": PopulationKNN(k=15),
-    },
-}
-"""the estimators of each experiment by the name that the command line gives them"""
+OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
+"""what the paper sets otherwise in a world: in section 5.2 10 enter, 6000 the largest of 2000, 4000 and 6000"""
+
+
+def named(world: str, estimator: str = "recognition") -> NoveltySearch:
+    """The experiment of a world and an estimator, by the names that the command line gives them."""
+    task = _chosen("experiment", world, parts("world"))
+    novelty = _chosen("--estimator", estimator, parts("estimator", "preset"))
+    chosen = OTHERWISE.get((world, estimator)) or novelty.load()()
+    return PAPERS[world](chosen) if world in PAPERS else NoveltySearch(task.load()(), chosen)
 
 
 def configured(experiment: str, estimator: str, changes: Sequence[str]) -> NoveltySearch:
-    """The experiment of that name, with settings changed by texts such as `estimator.epochs=5`.
+    """The experiment of that name, changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
 
     A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
     """
-    make = _chosen("experiment", experiment, EXPERIMENTS)
-    search = make(_chosen("--estimator", estimator, ESTIMATORS[experiment]))
-    parts: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, "mutate": {}, "select": {}, "": {}}
+    search = named(experiment, estimator)
+    wanted: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, **{part: {} for part in OPERATORS}, "": {}}
     problems = []
     for change in changes:
-        name, equals, text = change.partition("=")
-        part, _, setting = name.strip().rpartition(".")
-        if not equals or part not in parts:
-            problems.append(
-                "--set takes NAME=VALUE, where NAME may begin with task., estimator., mutate. or select.; "
-                f"got {change!r}"
-            )
-        else:
-            parts[part][setting] = value(text.strip())
-    for part, wanted in parts.items():
+        name, equals, text = (piece.strip() for piece in change.partition("="))
+        part, _, setting = name.rpartition(".")
         try:
-            if part and wanted:
-                changed = configure(getattr(search, part), wanted)
+            if not equals or part not in wanted:
+                raise SettingsError(
+                    "--set takes NAME=VALUE, where NAME may begin with "
+                    f"{', '.join(f'{part}.' for part in wanted if part)}; got {change!r}"
+                )
+            if setting in OPERATORS and not part:
+                operator = _chosen(setting, text, parts(OPERATORS[setting])).load()()
+                search = eqx.tree_at(lambda s, part=setting: getattr(s, part), search, operator)
+            else:
+                wanted[part][setting] = value(text)
+        except ValueError as error:
+            problems.append(str(error))
+    for part, settings in wanted.items():
+        try:
+            if part and settings:
+                changed = configure(getattr(search, part), settings)
                 search = eqx.tree_at(lambda s, part=part: getattr(s, part), search, changed)
-            elif wanted:
-                search = configure(search, wanted)
+            elif settings:
+                search = configure(search, settings)
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -109,7 +111,7 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
     return search
 
 
-def _chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+def _chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:
     if name not in choices:
         raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
     return choices[name]

@@ -67,3 +67,37 @@ class GaussianMutation(eqx.Module):
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
         return jnp.where(_mutated(key_which, genotypes.shape, self.rate), moved, genotypes)
+
+
+class IsoLineDD(eqx.Module):
+    r"""Steps all around, and along the line to another parent: $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
+
+    $y$ is another genotype of the batch, drawn uniformly, $w$ the box's width, $z \sim \mathcal{N}(0, I)$ and
+    $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. A mutant's covariance is $\sigma_1^2 w^2$ in every gene
+    and $\sigma_2^2 |y - x|^2$ more along the line: where good parents lie close to a line, so do their mutants. What
+    leaves the box is put on its border. A batch of one has no line.
+
+    Source: Vassiliades & Mouret, GECCO 2018, "Discovering the elite hypervolume by leveraging interspecies
+    correlation", doi:10.1145/3205455.3205602; there both are elites of an archive.
+    """
+
+    sigma_iso: float = 0.01
+    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret, where the width is 1"""
+    sigma_line: float = 0.2
+    """standard deviation along the line, as a share of the distance to the other parent; Vassiliades & Mouret"""
+
+    def __check_init__(self):
+        if not self.sigma_iso >= 0 or not self.sigma_line >= 0 or self.sigma_iso + self.sigma_line == 0:
+            raise ValueError(
+                "IsoLineDD needs sigma_iso and sigma_line from 0 on, one of them above 0; got "
+                f"sigma_iso={self.sigma_iso}, sigma_line={self.sigma_line}"
+            )
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_other, key_iso, key_line = jax.random.split(key, 3)
+        n = genotypes.shape[0]
+        further = jax.random.randint(key_other, (n,), 1, max(n, 2))  # never 0 rows on, but in a batch of one
+        other = genotypes[(jnp.arange(n) + further) % n]
+        iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
+        line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
+        return jnp.clip(genotypes + iso + line, box.low, box.high)

@@ -1,24 +1,28 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.core import (
     Evaluation,
+    Founders,
     Generation,
     Mutation,
     NoveltyEstimator,
     Population,
     Selection,
     Task,
+    conform,
+    same_structure,
+    scored,
     take,
     unite,
 )
+from brns.founders import UniformFounders
 from brns.mutation import PolynomialMutation
 from brns.selection import Elitist
 
@@ -68,6 +72,8 @@ class NoveltySearch(eqx.Module):
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
     fresh_parents: bool = True
     """score parents again each generation; False is Algorithm 1 as printed"""
+    founders: Founders = UniformFounders()
+    """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
 
     def __check_init__(self):
         if self.population_size < 2 or self.offspring_size < 1:
@@ -77,9 +83,9 @@ class NoveltySearch(eqx.Module):
             )
 
     def init(self, key: Key[Array, ""]) -> SearchState:
-        """Generation 0: founders drawn uniformly from the genotype space, evaluated and scored, not yet learned."""
+        """Generation 0: founders drawn, evaluated and scored, not yet learned."""
         draw, evaluate, estimate = jax.random.split(jax.random.fold_in(key, 0), 3)
-        genotype = self.task.genotype_space.uniform(draw, self.population_size)
+        genotype = self.founders(draw, self.population_size, self.task.genotype_space)
         evaluation = self._evaluate(genotype, evaluate)
         return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
 
@@ -137,7 +143,7 @@ def _found(estimator, space, genotype, evaluation, key) -> SearchState:
         born=jnp.zeros(n, jnp.int32),
     )
     state = estimator.init(space, key)
-    novelty = _scored(estimator, state, founders.descriptor, founders)
+    novelty = scored(estimator, state, founders.descriptor, founders)
     return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
 
 
@@ -164,7 +170,7 @@ def _tell(estimator, select, fresh_parents, state, offspring, evaluation, key) -
         born=jnp.broadcast_to(g, (n,)).astype(jnp.int32),
     )
     union = unite(parents, children)
-    novelty = _scored(estimator, state.estimator, union.descriptor, union)
+    novelty = scored(estimator, state.estimator, union.descriptor, union)
     if not fresh_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
@@ -181,41 +187,3 @@ def _tell(estimator, select, fresh_parents, state, offspring, evaluation, key) -
 def founding(state: SearchState) -> Generation:
     """Generation 0 as facts: the founders are its offspring and its survivors, and nobody was before them."""
     return Generation(take(state.population, slice(0)), state.population, state.population)
-
-
-def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
-    """The evaluation as float32 and bool columns; a wrong shape is a `ValueError` that names the task."""
-    name, d = type(task).__name__, task.behavior_space.dimension
-    if not isinstance(evaluation, Evaluation):
-        raise ValueError(f"{name}.evaluate must return a brns.Evaluation; got {type(evaluation).__name__}")
-    expected = {"descriptor": (n, d), "fitness": (n,), "solved": (n,)}
-    dtypes = {"descriptor": jnp.float32, "fitness": jnp.float32, "solved": bool}
-    for column, shape in expected.items():
-        got = np.shape(getattr(evaluation, column))
-        if got != shape:
-            raise ValueError(f"{name}.evaluate of {n} genotypes must return {column} of shape {shape}; got {got}")
-    return Evaluation(*(jnp.asarray(getattr(evaluation, c), dtypes[c]) for c in Evaluation._fields))
-
-
-def _scored(estimator, state, descriptors, population) -> Float[Array, " n"]:
-    novelty = estimator.score(state, descriptors, population)
-    if jnp.shape(novelty) != descriptors.shape[:1]:
-        raise ValueError(
-            f"{type(estimator).__name__}.score of {descriptors.shape[0]} descriptors must return novelty of shape "
-            f"{descriptors.shape[:1]}; got {jnp.shape(novelty)}"
-        )
-    return jnp.asarray(novelty, jnp.float32)
-
-
-def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
-    """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
-
-    def shapes(tree):
-        leaves, structure = jax.tree.flatten(tree)
-        return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
-
-    if shapes(before) != shapes(after):
-        raise ValueError(
-            f"{type(estimator).__name__}.update must return a state of the same structure, shapes and types as init's; "
-            f"got\n{shapes(after)}\nafter\n{shapes(before)}"
-        )

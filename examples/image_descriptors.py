@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
 import brns
-from brns.estimators.recognition import he
+from brns.estimators.encoder import he
 
 SIDE = 16  # pixels; a descriptor is the image, row by row
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
 import brns
-from brns.estimators.recognition import he
+from brns.estimators.encoder import he
 
 LONGEST, MOVES = 12, 4
 

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import Identity
 
 import brns
-from brns.core import Box, Population, observed, take, unite
+from brns.core import Box, Population, conform, individuals, novelty_of, observed, take, unite
 
 
 def population(ids):
@@ -97,7 +98,37 @@ def test_an_archive_of_observed_behaviors_gives_the_distance_to_the_nearest():
     np.testing.assert_allclose(archive.score(state, asked.descriptor, asked), [3, 5])
 
 
-@pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2, 1), 1), ((3, 2), 0)])
-def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
-    with pytest.raises(ValueError, match=r"shape \(n, d\) and a batch's number from 1 on"):
+@pytest.mark.parametrize(
+    ("shape", "number", "message"),
+    [
+        ((), 1, r"shape \(n, d\); got \(\)"),
+        ((3,), 1, r"shape \(n, d\); got \(3,\)"),
+        ((3, 2, 1), 1, r"shape \(n, d\); got \(3, 2, 1\)"),
+        ((3, 2), 0, "a batch's number from 1 on; got 0"),
+    ],
+)
+def test_what_is_no_batch_of_behaviors_is_refused(shape, number, message):
+    with pytest.raises(ValueError, match=message):
         observed(np.zeros(shape), number)
+
+
+def test_novelty_of_is_the_score_with_its_shape_checked():
+    """Beside 0, 3 and 7 the point 1 is 1, 2 and 6 away; the two nearest are 1.5 on average."""
+    population, estimator = individuals([[0.0], [3.0], [7.0]]), brns.PopulationKNN(k=2)
+    np.testing.assert_allclose(novelty_of(estimator, (), jnp.array([[1.0]]), population), [1.5])
+
+    class Short(brns.PopulationKNN):
+        def score(self, state, descriptors, population):
+            return super().score(state, descriptors, population)[1:]
+
+    with pytest.raises(ValueError, match=r"Short\.score of 2 descriptors .* shape \(2,\); got \(1,\)"):
+        novelty_of(Short(k=2), (), jnp.array([[1.0], [2.0]]), population)
+
+
+@pytest.mark.parametrize("solved", [jnp.array([0.0, 1.0]), jnp.array([0, 1])])
+def test_success_in_compiled_code_is_bools(solved):
+    """Elsewhere zeros and ones will do, but within compiled code nobody can see whether they are."""
+    evaluation = brns.Evaluation(jnp.zeros((2, 2)), jnp.zeros(2), solved)
+    np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
+    with pytest.raises(ValueError, match=r"Identity\.evaluate must return solved as bools; got (float32|int32)"):
+        jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)

@@ -10,12 +10,18 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.mutation import GaussianMutation, PolynomialMutation
+from brns.mutation import GaussianMutation, IsoLineDD, PolynomialMutation
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
+BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
 N = 6000
 LOW, HIGH = np.asarray(BOX.low), np.asarray(BOX.high)
-OPERATORS = [PolynomialMutation(), PolynomialMutation(eta=0.5, rate=0.7), GaussianMutation(sigma=0.5, rate=0.5)]
+OPERATORS = [
+    PolynomialMutation(),
+    PolynomialMutation(eta=0.5, rate=0.7),
+    GaussianMutation(sigma=0.5, rate=0.5),
+    IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
+]
 
 
 def mutants(operator, parent):
@@ -85,6 +91,33 @@ def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width(
         assert kstest(steps[:, gene] / 0.05, "norm").pvalue > 1e-3
 
 
+def test_iso_line_steps_vary_along_the_line_and_all_around():
+    """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it, in an unequal box."""
+    box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
+    pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])  # 60 apart along the first gene; widths 200 and 400
+    mutate = jax.jit(lambda key: IsoLineDD(s1, s2)(key, pair, box) - pair)
+    steps = np.asarray(jax.vmap(mutate)(jax.random.split(jax.random.key(0), N))).reshape(-1, 2)
+    along, across = np.sqrt((s1 * 200) ** 2 + (s2 * 60) ** 2), s1 * 400
+    assert kstest(steps[:, 0] / along, "norm").pvalue > 1e-3
+    assert kstest(steps[:, 1] / across, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(steps.T)[0, 1]) < 4 / np.sqrt(2 * N)
+
+
+def test_iso_line_alone_keeps_to_the_line_of_two_parents():
+    """Without noise all around, each of three parents steps along a line to one of the two others, equally often."""
+    corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
+    mutate = jax.jit(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D))
+    moved = np.asarray(jax.vmap(mutate)(jax.random.split(jax.random.key(1), N)))
+    first, second = moved[:, 0], moved[:, 1]
+    horizontal = first[:, 1] == 0
+    assert (horizontal | (first[:, 0] == 0)).all()
+    assert binomtest(int(horizontal.sum()), N, 0.5).pvalue > 1e-3
+    np.testing.assert_allclose(np.std(first[horizontal, 0]), 0.2 * 4, rtol=0.05)
+    on_slope = second[:, 1] != 0
+    np.testing.assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
+    assert np.array_equal(IsoLineDD(0.0, 0.2)(jax.random.key(0), corners[:1], BOX_2D), corners[:1])
+
+
 @pytest.mark.parametrize(
     ("make", "wrong"),
     [
@@ -93,6 +126,9 @@ def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width(
         (PolynomialMutation, {"eta": float("nan")}),
         (GaussianMutation, {"sigma": 0.0}),
         (GaussianMutation, {"rate": -0.1}),
+        (IsoLineDD, {"sigma_iso": -0.1}),
+        (IsoLineDD, {"sigma_line": float("nan")}),
+        (IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),
     ],
 )
 def test_settings_out_of_range_are_refused_with_their_value(make, wrong):

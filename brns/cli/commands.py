@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import platformdirs
 import typer
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from brns.cli import screen
 from brns.cli.screen import console
+from brns.parts import parts
 
 if TYPE_CHECKING:
     from brns.runs.record import Record
@@ -48,9 +49,9 @@ Timeout = Annotated[
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="maze or ant; see brns list")],
+    experiment: Annotated[str, typer.Argument(help=f"{', '.join(parts('world'))}; see brns list")],
     estimator: Annotated[
-        str, typer.Option(help="the novelty: recognition, paper (BR-NS with its settings), archive, population, counts")
+        str, typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list")
     ] = "recognition",
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
@@ -207,17 +208,23 @@ def reproduce(
 @app.command(name="list")
 def list_() -> None:
     """List experiments and estimators, with their settings, defaults and meaning."""
-    from brns.experiments import ESTIMATORS, EXPERIMENTS
+    from brns.experiments import OPERATORS, named
     from brns.runs.settings import settings
 
-    for name, make in EXPERIMENTS.items():
-        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {_first_line(make)}"))
-        search = make()
-        for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", "mutate", "select"))]:
+    for name, world in parts("world").items():
+        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {world.meaning}"))
+        search = named(name)
+        for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", *OPERATORS))]:
             screen.print_settings(prefix, part, settings(type(part)))
-        for chosen, estimator in ESTIMATORS[name].items():
-            console.print(Text.assemble("\n  ", (f"--estimator {chosen}", "bold"), f"  {_first_line(type(estimator))}"))
+        for chosen, part in parts("estimator", "preset").items():
+            estimator = named(name, chosen).estimator
+            console.print(Text.assemble("\n  ", (f"--estimator {chosen}", "bold"), f"  {part.meaning}"))
             screen.print_settings("estimator.", estimator, settings(type(estimator)))
+    for operator, kind in OPERATORS.items():
+        console.print()
+        for name, part in parts(kind).items():
+            console.print(Text.assemble((f"--set {operator}={name}", "bold"), f"  {part.meaning}"))
+            screen.print_settings(f"{operator}.", part.load()(), settings(part.load()))
 
 
 def _records(directories: Sequence[Path]) -> "list[Record]":
@@ -232,10 +239,6 @@ def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | N
     from brns.runs.tensorboard import TensorBoard
 
     return TensorBoard()
-
-
-def _first_line(thing: Any) -> str:
-    return (thing.__doc__ or "").strip().split("\n")[0]
 
 
 def main() -> None:

@@ -35,8 +35,9 @@ class GridCounts(eqx.Module):
         total = self.cells**space.dimension
         if not 1 <= total <= 10_000_000:
             raise ValueError(
-                f"a grid of cells={self.cells} in each of {space.dimension} dimensions has {total:.3g} cells; "
-                "expected 1 to 10 million: take fewer cells or a descriptor of fewer dimensions"
+                f"a grid of cells={self.cells} in each of {space.dimension} dimensions needs 1 to 10 million cells "
+                f"in all; got {total if total < 10**9 else 'more than a billion'}: take fewer cells or "
+                "a descriptor of fewer dimensions"
             )
         return Counts(jnp.zeros(total, jnp.int32), space)
 

@@ -1,8 +1,7 @@
 """Behavior recognition: the paper's novelty."""
 
-import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,63 +10,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, take, unite
-
-BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
-
-Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
-
-
-class Encoder(eqx.Module):
-    r"""Fully connected, $y^l = \sigma(V^l y^{l-1} + c^l)$ with leaky ReLU, and a linear last layer; section 3.2."""
-
-    layers: tuple[eqx.nn.Linear, ...]
-
-    def __init__(self, inputs: int, outputs: int, width: int, depth: int, initialisation: str, key: Key[Array, ""]):
-        sizes = [inputs, *[width] * depth, outputs]
-        keys = jax.random.split(key, len(sizes) - 1)
-        layers = [eqx.nn.Linear(m, n, key=k) for m, n, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
-        if initialisation != "uniform":
-            bias = BIAS if initialisation == "he-biased" else 0.0
-            layers = [_he(layer, k, bias) for layer, k in zip(layers, keys, strict=True)]
-        self.layers = tuple(layers)
-
-    def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
-        *hidden, last = self.layers
-        for layer in hidden:
-            points = jax.nn.leaky_relu(_affine(layer, points))
-        return _affine(last, points)
-
-
-def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "n o"]:
-    """All rows in one matrix product; `layer` itself takes a single one."""
-    assert layer.bias is not None
-    return points @ layer.weight.T + layer.bias
-
-
-def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
-    """The module with He's initialisation in all of its linear and convolutional layers, as section 3.2 asks.
-
-    For an encoder of your own: the variance of Equinox's weights is a sixth of He's, and a target made of them differs
-    so little between behaviors that novelty hardly tells them apart.
-    """
-
-    def is_layer(node):
-        return isinstance(node, eqx.nn.Linear | eqx.nn.Conv)
-
-    nodes, structure = jax.tree.flatten(module, is_leaf=is_layer)
-    keys = jax.random.split(key, len(nodes))
-    return structure.unflatten([_he(node, k) if is_layer(node) else node for node, k in zip(nodes, keys, strict=True)])
-
-
-def _he(layer: Layer, key: Key[Array, ""], most: float = 0.0) -> Layer:
-    """Weights from N(0, 2 / fan_in), biases from U(+-most) (Equinox's own draws both from U(+-1 / sqrt(fan_in)))."""
-    outputs, *inputs = layer.weight.shape
-    gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
-    weight = gaussian(key, (outputs, math.prod(inputs)), jnp.float32).reshape(layer.weight.shape)
-    bias = None
-    if layer.bias is not None:
-        bias = jax.random.uniform(jax.random.fold_in(key, 0), layer.bias.shape, minval=-most, maxval=most)
-    return eqx.tree_at(lambda it: (it.weight, it.bias), layer, (weight, bias), is_leaf=lambda leaf: leaf is None)
+from brns.estimators.encoder import Encoder
 
 
 class Dataset(NamedTuple):
@@ -118,7 +61,7 @@ class BehaviorRecognition(eqx.Module):
     `encoder(key, depth)`, such as the class of an `eqx.Module`, is called for xi* and for xi1 with another key and the
     numbers in `depths`, which it may ignore. It makes a module that maps descriptors `(n, d)`, flat as they are, to
     embeddings `(n, e)`. The JAX arrays in it are its weights, and all of xi1's are trained; constants are NumPy arrays.
-    `initialisation`, `embedding` and the widths play no part then: `he` gives its layers the paper's initial weights.
+    `initialisation`, `embedding` and `width` play no part then: `he` gives its layers the paper's initial weights.
 
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty
     `(n,)`, a squared embedding distance, comparable only within one run.
@@ -127,16 +70,14 @@ class BehaviorRecognition(eqx.Module):
     initial weights and biases are uniform, as in its code, not He's; hidden layers have 64 neurons, not 3 d; and dim(E)
     is 32, not 2 d, so that cost grows with d, not with its square. `experiments.paper_recognition()` has the paper's
     settings. The published code trains on survivors (`learn_from="survivors"`).
+    Errors: `ValueError` for settings out of range. Where training overflows, as too large a learning rate or raw inputs
+    of 1e12 make it do, novelty is NaN from then on, with which a run ends.
     """
 
-    embedding: int = 2
-    """dim(E) = embedding * d; paper, section 5"""
-    width: int = 3
-    """neurons in a hidden layer = width * d; paper, section 5"""
-    fixed_width: int | None = 64
-    """neurons in a hidden layer whatever d, in place of width: the cost of width * d grows with d squared"""
-    fixed_embedding: int | None = 32
-    """dim(E) whatever d, in place of embedding * d"""
+    embedding: int | None = 32
+    """dim(E), the outputs of an encoder; none is 2 d, as in the paper, section 5"""
+    width: int | None = 64
+    """neurons in a hidden layer; none is 3 d, as in the paper, section 5: its cost grows with d squared"""
     depths: tuple[int, int] = (3, 5)
     """hidden layers of xi* and of xi1; paper, section 5"""
     learning_rate: float = 1e-2
@@ -168,8 +109,9 @@ class BehaviorRecognition(eqx.Module):
     def __check_init__(self):
         least = {"embedding": 1, "width": 1, "epochs": 1, "batch": 1, "divergence_steps": 0, "divergence_batch": 1}
         for name, low in {**least, "reservoir": 0, "replay": 1}.items():
-            if getattr(self, name) < low:
-                raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {value}")
         choices = {
             "learn_from": ("offspring", "survivors"),
             "inputs": ("raw", "scaled"),
@@ -180,16 +122,12 @@ class BehaviorRecognition(eqx.Module):
                 raise ValueError(
                     f"BehaviorRecognition.{name} must be {' or '.join(known)}; got {getattr(self, name)!r}"
                 )
-        for name in ("fixed_width", "fixed_embedding"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"BehaviorRecognition.{name} must be at least 1 or None; got {value}")
         if len(self.depths) != 2 or min(self.depths) < 0:
             raise ValueError(f"BehaviorRecognition.depths needs two numbers of layers from 0 on; got {self.depths}")
-        if not self.learning_rate > 0 or not self.divergence_learning_rate > 0:
+        if not 0 < self.learning_rate < 1 or not 0 < self.divergence_learning_rate < 1:
             raise ValueError(
-                "BehaviorRecognition's learning rates must be above 0; got "
-                f"{self.learning_rate} and {self.divergence_learning_rate}"
+                "BehaviorRecognition's learning rates must be above 0 and below 1, since Adam moves every weight by "
+                f"about as much in a step; got {self.learning_rate} and {self.divergence_learning_rate}"
             )
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
@@ -230,13 +168,15 @@ class BehaviorRecognition(eqx.Module):
         dataset = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), seen, replayed)
         usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
         predictor, optimiser = self._train(state, dataset, usual.id.shape[0] + replayed.present.shape[0], key_train)
+        predictor = _spoilt_unless_finite(predictor, optimiser)
         reservoir = _keep(state.reservoir, seen, key_keep)
         return state._replace(predictor=predictor, optimiser=optimiser, reservoir=reservoir)
 
     def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
         if self.encoder is None:
-            e, width = self.fixed_embedding or self.embedding * d, self.fixed_width or self.width * d
+            e = 2 * d if self.embedding is None else self.embedding
+            width = 3 * d if self.width is None else self.width
             return Encoder(d, e, width, depth, self.initialisation, key), e
         encoder = self.encoder(key, depth)
         outputs = jax.eval_shape(encoder, jax.ShapeDtypeStruct((2, d), jnp.float32))
@@ -342,6 +282,15 @@ def recognition_error(
 ) -> Float[Array, " n"]:
     r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
     return jnp.sum((predictor(points) - embedding) ** 2, axis=-1)
+
+
+def _spoilt_unless_finite(predictor: PyTree, optimiser: optax.OptState) -> PyTree:
+    """The predictor, or NaN where Adam's state has overflowed: its weights would not move again, and nobody would know.
+
+    Novelty is NaN from then on, which ends a run before the generation is saved.
+    """
+    finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
+    return jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
 
 
 def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree, Shaped
+from jaxtyping import Array, Float, Shaped
 from scipy.spatial.distance import jensenshannon
 
-from brns.core import Box, Population
+from brns.core import Box, novelty_of
 from brns.metrics.coverage import cells, centers
 from brns.metrics.recorded import NoveltySearch, Record
 
@@ -76,7 +75,7 @@ def of_novelty(estimator: Any, state: Any, points: Float[Array | np.ndarray, "n 
 
     The points stand for the space: `coverage.centers(box, shape)` in low dimension, `box.uniform(key, n)` in high.
     """
-    return distance_to_uniform(_novelty(estimator, state.estimator, jnp.asarray(points), state.population))
+    return distance_to_uniform(novelty_of(estimator, state.estimator, jnp.asarray(points), state.population))
 
 
 def of_record(
@@ -96,8 +95,3 @@ def of_record(
         )
     points = centers(search.task.behavior_space, shape)
     return np.array([of_novelty(search.estimator, record.state(g, search), points) for g in generations])
-
-
-@eqx.filter_jit
-def _novelty(estimator: Any, state: PyTree, points: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
-    return estimator.score(state, points, population)

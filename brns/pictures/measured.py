@@ -5,7 +5,7 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
-from brns.estimators.nearest import Archive
+from brns.estimators.archive import Archive
 from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
 from brns.runs.record import Record

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 
-from brns.estimators.nearest import ArchiveKNN, PopulationKNN
+from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
 from brns.runs.settings import configure
@@ -124,10 +124,10 @@ def variants() -> dict[str, Variant]:
         "divergence-0": ("no divergence", {"divergence_steps": 0}),
         "code": ("all of the published code's readings", code),
     }
-    best = {"inputs": "scaled", "initialisation": "uniform", "fixed_width": 64, "fixed_embedding": 32}
+    best = {"inputs": "scaled", "initialisation": "uniform", "width": 64, "embedding": 32}
     ways = {
         "scaled-uniform": ("scaled, uniform weights", {"inputs": "scaled", "initialisation": "uniform"}),
-        "scaled-uniform-64": ("the same, width 64", {**best, "fixed_embedding": None}),
+        "scaled-uniform-64": ("the same, width 64", {**best, "embedding": None}),
         "default": ("the same, 32 outputs: the library's default", best),
         "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
         "he-biased": ("the default, but He's weights and small biases", {**best, "initialisation": "he-biased"}),
@@ -140,7 +140,7 @@ def variants() -> dict[str, Variant]:
         "epochs-1": ("the default, but 1 epoch", {**best, "epochs": 1}),
         "epochs-10": ("the default, but 10 epochs", {**best, "epochs": 10}),
         "reservoir": ("the default, and a reservoir of 1000", {**best, "reservoir": 1000}),
-        "reservoir-small": ("the same with 2 d outputs", {**best, "fixed_embedding": None, "reservoir": 1000}),
+        "reservoir-small": ("the same with 2 d outputs", {**best, "embedding": None, "reservoir": 1000}),
     }
     archives = {
         "archive": ("k = 15, random entry, 10000", {}),

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population, take
-from brns.estimators.nearest import Archive, ArchiveKNN
+from brns.estimators.archive import Archive, ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
 from brns.runs.storage import write_bytes
@@ -36,7 +36,7 @@ SIZES = (50, 200)
 """parents and offspring together: table I's 25 + 25 and figure 6's 100 + 100"""
 RECOGNITION = {
     "BR-NS, width 3d": paper_recognition(),
-    "BR-NS, width 64": eqx.tree_at(lambda e: e.fixed_width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None),
+    "BR-NS, width 64": eqx.tree_at(lambda e: e.width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None),
     "BR-NS, default": BehaviorRecognition(),
 }
 K = 15

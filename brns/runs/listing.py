@@ -6,20 +6,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from brns.experiments import has_paper_settings
+from brns.parts import CLASSES
 from brns.runs.progress import NEEDED, Progress, Row, read
 from brns.runs.record import Record
 from brns.runs.settings import SettingsError
 from brns.runs.storage import RecordError, being_written
-
-# The names that the command line gives to brns' own parts.
-NAMES = {
-    "DeceptiveMaze": "maze",
-    "AntMaze": "ant",
-    "BehaviorRecognition": "recognition",
-    "ArchiveKNN": "archive",
-    "PopulationKNN": "population",
-    "GridCounts": "counts",
-}
 
 
 class Listed(NamedTuple):
@@ -109,4 +100,5 @@ def _estimator(part: dict[str, Any]) -> str:
 def _name(part: dict[str, Any]) -> str:
     while part["name"] == "Chunked":
         part = part["task"]
-    return NAMES.get(part["name"], part["name"])
+    known = CLASSES.get(part["name"])
+    return known.name if known else part["name"]

@@ -25,6 +25,7 @@ import jax
 import numpy as np
 
 from brns.core import Generation, Population
+from brns.runs.earlier import today
 from brns.runs.settings import build, describe
 from brns.runs.storage import RecordError, members, named_leaves, read_arrays, restore, write_arrays, write_bytes
 from brns.search import NoveltySearch, SearchState
@@ -91,7 +92,7 @@ class Record:
         wrong = [f"{name}={facts[name]!r:.40}" for name, sound in FORM.items() if not sound(facts[name])]
         if wrong:
             raise RecordError(f"{self.path / 'run.json'} was edited: no run has {', '.join(wrong)}")
-        self.experiment: dict[str, Any] = facts["experiment"]
+        self.experiment: dict[str, Any] = today(facts["experiment"])
         self.seed: int = facts["seed"]
         self.seeds: list[int] = facts["seeds"]
         self.keep_every: int = facts["keep_every"]

@@ -19,20 +19,13 @@ import equinox as eqx
 import numpy as np
 import pydantic
 
+from brns.parts import CLASSES
+
 # What a record may name, and the only modules that reading one can import.
-PARTS = {
+MODULES = {
     "NoveltySearch": "brns.search",
-    "DeceptiveMaze": "brns.tasks.maze",
-    "AntMaze": "brns.tasks.ant",
     "Chunked": "brns.workers.spread",
-    "BehaviorRecognition": "brns.estimators.recognition",
-    "ArchiveKNN": "brns.estimators.nearest",
-    "PopulationKNN": "brns.estimators.nearest",
-    "GridCounts": "brns.estimators.counts",
-    "PolynomialMutation": "brns.mutation",
-    "GaussianMutation": "brns.mutation",
-    "Elitist": "brns.selection",
-    "NSGA2": "brns.selection",
+    **{name: part.module for name, part in CLASSES.items()},
 }
 
 
@@ -117,12 +110,12 @@ def describe(part: Any) -> Any:
 def build(description: Mapping[str, Any]) -> Any:
     """The part that `describe` described. Only parts of this package are built; others are a `SettingsError`."""
     name = description.get("name")
-    if name not in PARTS:
+    if name not in MODULES:
         raise SettingsError(
             f"{name!r} is not a part of brns, so that it cannot be rebuilt from its description; "
             "give the NoveltySearch that made the run: brns.resume(path, search=...)"
         )
-    part = getattr(importlib.import_module(PARTS[name]), name)
+    part = getattr(importlib.import_module(MODULES[name]), name)
     hints, values = typing.get_type_hints(part), {}
     for field in dataclasses.fields(part):
         if not field.init or field.name not in description:

@@ -59,7 +59,7 @@ def test_permuting_descriptors_permutes_novelty():
     np.testing.assert_array_equal(estimator.score(state, descriptors[order], SECOND), novelty[order])
 
 
-@pytest.mark.parametrize(("cells", "d"), [(20, 32), (0, 2)])
+@pytest.mark.parametrize(("cells", "d"), [(20, 32), (20, 1000), (0, 2)])
 def test_absurd_grids(cells, d):
     with pytest.raises(ValueError, match=f"cells={cells} in each of {d} dimensions"):
         GridCounts(cells=cells).init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))

@@ -1,4 +1,4 @@
-"""Encoders of one's own in behavior recognition."""
+"""The encoders of behavior recognition: how their weights begin, and encoders of one's own."""
 
 import equinox as eqx
 import jax
@@ -8,10 +8,38 @@ import pytest
 from worlds import Identity
 
 from brns import BehaviorRecognition, Box, NoveltySearch, check_estimator, resume, run
-from brns.estimators.recognition import Encoder, he
+from brns.estimators.encoder import Encoder, he
 from brns.experiments import paper_recognition
 
 KEY = jax.random.key(0)
+
+
+def test_he_weights_are_gaussian_with_variance_2_over_fan_in_and_biases_0():
+    encoder = Encoder(64, 200, 300, 2, "he", KEY)
+    for layer in encoder.layers:
+        weight, deviation = np.asarray(layer.weight), np.sqrt(2 / layer.weight.shape[1])
+        np.testing.assert_allclose(weight.std(), deviation, rtol=0.03)
+        # A Gaussian has 4.55 % of its mass beyond two standard deviations.
+        np.testing.assert_allclose((abs(weight) > 2 * deviation).mean(), 0.0455, rtol=0.15)
+        assert not np.any(layer.bias)
+
+
+def test_biased_he_has_the_same_weights_and_biases_that_fill_three_tenths():
+    zero, biased = (Encoder(64, 200, 300, 2, name, KEY) for name in ("he", "he-biased"))
+    for plain, layer in zip(zero.layers, biased.layers, strict=True):
+        assert np.array_equal(plain.weight, layer.weight)
+        bias = np.asarray(layer.bias)
+        assert 0.95 * 0.3 < abs(bias).max() <= 0.3
+        np.testing.assert_allclose(bias.std(), 0.3 / np.sqrt(3), rtol=0.1)
+
+
+def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
+    encoder = Encoder(64, 200, 300, 2, "uniform", KEY)
+    for layer in encoder.layers:
+        bound = 1 / np.sqrt(layer.weight.shape[1])
+        for values in (np.asarray(layer.weight), np.asarray(layer.bias)):
+            assert 0.95 * bound < abs(values).max() <= bound
+            np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.1)
 
 
 class Own(eqx.Module):

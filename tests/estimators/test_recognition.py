@@ -13,7 +13,6 @@ from scipy.stats import chisquare
 from worlds import Identity
 
 from brns import Box, Generation, NoveltySearch, Population
-from brns.estimators.recognition import Encoder
 from brns.experiments import paper_recognition
 from brns.testing import check_estimator
 
@@ -250,40 +249,13 @@ def test_what_was_visited_is_no_longer_novel():
 # --- initialisation ------------------------------------------------------------------------------------------------
 
 
-def test_he_weights_are_gaussian_with_variance_2_over_fan_in_and_biases_0():
-    encoder = Encoder(64, 200, 300, 2, "he", KEY)
-    for layer in encoder.layers:
-        weight, deviation = np.asarray(layer.weight), np.sqrt(2 / layer.weight.shape[1])
-        np.testing.assert_allclose(weight.std(), deviation, rtol=0.03)
-        # A Gaussian has 4.55 % of its mass beyond two standard deviations.
-        np.testing.assert_allclose((abs(weight) > 2 * deviation).mean(), 0.0455, rtol=0.15)
-        assert not np.any(layer.bias)
-
-
-def test_biased_he_has_the_same_weights_and_biases_that_fill_three_tenths():
-    zero, biased = (Encoder(64, 200, 300, 2, name, KEY) for name in ("he", "he-biased"))
-    for plain, layer in zip(zero.layers, biased.layers, strict=True):
-        assert np.array_equal(plain.weight, layer.weight)
-        bias = np.asarray(layer.bias)
-        assert 0.95 * 0.3 < abs(bias).max() <= 0.3
-        np.testing.assert_allclose(bias.std(), 0.3 / np.sqrt(3), rtol=0.1)
-
-
-def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
-    encoder = Encoder(64, 200, 300, 2, "uniform", KEY)
-    for layer in encoder.layers:
-        bound = 1 / np.sqrt(layer.weight.shape[1])
-        for values in (np.asarray(layer.weight), np.asarray(layer.bias)):
-            assert 0.95 * bound < abs(values).max() <= bound
-            np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.1)
-
-
 @pytest.mark.parametrize("initialisation", ["he", "he-biased", "uniform"])
 def test_divergence_raises_the_mean_of_m(initialisation):
     near, far = (paper(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))
     keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
     m = [[score(e, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
     ratio = np.divide(m[1], m[0])
+    print(initialisation, np.exp(np.log(ratio).mean()), (ratio > 1).mean())
     assert np.exp(np.log(ratio).mean()) > 1.02
     assert (ratio > 1).mean() >= 0.9
 
@@ -300,8 +272,8 @@ def test_shapes_follow_the_dimension_of_the_behavior_space(d):
     assert eqx.filter_eval_shape(score, estimator, state, points).shape == (7,)
 
 
-def test_fixed_width_does_not_follow_the_dimension():
-    state = init(paper(fixed_width=5, embedding=1, depths=(0, 1)), Box([0.0] * 3, [1.0] * 3))
+def test_a_width_and_an_embedding_that_are_given_do_not_follow_the_dimension():
+    state = init(paper(width=5, embedding=3, depths=(0, 1)), Box([0.0] * 3, [1.0] * 3))
     assert [layer.weight.shape for layer in state.target.layers] == [(3, 3)]
     assert [layer.weight.shape for layer in state.predictor.layers] == [(5, 3), (3, 5)]
 
@@ -357,9 +329,17 @@ def test_xi_star_is_evaluated_once_in_a_generation():
     search = NoveltySearch(Identity(), paper(width=8), offspring_size=60)
     step = jax.jit(lambda state: search.step(state, KEY))
     compiled = step.lower(search.init(KEY)).compile().as_text()
-    print(set(re.findall(r"= [^ ]* (?:dot|custom-call)\([^\n]*", compiled)))
     products = re.findall(r"= f32\[160,\d+\]\S* dot\(", compiled)
     assert len(products) == 4 + 6
+
+
+def test_training_that_overflows_ends_in_nan_and_not_in_silence():
+    """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite: Adam would never move again."""
+    estimator = paper(epochs=1, **SMALL)
+    state = update(estimator, init(estimator), generation(2, A, B))
+    assert np.isfinite(score(estimator, state, A)).all()
+    state = update(estimator, state, generation(3, A, 1e12 * B))
+    assert np.isnan(score(estimator, state, A)).all()
 
 
 # --- the reservoir -------------------------------------------------------------------------------------------------
@@ -431,10 +411,11 @@ def test_replay_keeps_what_was_visited_long_ago_recognised():
         ({"divergence_batch": 0}, "divergence_batch must be at least 1; got 0"),
         ({"reservoir": -1}, "reservoir must be at least 0; got -1"),
         ({"replay": 0}, "replay must be at least 1; got 0"),
-        ({"fixed_width": 0}, "fixed_width must be at least 1 or None; got 0"),
         ({"depths": (3, -1)}, r"depths needs two numbers of layers from 0 on; got \(3, -1\)"),
-        ({"learning_rate": 0.0}, "learning rates must be above 0; got 0.0 and 0.001"),
-        ({"divergence_learning_rate": float("nan")}, "learning rates must be above 0; got 0.01 and nan"),
+        ({"learning_rate": 0.0}, "learning rates must be above 0 and below 1.*; got 0.0 and 0.001"),
+        ({"learning_rate": 1.0}, "learning rates must be above 0 and below 1.*; got 1.0 and 0.001"),
+        ({"learning_rate": 1e30}, r"learning rates must be above 0 and below 1.*; got 1e\+30 and 0.001"),
+        ({"divergence_learning_rate": float("nan")}, "learning rates must be above 0 and below 1.*; got 0.01 and nan"),
     ],
 )
 def test_settings_out_of_range_are_refused_with_their_value(wrong, message):

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 from worlds import Identity
 
 from brns.core import Box
-from brns.estimators.nearest import ArchiveKNN
+from brns.estimators.archive import ArchiveKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import cycling
 from brns.runs.loop import run

@@ -9,9 +9,8 @@ from test_command_line import SHORT
 from test_lock import locked_elsewhere
 from test_loop import cut, search
 
-from brns import AntMaze, DeceptiveMaze, NoveltySearch, PopulationKNN, Processes, Record, RecordError
-from brns.experiments import ESTIMATORS, EXPERIMENTS
-from brns.runs.listing import NAMES, listing
+from brns import DeceptiveMaze, NoveltySearch, PopulationKNN, Processes, Record, RecordError
+from brns.runs.listing import listing
 from brns.runs.loop import run
 from brns.runs.progress import read
 
@@ -86,15 +85,6 @@ def test_without_progress_csv_the_record_is_read(tmp_path):
 def test_where_there_is_no_run_it_says_so(tmp_path):
     with pytest.raises(RecordError, match="is not a run and holds none"):
         listing(tmp_path)
-
-
-def test_the_names_are_those_of_the_command_line():
-    tasks = {"maze": DeceptiveMaze, "ant": AntMaze}
-    assert set(tasks) == set(EXPERIMENTS)
-    known = {tasks[name].__name__: name for name in tasks}
-    for estimators in ESTIMATORS.values():
-        known |= {type(estimator).__name__: name for name, estimator in estimators.items() if name != "paper"}
-    assert known == NAMES
 
 
 @pytest.mark.slow

@@ -11,14 +11,14 @@ import pytest
 from worlds import Identity
 
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
-from brns.runs.settings import PARTS, SettingsError, build, configure, describe, settings
+from brns.runs.settings import MODULES, SettingsError, build, configure, describe, settings
 
-PLAIN = sorted(set(PARTS) - {"NoveltySearch", "Chunked"})
+PLAIN = sorted(set(MODULES) - {"NoveltySearch", "Chunked"})
 """the parts that hold no other part"""
 
 
 def part(name):
-    return getattr(importlib.import_module(PARTS[name]), name)
+    return getattr(importlib.import_module(MODULES[name]), name)
 
 
 def through_json(description):
@@ -36,7 +36,7 @@ def test_every_part_is_rebuilt_from_its_description(name):
         assert type(getattr(again, setting.name)) is type(getattr(usual, setting.name))
 
 
-@pytest.mark.parametrize("name", sorted(PARTS))
+@pytest.mark.parametrize("name", sorted(MODULES))
 def test_every_setting_of_every_part_has_a_meaning(name):
     for setting in settings(part(name)):
         assert setting.meaning, f"{name}.{setting.name} has no string under it"
@@ -44,7 +44,7 @@ def test_every_setting_of_every_part_has_a_meaning(name):
 
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     chunked = part("Chunked")(part("DeceptiveMaze")(steps=7), chunk=3)
-    estimator = BehaviorRecognition(depths=(1, 4), fixed_width=9, learn_from="survivors", learning_rate=0.5)
+    estimator = BehaviorRecognition(depths=(1, 4), width=9, learn_from="survivors", learning_rate=0.5)
     search = NoveltySearch(chunked, estimator, 10, 20, GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5), False)
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
@@ -73,8 +73,11 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
     found = {s.name: s for s in settings(BehaviorRecognition)}
-    assert found["width"].default == 3
-    assert found["width"].meaning == "neurons in a hidden layer = width * d; paper, section 5"
+    assert found["width"].default == 64
+    assert (
+        found["width"].meaning
+        == "neurons in a hidden layer; none is 3 d, as in the paper, section 5: its cost grows with d squared"
+    )
     assert found["depths"].type == tuple[int, int]
     names = [s.name for s in settings(NoveltySearch)]
     assert names == ["population_size", "offspring_size", "fresh_parents"]  # parts are no plain values
@@ -82,8 +85,8 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
 
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = BehaviorRecognition(width=7)
-    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "fixed_width": None, "inputs": "raw"})
-    assert changed == BehaviorRecognition(width=7, fixed_width=None, epochs=5, depths=(2, 2), inputs="raw")
+    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"})
+    assert changed == BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
     assert estimator == BehaviorRecognition(width=7)
     search = NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator
@@ -100,7 +103,7 @@ def test_all_that_is_wrong_is_said_at_once_with_what_was_meant():
     )
     assert lines[1].startswith("BehaviorRecognition has no setting 'zzz'. It has: embedding, width")
     text = str(caught.value)
-    assert "BehaviorRecognition.width (neurons in a hidden layer = width * d; paper, section 5): " in text
+    assert "BehaviorRecognition.width (neurons in a hidden layer; none is 3 d, " in text
     assert "got 'broad'" in text
     assert "'raw' or 'scaled'; got 'small'" in text
     assert "got [1, 2, 3]" in text

@@ -1,6 +1,5 @@
-"""The nearest-neighbour estimators: by hand, by law, and against scikit-learn and SciPy in float64."""
+"""Novelty by nearest neighbours: by hand, by law, and against scikit-learn and SciPy in float64."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import equinox as eqx
@@ -12,8 +11,8 @@ from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
 from brns.core import Box, Generation, Population, take
-from brns.estimators import nearest as module
-from brns.estimators.nearest import Archive, ArchiveKNN, PopulationKNN
+from brns.estimators import neighbours
+from brns.estimators.archive import Archive, ArchiveKNN, PopulationKNN
 
 score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
 update = eqx.filter_jit(lambda estimator, *args: estimator.update(*args))
@@ -179,31 +178,13 @@ def test_agrees_with_scikit_learn(layout):
 
 
 def test_agrees_with_scipy_over_many_blocks_and_chunks():
-    d = module.UNROLLED + 2
-    estimator = ArchiveKNN(capacity=2 * module.BLOCK + 900)
-    entries, size = 2 * module.BLOCK + 600, module.CHUNK + 20
+    d = neighbours.UNROLLED + 2
+    estimator = ArchiveKNN(capacity=2 * neighbours.BLOCK + 900)
+    entries, size = 2 * neighbours.BLOCK + 600, neighbours.CHUNK + 20
     for layout in ("uniform", "maze, near duplicates", "few behaviors"):
         state, living, references = case(layout, 1, estimator, entries, size, d)
         expected = cKDTree(references).query(references[:size], 16)[0][:, 1:].mean(axis=1)
         np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
-
-
-def test_the_nearest_may_each_stand_in_another_group():
-    rows = np.arange(600, dtype=np.float32)  # row i is in group i modulo 38
-    line = module.References(jnp.asarray(rows)[:, None], jnp.ones(600, bool))
-    found = module.nearest(jnp.array([[0.0], [599.0]]), (line,), 16)
-    np.testing.assert_array_equal(found, np.tile(np.arange(16.0) ** 2, (2, 1)))
-
-
-@pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
-def test_the_tournament_sorts_like_numpy(count, rows):
-    values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)
-    number = jnp.broadcast_to(jnp.arange(rows)[:, None], values.shape)
-    smallest, row = jax.jit(partial(module._smallest, count))(jnp.asarray(values), number)
-    kept = min(count, rows)
-    np.testing.assert_array_equal(smallest[:kept], np.sort(values, axis=0)[:kept])
-    np.testing.assert_array_equal(np.take_along_axis(values, np.asarray(row)[:kept], 0), smallest[:kept])
-    assert np.all(np.isinf(smallest[kept:]))
 
 
 # Laws

@@ -1,0 +1,86 @@
+"""The one table of our own parts: how the command line and `import brns` call them, where they stand, what they are.
+
+A new part is a line of `PARTS`, and one at the end by which type checkers know it as `brns.Name`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
+
+
+class Part(NamedTuple):
+    """A part of the library. Nothing is imported before `load`, so that the table costs nothing to read."""
+
+    kind: Kind
+    """a preset makes an estimator of another line with other settings than its defaults"""
+    name: str
+    """on the command line"""
+    module: str
+    attribute: str
+    """the class, by which a record names the part; of a preset the function"""
+    meaning: str
+
+    def load(self) -> Any:
+        """The class or the function itself."""
+        return getattr(importlib.import_module(self.module), self.attribute)
+
+
+PARTS = (
+    Part("world", "maze", "brns.tasks.maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
+    Part("world", "ant", "brns.tasks.ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
+    Part(
+        "estimator",
+        "recognition",
+        "brns.estimators.recognition",
+        "BehaviorRecognition",
+        "BR-NS: the error of a network that learns to recognise past behavior",
+    ),
+    Part("preset", "paper", "brns.experiments", "paper_recognition", "BR-NS with the paper's settings"),
+    Part(
+        "estimator",
+        "archive",
+        "brns.estimators.archive",
+        "ArchiveKNN",
+        "distance to the nearest neighbours in an archive and the population",
+    ),
+    Part(
+        "estimator",
+        "population",
+        "brns.estimators.archive",
+        "PopulationKNN",
+        "distance to the nearest neighbours in the population alone",
+    ),
+    Part("estimator", "counts", "brns.estimators.counts", "GridCounts", "rarity of a cell of a grid, by its visits"),
+    Part("mutation", "polynomial", "brns.mutation", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
+    Part("mutation", "gaussian", "brns.mutation", "GaussianMutation", "Gaussian steps on some genes"),
+    Part("mutation", "iso-line", "brns.mutation", "IsoLineDD", "steps all around and towards another parent"),
+    Part("selection", "elitist", "brns.selection", "Elitist", "the most novel, section 5.1"),
+    Part("selection", "nsga2", "brns.selection", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part("founders", "uniform", "brns.founders", "UniformFounders", "drawn uniformly from the genotype space"),
+    Part("founders", "layers", "brns.founders", "LayerFounders", "initial weights of a network, as in published code"),
+)
+
+
+def parts(*kinds: Kind) -> dict[str, Part]:
+    """The parts of these kinds by their name on the command line, in the table's order."""
+    return {part.name: part for part in PARTS if part.kind in kinds}
+
+
+CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
+"""the parts by their class's name, which is their name in `brns` and in a record"""
+
+if TYPE_CHECKING:
+    from brns.estimators.archive import ArchiveKNN as ArchiveKNN
+    from brns.estimators.archive import PopulationKNN as PopulationKNN
+    from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
+    from brns.founders import LayerFounders as LayerFounders
+    from brns.founders import UniformFounders as UniformFounders
+    from brns.mutation import GaussianMutation as GaussianMutation
+    from brns.mutation import IsoLineDD as IsoLineDD
+    from brns.mutation import PolynomialMutation as PolynomialMutation
+    from brns.selection import NSGA2 as NSGA2
+    from brns.selection import Elitist as Elitist
+    from brns.tasks.ant import AntMaze as AntMaze
+    from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze

@@ -1,0 +1,68 @@
+"""Founders: where they lie, by hand."""
+
+import jax
+import numpy as np
+import pytest
+from worlds import Identity
+
+from brns import Box, FeedForward, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
+from brns.experiments import configured, maze
+from brns.runs.earlier import today
+from brns.runs.settings import describe
+
+KEY = jax.random.key(0)
+BOX = Box([-1.0] * 17, [1.0] * 17)
+
+
+def test_uniform_founders_are_uniform_in_the_box():
+    np.testing.assert_array_equal(UniformFounders()(KEY, 7, BOX), BOX.uniform(KEY, 7))
+
+
+def test_each_layer_fills_one_over_root_fan_in():
+    """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs, the last 3 behind 2."""
+    founders = LayerFounders((4, 2, 1))(KEY, 20_000, Box([-1.0] * 13, [1.0] * 13))
+    (first, bias), (second, last) = FeedForward((4, 2, 1)).layers(founders)
+    for values, bound in ((first, 1 / 2), (bias, 1 / 2), (second, 0.5**0.5), (last, 0.5**0.5)):
+        values = np.asarray(values)
+        assert 0.999 * bound < abs(values).max() <= bound
+        np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.02)
+        assert abs(values.mean()) < 0.01
+
+
+def test_founders_stay_in_a_narrow_box():
+    founders = np.asarray(LayerFounders((1, 1))(KEY, 1000, Box([-0.1, -0.2], [0.3, 0.4])))
+    assert founders.min(axis=0).tolist() == pytest.approx([-0.1, -0.2])
+    assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])
+
+
+@pytest.mark.parametrize("sizes", [(3,), (3, 0, 2)])
+def test_what_is_no_network_is_refused(sizes):
+    with pytest.raises(ValueError, match="at least two layer sizes"):
+        LayerFounders(sizes)
+
+
+def test_another_number_of_weights_is_refused():
+    search = NoveltySearch(Identity(), PopulationKNN(k=3), 5, 5, founders=LayerFounders((2, 1)))
+    with pytest.raises(ValueError, match=r"sizes=\(2, 1\) have 3 weights and biases, .* has 5 dimensions"):
+        search.init(KEY)
+
+
+def test_a_search_begins_with_its_founders():
+    """The five genes of Identity as 4 -> 1: weights and a bias in +-1/2."""
+    search = NoveltySearch(Identity(), PopulationKNN(k=3), 40, 5, founders=LayerFounders((4, 1)))
+    genotype = np.asarray(search.init(KEY).population.genotype)
+    assert 0.4 < abs(genotype).max() <= 0.5
+
+
+def test_the_sizes_of_the_maze_are_the_default():
+    search = configured("maze", "population", ["founders=layers"])
+    assert search.founders == LayerFounders()
+    assert search.founders(KEY, 2, search.task.genotype_space).shape == (2, 302)
+    assert configured("maze", "counts", ["founders=layers", "founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
+
+
+def test_a_search_described_before_founders_were_a_setting_has_uniform_ones():
+    now = describe(maze())
+    before = {name: part for name, part in now.items() if name != "founders"}
+    assert today(before) == now
+    assert now["founders"] == {"name": "UniformFounders"}

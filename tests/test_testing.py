@@ -1,0 +1,237 @@
+"""The checks that users run on their own parts: what is sound passes, and each fault is refused by its own message."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+from worlds import HostIdentity, Identity, Windy
+
+from brns import Box, GridCounts, PopulationKNN, check_estimator, check_task
+
+
+class Sound(eqx.Module):
+    """Novelty as the distance from a point that follows the offspring."""
+
+    def init(self, space, key):
+        return space.uniform(key, 1)[0]
+
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - state, axis=1)
+
+    def update(self, state, generation, key):
+        return 0.9 * state + 0.1 * generation.offspring.descriptor.mean(axis=0)
+
+
+@pytest.mark.parametrize("task", [Identity(), HostIdentity(), Windy()])
+def test_sound_tasks_pass(task):
+    check_task(task)
+
+
+@pytest.mark.parametrize("estimator", [GridCounts(), PopulationKNN(k=3), Sound()])
+def test_sound_estimators_pass(estimator):
+    check_estimator(estimator)
+
+
+# Tasks. Each is the sound world with one fault.
+
+
+def broken(change, **fields):
+    """The sound world on the host, whose evaluation is changed by `change(evaluation, genotypes, key)`."""
+
+    class Broken:
+        genotype_space = Box([-1.0] * 5, [1.0] * 5)
+        behavior_space = Box([0.0, 0.0], [600.0, 600.0])
+        traceable = False
+
+        def evaluate(self, genotypes, key):
+            genotypes = np.asarray(genotypes)
+            return change(HostIdentity().evaluate(genotypes, key), genotypes, key)
+
+    for name, value in fields.items():
+        setattr(Broken, name, value)
+    return Broken()
+
+
+def descriptor(change):
+    """The fault is in the descriptor: `change(descriptor, genotypes)`, inside the box."""
+    return broken(lambda e, g, key: e._replace(descriptor=np.clip(change(e.descriptor, g), 0, 600).astype(np.float32)))
+
+
+def unchanged(evaluation, genotypes, key):
+    return evaluation
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"),
+        pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
+        pytest.param(descriptor(lambda d, g: d + 9 * g[::-1, :2]), id="mirrored"),
+        pytest.param(descriptor(lambda d, g: d - 0.1 * d[:1]), id="the first row"),
+        pytest.param(descriptor(lambda d, g: 300 * d / d.max()), id="the largest"),
+        pytest.param(descriptor(lambda d, g: d + 30 * g.mean()), id="the mean"),
+        pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
+        pytest.param(descriptor(lambda d, g: d + 5.0 * np.arange(len(d))[:, None]), id="the row's number"),
+        pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
+        pytest.param(
+            descriptor(lambda d, g: d * np.unique(g, axis=0, return_counts=True)[1].max()), id="copies of itself"
+        ),
+        pytest.param(broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"),
+        pytest.param(broken(lambda e, g, k: e._replace(fitness=np.arange(len(g)) / 2)), id="fitness by number"),
+    ],
+)
+def test_a_row_that_depends_on_more_than_its_genotype_is_refused(task):
+    with pytest.raises(ValueError, match=r"row i of Broken\.evaluate must depend on genotype i and the key alone"):
+        check_task(task)
+
+
+class Untraceable(Identity):
+    """It says that it is JAX code, and asks for a value."""
+
+    def evaluate(self, genotypes, key):
+        return HostIdentity().evaluate(np.asarray(genotypes), key)
+
+
+class Baked(Identity):
+    """Compiled, it says what it said when it was compiled."""
+
+    def evaluate(self, genotypes, key):
+        shift = 0.0 if isinstance(genotypes, jax.core.Tracer) else 30.0
+        evaluation = super().evaluate(genotypes, key)
+        return evaluation._replace(descriptor=0.9 * evaluation.descriptor + shift)
+
+
+COUNT = iter(range(100))
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (broken(unchanged, genotype_space=None), r"genotype_space must be a brns\.Box; got None"),
+        (broken(unchanged, behavior_space=(0, 1)), r"behavior_space must be a brns\.Box; got \(0, 1\)"),
+        (broken(unchanged, traceable="no"), r"traceable must be True .* got 'no'"),
+        (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\); got \(3,\)"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor / 0 - np.inf)), "descriptor that is not finite"),
+        (
+            broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)),
+            "8 of 8 descriptors outside behavior_space",
+        ),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "descriptor as real numbers.*complex"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor.astype(str))), "descriptor as real numbers.*<U"),
+        (
+            broken(lambda e, g, k: e._replace(descriptor=np.ma.masked_less(e.descriptor, 300))),
+            "descriptor as real numbers, none masked; got a masked array",
+        ),
+        (broken(lambda e, g, k: e._replace(solved=np.full(len(g), np.nan))), "solved as bools; got float"),
+        (broken(lambda e, g, k: e._replace(solved=np.full(len(g), 0.3))), "solved as bools; got float"),
+        (Untraceable(), "traceable is True, but evaluate is not JAX code"),
+        (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_faulty_task_is_refused(task, message):
+    with pytest.raises(ValueError, match=message):
+        check_task(task)
+
+
+def test_zeros_and_ones_are_bools():
+    check_task(broken(lambda e, g, k: e._replace(solved=e.solved.astype(int))))
+
+
+def test_a_check_of_neighbours_needs_two():
+    with pytest.raises(ValueError, match="n >= 2 genotypes"):
+        check_task(Identity(), n=1)
+
+
+# Estimators. Each is the sound one with one fault.
+
+
+class OnlyOutsideJit(Sound):
+    def score(self, state, descriptors, population):
+        return jnp.asarray(np.linalg.norm(np.asarray(descriptors) - np.asarray(state), axis=1))
+
+
+class InitOnlyOutsideJit(Sound):
+    def init(self, space, key):
+        return jnp.asarray(np.asarray(space.low) + 0.5)
+
+
+class AsksItsOwnArray(Sound):
+    """Its scale is an argument where the search compiles it, and has no value then."""
+
+    scale: jax.Array = eqx.field(default_factory=lambda: jnp.ones(()))
+
+    def score(self, state, descriptors, population):
+        return super().score(state, descriptors, population) * (2.0 if self.scale > 0 else 1.0)
+
+
+class OtherwiseCompiled(Sound):
+    def score(self, state, descriptors, population):
+        return super().score(state, descriptors, population) + isinstance(descriptors, jax.core.Tracer)
+
+
+class TiedToThePopulation(Sound):
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - population.descriptor.mean(0), axis=1) + 0 * population.novelty
+
+
+class TiedToThePlace(Sound):
+    def score(self, state, descriptors, population):
+        return jnp.arange(len(descriptors), dtype=jnp.float32)
+
+
+class RanksWhatIsAsked(Sound):
+    """Permutes as it should, and still depends on what else is asked about."""
+
+    def score(self, state, descriptors, population):
+        novelty = super().score(state, descriptors, population)
+        return novelty / novelty.max()
+
+
+class NotANumber(Sound):
+    def score(self, state, descriptors, population):
+        return jnp.log(super().score(state, descriptors, population) - 10)
+
+
+class OneTooFew(Sound):
+    def score(self, state, descriptors, population):
+        return super().score(state, descriptors, population)[1:]
+
+
+class Grows(Sound):
+    def update(self, state, generation, key):
+        return jnp.concatenate([state, state])
+
+
+class Calls(Sound):
+    """Its chance does not come from the key: the host is asked."""
+
+    def update(self, state, generation, key):
+        shape = jax.ShapeDtypeStruct((), jnp.float32)
+        return state + io_callback(lambda: np.float32(next(COUNT)), shape)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (OnlyOutsideJit(), r"OnlyOutsideJit\.score must be JAX code"),
+        (InitOnlyOutsideJit(), r"InitOnlyOutsideJit\.init must be JAX code"),
+        (AsksItsOwnArray(), r"AsksItsOwnArray\.score must be JAX code, which compiles with the estimator as an"),
+        (OtherwiseCompiled(), r"score must give compiled, by jax\.jit, what it gives otherwise"),
+        (TiedToThePopulation(), "score must work for any number of descriptors and any size of population"),
+        (TiedToThePlace(), "score must permute novelty when descriptors are permuted"),
+        (RanksWhatIsAsked(), "score of a descriptor must not depend on what else is asked about"),
+        (NotANumber(), "novelty that is not finite in generation 1"),
+        (OneTooFew(), r"score of 64 descriptors must return novelty of shape \(64,\); got \(63,\)"),
+        (Grows(), "update must return a state of the same structure"),
+        (Calls(), "update must give the same state for the same key"),
+    ],
+)
+def test_a_faulty_estimator_is_refused(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        check_estimator(estimator)
