@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
     from brns.runs.record import Record as Record
+    from brns.runs.record import records as records
     from brns.runs.storage import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
@@ -42,7 +43,7 @@ _HOME = {
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
     "workers.spread": ("Dask", "Processes"),
-    "runs.record": ("Record",),
+    "runs.record": ("Record", "records"),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "selection": ("Elitist", "NSGA2"),
