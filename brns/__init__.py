@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
     from brns.runs.record import Record as Record
+    from brns.runs.record import records as records
     from brns.runs.storage import RecordError as RecordError
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _HOME = {
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
     "workers.spread": ("Dask", "Processes"),
-    "runs.record": ("Record",),
+    "runs.record": ("Record", "records"),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "runs.storage": ("RecordError",),

@@ -105,7 +105,7 @@ def resume(
 
     done = records(directory)
     total = generations or done[0].planned
-    completed = min(record.generations[-1] for record in done)
+    completed = min(record.last for record in done)
     if completed >= total:
         console.print(f"{directory} has its {total} generations already; make it longer with --generations N")
         return screen.conclude(directory)

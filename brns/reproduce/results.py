@@ -22,7 +22,8 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
-from brns.runs.record import PACKAGES, Record, command, commit
+from brns.runs.provenance import PACKAGES, command, commit
+from brns.runs.record import Record
 from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
 

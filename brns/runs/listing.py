@@ -7,10 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from brns.experiments import has_paper_settings
 from brns.parts import CLASSES
+from brns.runs.locks import being_written
 from brns.runs.progress import NEEDED, Progress, Row, read
 from brns.runs.record import Record
 from brns.runs.settings import SettingsError
-from brns.runs.storage import RecordError, being_written
+from brns.runs.storage import RecordError, legible
 
 
 class Listed(NamedTuple):
@@ -57,8 +58,9 @@ def _listed(path: Path) -> Listed:
         return _read(path)
     except RecordError as error:
         return Listed(path, "damaged", str(error))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:  # run.json of another making
-        return Listed(path, "damaged", f"{path / 'run.json'} cannot be understood ({type(error).__name__}: {error})")
+    except Exception as error:  # one bad run does not end the listing of the others
+        reason = f"{path / 'run.json'} cannot be understood ({type(error).__name__}: {error})"
+        return Listed(path, "damaged", legible(reason))
 
 
 def _read(path: Path) -> Listed:
@@ -87,8 +89,8 @@ def _read(path: Path) -> Listed:
 def _rows(record: Record, known: list[Row]) -> list[Row]:
     """All rows, from the record as a whole; those known where a part of it is the user's own."""
     try:
-        space = record.search.task.behavior_space
-    except SettingsError:
+        space = record.behavior_space
+    except SettingsError:  # a run made before the box was stored
         return known
     return Progress(record, space).rows(record.generations[-1])
 
@@ -101,4 +103,4 @@ def _name(part: dict[str, Any]) -> str:
     while part["name"] == "Chunked":
         part = part["task"]
     known = CLASSES.get(part["name"])
-    return known.name if known else part["name"]
+    return known.name if known else legible(part["name"])

@@ -1,23 +1,25 @@
 """Running an experiment: the loop over generations and seeds, on disk from the first to the last."""
 
-import itertools
+import contextlib
+import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, take
+from brns.runs.finite import check
+from brns.runs.locks import locked
+from brns.runs.places import clear, refuse_taken, unfinished
 from brns.runs.progress import Progress, Row
-from brns.runs.record import Record, records, refuse_existing
-from brns.runs.settings import describe
-from brns.runs.storage import RecordError, locked
+from brns.runs.record import Record, records
+from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
 
 
@@ -36,12 +38,13 @@ def run(
     generations: int,
     *,
     out: str | os.PathLike,
-    seeds: int | Sequence[int] = 0,
+    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
     keep_every: int = 10,
 ) -> list[Record]:
     """Run an experiment and return one record per seed.
 
-    `out` is the run's directory; with several seeds it holds one directory per seed. Seeds of a traceable task are
+    `out` is the run's directory; with several seeds it holds one directory per seed. A directory holds one run or one
+    batch; a second is a `RecordError`. A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are
     computed together (`jax.vmap`), those of a host task in turn. The same list of seeds gives the same bits on the
     same machine and versions; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
     amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that
@@ -49,7 +52,7 @@ def run(
     """
     for _ in start(search, generations, out=out, seeds=seeds, keep_every=keep_every):
         pass
-    return records(out)
+    return records(out, search)
 
 
 def resume(
@@ -62,7 +65,7 @@ def resume(
     """
     for _ in go_on(path, generations, search=search):
         pass
-    return records(path)
+    return records(path, search)
 
 
 def start(
@@ -70,56 +73,71 @@ def start(
     generations: int,
     *,
     out: str | os.PathLike,
-    seeds: int | Sequence[int] = 0,
+    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
     keep_every: int = 10,
 ) -> Iterator[list[Saved]]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out."""
-    several = not isinstance(seeds, int)
-    seeds = [seeds] if isinstance(seeds, int) else sorted(seeds)
+    several, seeds = _seeds(seeds)
     if generations < 1 or keep_every < 1:
         raise ValueError(f"a run needs at least 1 generation and keep_every >= 1; got {generations} and {keep_every}")
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise ValueError(f"a run needs one or more different seeds from 0 on; got {seeds}")
-    paths = [Path(out) / f"seed{seed:04d}" for seed in seeds] if several else [Path(out)]
-    for path in paths:
-        refuse_existing(path)
+    out = Path(out)
+    paths = [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
+    refuse_taken(out, paths)
     states = [search.init(jax.random.key(seed)) for seed in seeds]
     for state in states:
-        _check(search, 0, founding(state))
-    runs = [
-        Record.create(path, search, s, seeds, generations, keep_every) for path, s in zip(paths, seeds, strict=True)
-    ]
-    progress = [Progress(record, search.task.behavior_space) for record in runs]
-    with locked([record.path for record in runs]):
-        yield _save(progress, 0, [(state, founding(state)) for state in states])
+        check(search, 0, founding(state), state)
+    with contextlib.ExitStack() as locks:
+        locks.enter_context(locked([out]))
+        refuse_taken(out, paths)  # now that nobody else can begin there
+        clear(unfinished(out))
+        if several:
+            locks.enter_context(locked(paths))
+        runs = [
+            Record.create(path, search, seed, seeds, generations, keep_every, state)
+            for path, seed, state in zip(paths, seeds, states, strict=True)
+        ]
+        progress = [Progress(record, search.task.behavior_space) for record in runs]
+        yield _told(progress, 0, [founding(jax.device_get(state)) for state in states])
         yield from _advance(search, progress, states, generations)
+
+
+def _seeds(seeds: SupportsIndex | Iterable[SupportsIndex]) -> tuple[bool, list[int]]:
+    """Whether they are a batch, and the seeds in order; a `ValueError` where they are no seeds."""
+    try:
+        several, found = False, [operator.index(seeds)]  # ty: ignore[invalid-argument-type]
+    except TypeError:
+        several, found = True, list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    try:
+        found = sorted(map(operator.index, found))
+    except TypeError:
+        raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got {found[:5]}") from None
+    if not found or len(set(found)) < len(found) or found[0] < 0:
+        raise ValueError(f"a run needs one or more different seeds from 0 on; got {found}")
+    if found[-1] >= 2**32:  # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
+        raise ValueError(f"a seed is at most 2**32 - 1; got {found[-1]}")
+    return several, found
 
 
 def go_on(
     path: str | os.PathLike, generations: int | None = None, *, search: NoveltySearch | None = None
 ) -> Iterator[list[Saved]]:
     """`resume`, one generation of all seeds at a time."""
-    runs = records(path)
+    runs = records(path, search)
     search = search or runs[0].search
     if [r.seed for r in runs] != sorted(runs[0].seeds):
         raise RecordError(
             f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "
-            "resume the directory that holds them all"
+            "resume the directory that holds them all, or start anew where it was stopped before its founders"
         )
-    for record in runs:
-        if record.experiment != describe(search):
-            raise RecordError(f"{record.path} was made by another experiment: {_difference(record, search)}")
     with locked([record.path for record in runs]):
-        common = set.intersection(*(set(r.snapshots) & set(r.generations) for r in runs))
+        common = set.intersection(*(set(r.snapshots) & set(r.generations[: r.last + 1]) for r in runs))
         if not common:
-            raise RecordError(
-                f"{path} has no state to go on from; it was stopped before its first generation: start anew"
-            )
+            raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
         states = [record.state(max(common), search) for record in runs]
         generations = generations or runs[0].planned
         for record in runs:
-            record.plan(generations)
             record.tidy(max(common))
+            record.plan(generations)
         progress = [Progress(record, search.task.behavior_space) for record in runs]
         for one in progress:
             one.restore(max(common))
@@ -133,8 +151,9 @@ def _advance(
     steps = _steps(search, keys, states)
     for number in range(int(states[0].generation) + 1, generations + 1):
         after = next(steps)
-        for _, generation in after:
-            _check(search, number, generation)
+        for before, (state, generation) in zip(states, after, strict=True):
+            check(search, number, generation, state, before)
+        states = [state for state, _ in after]
         yield _save(progress, number, after)
 
 
@@ -175,36 +194,12 @@ def _save(progress: list[Progress], number: int, after: Sequence[tuple[SearchSta
         for _ in pool.map(write, progress, after):  # raises what a write raised
             pass
     for one in progress:
-        if number:
-            one.record.forget(number - 1)
+        one.record.forget(number - 1)
+    return _told(progress, number, [generation for _, generation in after])
+
+
+def _told(progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:
     return [
         Saved(one.record, number, generation, one.add(number, generation))
-        for one, (_, generation) in zip(progress, after, strict=True)
+        for one, generation in zip(progress, generations, strict=True)
     ]
-
-
-def _check(search: NoveltySearch, number: int, generation: Generation) -> None:
-    """Nothing that is not a finite number goes into a record."""
-    sources = [("descriptor", search.task), ("fitness", search.task), ("novelty", search.estimator)]
-    for individuals, (column, source) in itertools.product((generation.offspring, generation.parents), sources):
-        values = np.asarray(getattr(individuals, column))
-        bad = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        if bad.any():
-            ids = np.asarray(individuals.id)[bad]
-            listed = ", ".join(map(str, ids[:5])) + (" ..." if ids.size > 5 else "")
-            raise ValueError(
-                f"{type(source).__name__} gave a {column} that is not finite for {ids.size} of {bad.size} "
-                f"individuals of generation {number} (ids {listed}). Nothing of this generation was saved; the "
-                "generations before it are safe"
-            )
-
-
-def _difference(record: Record, search: NoveltySearch) -> str:
-    def leaves(tree, prefix=""):
-        if isinstance(tree, dict):
-            return {k: v for name, part in tree.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
-        return {prefix.lstrip("."): tree}
-
-    old, new = leaves(record.experiment), leaves(describe(search))
-    odd = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    return "; ".join(f"{name} was {old.get(name)!r} and is {new.get(name)!r}" for name in odd[:5])

@@ -2,12 +2,14 @@
 
 It is made for watching. All that a row says but its seconds can be worked out from the record, which does not depend on
 this file: one that is missing, cut short or spoiled is made again when the run is resumed, and a disk that refuses it
-costs a warning.
+costs a warning. Each line ends with a check of itself and of the run's identifier, so that no number that was changed,
+or is another run's, is believed.
 """
 
 import logging
 import operator
 import time
+import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -15,7 +17,8 @@ import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells
-from brns.runs.record import TURNOVER, Record, turnover
+from brns.runs.columns import TURNOVER, turnover
+from brns.runs.record import Record
 from brns.runs.storage import replacing
 
 NAME = "progress.csv"
@@ -62,7 +65,7 @@ class Progress:
         try:
             if not self.refused:
                 with open(self.file, "a" if number else "w", encoding="utf-8") as file:
-                    file.write((_HEAD if not number else "") + _line(row))
+                    file.write((_HEAD if not number else "") + _line(row, self.record))
         except OSError as error:
             self._warn(error)
         return row
@@ -71,7 +74,8 @@ class Progress:
         """Make the file hold the rows of generations 0 to `last`, and no others, from the record."""
         known = [row.seconds for row in read(self.record)] + [None] * (last + 1)
         try:
-            text = _HEAD + "".join(_line(row._replace(seconds=known[row.generation])) for row in self.rows(last))
+            rows = [row._replace(seconds=known[row.generation]) for row in self.rows(last)]
+            text = _HEAD + "".join(_line(row, self.record) for row in rows)
             with replacing(self.file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         except (OSError, ValueError) as error:
@@ -110,7 +114,7 @@ def read(record: Record) -> list[Row]:
         return rows
     for line in lines if head == _HEAD else ():
         try:
-            row = _parsed(line)
+            row = _parsed(line, record)
         except ValueError:
             return rows
         if row.generation != len(rows):
@@ -119,21 +123,28 @@ def read(record: Record) -> list[Row]:
     return rows
 
 
-_HEAD = ",".join(Row._fields) + "\n"
+_HEAD = ",".join([*Row._fields, "check"]) + "\n"
 _WHOLE = ("generation", "evaluations", "solutions", "survivors_new")
 _MAY_LACK = ("coverage", "seconds")
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, record: Record) -> str:
     texts = ("" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value) for value in row)
-    return ",".join(texts) + "\n"
+    text = ",".join(texts)
+    return f"{text},{_sum(text, record)}\n"
 
 
-def _parsed(line: str) -> Row:
+def _sum(text: str, record: Record) -> str:
+    """CRC-32 of the run's identifier and a line, as eight hexadecimal digits."""
+    return f"{zlib.crc32(f'{record.identifier}:{text}'.encode()):08x}"
+
+
+def _parsed(line: str, record: Record) -> Row:
     """The row that a line holds; a `ValueError` where it holds none."""
-    if not line.endswith("\n"):
-        raise ValueError("the line was cut short")
-    texts = zip(Row._fields, line.removesuffix("\n").split(","), strict=True)
+    text, _, told = line.removesuffix("\n").rpartition(",")
+    if not line.endswith("\n") or told != _sum(text, record):
+        raise ValueError("the line was cut short or changed, or is another run's")
+    texts = zip(Row._fields, text.split(","), strict=True)
     return Row._make(
         int(text) if name in _WHOLE else None if name in _MAY_LACK and not text else float(text) for name, text in texts
     )

@@ -1,66 +1,43 @@
 """A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
 
-    run.json                the experiment with every setting, the seed, versions, commit, format
+    run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
     generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype, which stands in the offspring
                             of the generation where it was born), parents.id and parents.novelty (as selected by)
     states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
     lock                    empty; locked by the process that writes, so that no second one does
 
-Generation 0 holds the founders. How files are written and read stands in `storage`.
+Generation 0 holds the founders. How files are written and read, and how each says to which run and generation it
+belongs, stands in `storage`.
 """
 
-import json
 import operator
 import os
-import platform
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
-from brns.core import Generation, Population
+from brns.core import Box, Generation, Population
+from brns.runs import facts as run_json
+from brns.runs.columns import FACTS, read_columns, turnover
 from brns.runs.earlier import today
-from brns.runs.settings import build, describe
-from brns.runs.storage import RecordError, members, named_leaves, read_arrays, restore, write_arrays, write_bytes
-from brns.search import NoveltySearch, SearchState
+from brns.runs.locks import make
+from brns.runs.settings import SettingsError, build, describe, difference, renewed
+from brns.runs.storage import (
+    RecordError,
+    Seal,
+    members,
+    named_leaves,
+    read_arrays,
+    restore,
+    write_arrays,
+)
+from brns.search import NoveltySearch, SearchState, founding
 
 if TYPE_CHECKING:
     import pandas
-
-FORMAT = 1
-PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
-
-
-# The columns of a generation's file, beside offspring.genotype.
-FACTS = (
-    *(f"{who}.{column}" for who in ("offspring", "survivors") for column in Population._fields if column != "genotype"),
-    "parents.id",
-    "parents.novelty",
-)
-
-# Those of which `turnover` is made.
-TURNOVER = ("offspring.solved", "survivors.novelty", "survivors.fitness", "survivors.born")
-
-
-def _count(least: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and value >= least
-
-
-# What run.json must hold, beside the format, and when each is sound.
-FORM: dict[str, Callable[[Any], bool]] = {
-    "experiment": lambda value: isinstance(value, dict),
-    "generations": _count(1),
-    "keep_every": _count(1),
-    "seed": _count(0),
-    "seeds": lambda value: isinstance(value, list) and bool(value) and all(map(_count(0), value)),
-    "versions": lambda value: isinstance(value, dict),
-}
 
 
 class Record:
@@ -68,30 +45,16 @@ class Record:
 
     `seed`, `experiment` (every setting as nested JSON), `versions`, `commit` and `command` are facts of the run;
     `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept.
+    Give `search`, the experiment that made the run, where a part of it is your own and it is asked for: without it
+    everything is there that needs no such part. Another experiment is a `RecordError`.
     """
 
-    def __init__(self, path: str | os.PathLike):
-        self.path = Path(path)
-        try:
-            facts = json.loads((self.path / "run.json").read_text())
-        except FileNotFoundError:
-            raise RecordError(f"{self.path} is not a run: it has no run.json") from None
-        except OSError as error:
-            raise RecordError(f"{self.path / 'run.json'} cannot be read ({error.strerror})") from None
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"{self.path / 'run.json'} is not JSON ({error}); it was edited or cut short") from None
-        if not isinstance(facts, dict) or type(facts.get("format")) is not int:
-            raise RecordError(f"{self.path / 'run.json'} names no format version; it is not a run of brns")
-        if facts["format"] > FORMAT:
-            raise RecordError(
-                f"{self.path} has format {facts['format']}, and this version of brns reads up to {FORMAT}; update brns"
-            )
-        missing = [name for name in FORM if name not in facts]
-        if missing:
-            raise RecordError(f"{self.path / 'run.json'} lacks {', '.join(missing)}; it was edited")
-        wrong = [f"{name}={facts[name]!r:.40}" for name, sound in FORM.items() if not sound(facts[name])]
-        if wrong:
-            raise RecordError(f"{self.path / 'run.json'} was edited: no run has {', '.join(wrong)}")
+    def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
+        self._open(Path(path), run_json.read(Path(path)), search)
+
+    def _open(self, path: Path, facts: dict[str, Any], search: NoveltySearch | None) -> None:
+        self.path = path
+        self.identifier: str | None = facts.get("id")  # runs made before there were any have none
         self.experiment: dict[str, Any] = today(facts["experiment"])
         self.seed: int = facts["seed"]
         self.seeds: list[int] = facts["seeds"]
@@ -100,6 +63,9 @@ class Record:
         self.facts: dict[str, Any] = facts
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
+        if search is not None:
+            self._compare(search)
+            self.search = search
 
     def __repr__(self) -> str:
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={len(self.generations)})"
@@ -113,29 +79,29 @@ class Record:
         seeds: Iterable[int],
         generations: int,
         keep_every: int,
+        founders: SearchState | None = None,
     ) -> "Record":
-        """A new, empty run. `path` must not hold one already."""
-        path = Path(path)
-        refuse_existing(path)
-        try:
-            for folder in ("generations", "states"):
-                (path / folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RecordError(f"could not make {path} ({error.strerror}): choose another place") from error
-        facts = {
-            "format": FORMAT,
-            "experiment": describe(search),
-            "seed": seed,
-            "seeds": list(seeds),
-            "generations": generations,
-            "keep_every": keep_every,
-            "command": command(),
-            "commit": commit(),
-            "versions": {name: metadata.version(name) for name in PACKAGES}
-            | {"python": platform.python_version(), "machine": platform.machine(), "device": jax.default_backend()},
-        }
-        write_bytes(path / "run.json", json.dumps(facts, indent=1).encode())
-        return cls(path)
+        """A new run, empty or with its founders. `path` must not hold one already.
+
+        run.json comes last: where it is, the founders are, and the run can be gone on with.
+        """
+        record = cls.__new__(cls)
+        record._open(Path(path), run_json.new(search, seed, seeds, generations, keep_every), search)
+        if (record.path / run_json.NAME).exists():
+            raise RecordError(f"{path} exists already; resume it (brns resume {path}), or choose another place")
+        for folder in ("generations", "states"):
+            make(record.path / folder)
+        if founders is not None:
+            record.append(0, founding(founders))
+            record.checkpoint(founders)
+        run_json.write(record.path, record.facts)
+        return record
+
+    def _compare(self, search: NoveltySearch) -> None:
+        """A `RecordError` that names the settings in which an experiment is not the one that made the run."""
+        now = describe(search)
+        if self.experiment != now and renewed(self.experiment) != now:
+            raise RecordError(f"{self.path} was made by another experiment: {difference(self.experiment, now)}")
 
     @property
     def generations(self) -> list[int]:
@@ -147,14 +113,37 @@ class Record:
         return numbers
 
     @property
+    def last(self) -> int:
+        """The last finished generation."""
+        if not (done := self.generations):
+            raise RecordError(
+                f"{self.path} was stopped before its founders were saved, and has no state to go on from; start anew, in "
+                "the same place if nothing else is there"
+            )
+        return done[-1]
+
+    @property
     def snapshots(self) -> list[int]:
         """The generations whose state is on disk."""
         return _numbers(self.path / "states")
 
     @cached_property
     def search(self) -> NoveltySearch:
-        """The experiment rebuilt from its description; `SettingsError` where a part is not one of brns' own."""
-        return build(self.experiment)
+        """The experiment, given or rebuilt from its description; `SettingsError` where a part is not one of brns'."""
+        try:
+            return build(self.experiment)
+        except SettingsError as error:
+            raise SettingsError(f"{self.path}: {error}") from None
+        except Exception as error:  # of values that no setting has
+            reason = f"{type(error).__name__}: {error}"
+            raise RecordError(f"{self.path / run_json.NAME} describes no experiment ({reason})") from None
+
+    @property
+    def behavior_space(self) -> Box:
+        """The box of behaviors, from the record alone; only for runs made before it was stored, of `search`."""
+        if (stored := self.facts.get("behavior_space")) is None:
+            return self.search.task.behavior_space
+        return Box(stored["low"], stored["high"])
 
     @property
     def planned(self) -> int:
@@ -165,16 +154,20 @@ class Record:
         """Ask for another number of generations than the run was started for."""
         if generations > self.planned:
             self.facts["generations"] = generations
-            write_bytes(self.path / "run.json", json.dumps(self.facts, indent=1).encode())
+            run_json.write(self.path, self.facts)
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
         columns = {name: operator.attrgetter(name)(generation) for name in ("offspring.genotype", *FACTS)}
-        write_arrays(self.path / "generations" / _file(number), columns)
+        write_arrays(self.path / "generations" / _file(number), columns, self._seal(number))
 
     def checkpoint(self, state: SearchState) -> None:
         """Save the search's state."""
-        write_arrays(self.path / "states" / _file(int(state.generation)), named_leaves(state))
+        number = int(state.generation)
+        write_arrays(self.path / "states" / _file(number), named_leaves(state), self._seal(number))
+
+    def _seal(self, number: int) -> Seal:
+        return Seal(self.identifier, number)
 
     def forget(self, number: int) -> None:
         """Drop the state of a generation that the stride does not keep."""
@@ -186,6 +179,12 @@ class Record:
 
         `number` is the generation whose state the run goes on from.
         """
+        for folder in ("generations", "states"):
+            if (self.path / folder).is_symlink():
+                raise RecordError(
+                    f"{self.path / folder} is a link, and files where it leads to would be removed or written over; "
+                    "move that folder here, or move the run as a whole and link to it"
+                )
         for pattern in (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
             for unfinished in self.path.glob(pattern):
                 unfinished.unlink(missing_ok=True)
@@ -214,7 +213,7 @@ class Record:
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns of one generation, read anew."""
         path = self.path / "generations" / _file(number)
-        arrays = _read_generation(path, names)
+        arrays = read_columns(path, self._seal(number), names)
         for name in names:
             if name not in arrays:
                 raise RecordError(f"{path} has no column {name!r}; it has {', '.join(members(path))}")
@@ -230,7 +229,7 @@ class Record:
             )
         if self._like is None or self._like[0] is not (search or self.search):
             self._like = search or self.search, (search or self.search).state_shape()
-        return restore(self._like[1], read_arrays(path), path)
+        return restore(self._like[1], read_arrays(path, self._seal(number)), path)
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
@@ -283,44 +282,18 @@ class Record:
         return self._read[number]
 
 
-def turnover(number: int, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """One generation in numbers: the survivors' novelty, fitness and age, how many are new, and how many solved."""
-    novelty, fitness, born = (columns[f"survivors.{name}"] for name in ("novelty", "fitness", "born"))
-    return {
-        "novelty_mean": float(novelty.mean(dtype=np.float64)),
-        "novelty_max": float(novelty.max()),
-        "fitness_mean": float(fitness.mean(dtype=np.float64)),
-        "fitness_max": float(fitness.max()),
-        "age_mean": float((number - born).mean()),
-        "survivors_new": int((born == number).sum()),
-        "solved": int(columns["offspring.solved"].sum()),
-    }
+def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
+    """The run in a directory, or the runs of several seeds that stand side by side in it.
 
-
-def refuse_existing(path: Path) -> None:
-    """A `RecordError` where something is at the path already: nothing is ever written over."""
-    if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
-        raise RecordError(f"{path} exists already; resume it (brns resume {path}), remove it, or choose another place")
-
-
-def records(path: str | os.PathLike) -> list[Record]:
-    """The run in a directory, or the runs of several seeds that stand side by side in it."""
+    `search`, the experiment that made them, is for those of your own parts, as `Record` says.
+    """
     path = Path(path)
-    if (path / "run.json").exists() or not path.is_dir():
-        return [Record(path)]
-    found = [Record(child.parent) for child in sorted(path.glob("*/run.json"))]
+    if (path / run_json.NAME).exists() or not path.is_dir():
+        return [Record(path, search)]
+    found = [Record(child.parent, search) for child in sorted(path.glob(f"*/{run_json.NAME}"))]
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)
-
-
-def _read_generation(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Those columns of a generation, in which every individual has a row."""
-    arrays = read_arrays(path, names)
-    for who in Generation._fields:
-        if len({array.shape[:1] for name, array in arrays.items() if name.startswith(f"{who}.")}) > 1:
-            raise RecordError(f"{path} was edited: the columns of its {who} are not of one length")
-    return arrays
 
 
 def _file(number: int) -> str:
@@ -328,7 +301,9 @@ def _file(number: int) -> str:
 
 
 def _numbers(folder: Path) -> list[int]:
-    return sorted(int(file.stem) for file in folder.glob("[0-9]*.npz"))
+    """The numbers of a folder's files; a copy such as `000003 (1).npz` is none of them."""
+    numbers = (int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())
+    return sorted(number for number in numbers if (folder / _file(number)).exists())
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -336,19 +311,3 @@ def _ranges(numbers: list[int]) -> str:
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
-
-
-def command() -> str:
-    """What was called, as one calls it: brns, one of the checkout's benchmarks, or another script."""
-    script = Path(sys.argv[0])
-    program = f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
-    return " ".join(["brns" if program == "__main__.py" else program, *sys.argv[1:]])
-
-
-def commit() -> str | None:
-    """The commit of the checkout that brns runs from, with a plus sign where it was changed; None outside one."""
-    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None

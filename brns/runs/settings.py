@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import inspect
 import itertools
+import json
 import textwrap
 import tomllib
 import types
@@ -27,6 +28,9 @@ MODULES = {
     "Chunked": "brns.workers.spread",
     **{name: part.module for name, part in CLASSES.items()},
 }
+
+# Characters of one setting in a record: a maze of 512 x 512 cells. A maze's tables take a kilobyte a cell.
+LONGEST = 300_000
 
 
 class Setting(NamedTuple):
@@ -110,10 +114,10 @@ def describe(part: Any) -> Any:
 def build(description: Mapping[str, Any]) -> Any:
     """The part that `describe` described. Only parts of this package are built; others are a `SettingsError`."""
     name = description.get("name")
-    if name not in MODULES:
+    if not isinstance(name, str) or name not in MODULES:
         raise SettingsError(
             f"{name!r} is not a part of brns, so that it cannot be rebuilt from its description; "
-            "give the NoveltySearch that made the run: brns.resume(path, search=...)"
+            "give the NoveltySearch that made the run: brns.resume(path, search=...) or brns.records(path, search=...)"
         )
     part = getattr(importlib.import_module(MODULES[name]), name)
     hints, values = typing.get_type_hints(part), {}
@@ -123,6 +127,11 @@ def build(description: Mapping[str, Any]) -> Any:
         value = description[field.name]
         if isinstance(value, Mapping):
             values[field.name] = build(value)
+        elif len(json.dumps(value)) > LONGEST:
+            raise SettingsError(
+                f"{name}.{field.name} is longer than {LONGEST} characters, too large to rebuild from a record; give "
+                "the NoveltySearch that made the run: brns.resume(path, search=...) or brns.records(path, search=...)"
+            )
         else:
             try:
                 values[field.name] = pydantic.TypeAdapter(hints[field.name], config=_LOOSE).validate_python(value)
@@ -132,6 +141,32 @@ def build(description: Mapping[str, Any]) -> Any:
     if unknown:
         raise SettingsError(f"{name} has no setting {', '.join(sorted(unknown))}: is the record from a newer version?")
     return part(**values)
+
+
+def renewed(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description as this version would make it: settings that came later have their defaults."""
+    try:
+        return describe(build(description))
+    except Exception:  # a part of it is the user's own, or has values that no part takes
+        pass
+    name, later = description.get("name"), {}
+    if isinstance(name, str) and name in MODULES:
+        fields = dataclasses.fields(getattr(importlib.import_module(MODULES[name]), name))
+        later = {f.name: describe(f.default) for f in fields if f.init and f.default is not dataclasses.MISSING}
+    return later | {k: renewed(v) if isinstance(v, Mapping) else v for k, v in description.items()}
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """In which settings two descriptions differ: `mutate.rate was 0.5 and is 0.25`."""
+
+    def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
+        if isinstance(tree, Mapping):
+            return {k: v for name, part in tree.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
+        return {prefix.lstrip("."): tree}
+
+    old, new = leaves(before), leaves(after)
+    odd = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return "; ".join(f"{name} was {old.get(name)!r} and is {new.get(name)!r}" for name in odd[:5])
 
 
 _LOOSE = pydantic.ConfigDict(arbitrary_types_allowed=True)

@@ -1,17 +1,19 @@
-"""Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all, and locks.
+"""Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
 
-A file is written under a temporary name, synced and renamed, so that what has its final name is whole.
+A file is written under a temporary name, synced and renamed, so that what has its final name is whole. A file of
+arrays is an uncompressed .npz. Its zip comment is its seal, as JSON: the run and the generation that it belongs to,
+and a digest of both and of every array. A file in another's place, or with another's arrays, is noticed when read.
 """
 
 import contextlib
-import errno
+import hashlib
 import io
+import json
 import os
-import sys
 import zipfile
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,22 @@ import numpy as np
 
 class RecordError(ValueError):
     """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
+
+    def __init__(self, message: str):
+        super().__init__(legible(message))
+
+
+class Seal(NamedTuple):
+    """Where a file of arrays belongs."""
+
+    run: str | None
+    """the run's identifier; None for runs made before there were any, whose files may have no seal"""
+    generation: int
+
+
+def legible(text: str) -> str:
+    """The text with control characters shown, not sent: a name in a file may hold what moves a terminal's cursor."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def named_leaves(tree: Any) -> dict[str, np.ndarray]:
@@ -44,33 +62,62 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     return jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in names])
 
 
-def read_arrays(path: Path, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, all or those named that are there.
 
     Nothing in the file can run code or claim more memory than the file is long: every array is stored, not compressed,
-    is not of objects, and is as long as its header says; anything else, a flipped byte included, is a `RecordError`.
-    A member with a comment or an extra field is refused too: a flipped length swallows the members after it.
+    is not of objects, and is as long as its header says. Anything else is a `RecordError`, as are a flipped byte and a
+    file that belongs elsewhere. A member with a comment or an extra field is refused too: a flipped length there hides
+    the members after it.
     """
     wanted, arrays = set(names), {}
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
+            inside = archive.infolist()
+            if sum(member.file_size for member in inside) > os.path.getsize(path):
+                raise ValueError("its arrays are compressed, or claim to be longer than the file")
+            for member in inside:
+                if member.compress_type != zipfile.ZIP_STORED or member.comment or member.extra:
+                    raise ValueError(f"{member.filename} is compressed, or has a comment or an extra field")
+            _check(archive, seal)
+            for member in inside:
                 name = member.filename.removesuffix(".npy")
-                if member.compress_type != zipfile.ZIP_STORED or member.file_size > os.path.getsize(path):
-                    raise ValueError(f"{name} is compressed or longer than the file")
-                if member.comment or member.extra:
-                    raise ValueError(f"{name} has a comment or an extra field")
-                if wanted and name not in wanted:
-                    continue
-                arrays[name] = _array(name, archive.read(member))
+                if not wanted or name in wanted:
+                    arrays[name] = _array(name, archive.read(member))
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, RuntimeError) as error:
+    except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise RecordError(
-            f"{path} is damaged ({error}). Finished generations before it stay readable; to go on from the last whole "
-            "state, remove the damaged file and all later ones in generations/ and states/, then resume"
+            f"{path} is damaged ({error or type(error).__name__}). Finished generations before it stay readable; to go "
+            "on from the last whole state, remove the damaged file and all later ones in generations/ and states/, "
+            "then resume"
         ) from None
     return arrays
+
+
+def _check(archive: zipfile.ZipFile, seal: Seal) -> None:
+    """A `ValueError` where a file's seal is not the one expected. Only files of old runs may have none."""
+    if not archive.comment and seal.run is None:
+        return
+    if not archive.comment:
+        raise ValueError("it does not say to which run it belongs: this version of brns did not write it")
+    found = json.loads(archive.comment)
+    if found.get("run") != seal.run:
+        raise ValueError(f"it belongs to another run: to {found.get('run')}, and this one is {seal.run}")
+    if found.get("generation") != seal.generation:
+        raise ValueError(f"it belongs to generation {found.get('generation')} and stands for {seal.generation}")
+    if archive.comment != comment(seal, archive):
+        raise ValueError("its arrays are not those that it was sealed with")
+
+
+def comment(seal: Seal, archive: zipfile.ZipFile) -> bytes:
+    """A file's seal as JSON: the run, the generation, and the SHA-256 of both and of every array's name and checksum.
+
+    The checksums are the CRC-32 of the zip directory, which zipfile compares with what it reads.
+    """
+    sums = sorted((member.filename, member.CRC) for member in archive.infolist())
+    digest = hashlib.sha256(json.dumps([*seal, sums]).encode()).hexdigest()
+    return json.dumps({**seal._asdict(), "sha256": digest}).encode()
 
 
 def _array(name: str, content: bytes) -> np.ndarray:
@@ -91,9 +138,15 @@ def members(path: Path) -> list[str]:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
+    """An .npz file of these arrays, sealed. The same arrays and seal give the same bytes."""
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **{name: np.asarray(array) for name, array in arrays.items()})
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+        archive.comment = comment(seal, archive)
     write_bytes(path, buffer.getvalue())
 
 
@@ -129,55 +182,3 @@ def _sync_folder(path: Path) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-@contextlib.contextmanager
-def locked(runs: Sequence[Path]) -> Generator[None, None, None]:
-    """Meanwhile nobody else writes to the runs in these folders.
-
-    The system drops the lock when the process ends, in whatever way.
-    """
-    with contextlib.ExitStack() as opened:
-        for path in runs:
-            try:
-                _lock(opened.enter_context(open(path / "lock", "ab")))
-            except BlockingIOError:
-                raise RecordError(
-                    f"{path} is being written by another process, or by another part of this one; wait until "
-                    "that ends, or stop it"
-                ) from None
-            except OSError as error:
-                raise RecordError(f"could not write to {path} ({error.strerror}): mend the folder") from error
-        yield
-
-
-def being_written(path: Path) -> bool:
-    """Whether a process holds the lock of the run in a directory."""
-    try:
-        with open(path / "lock", "rb") as file:
-            _lock(file, shared=True)  # so that two who ask at once do not take each other for a run
-    except BlockingIOError:
-        return True
-    except OSError:  # it was never locked, or may not be read
-        return False
-    return False
-
-
-def _lock(file: IO[bytes], shared: bool = False) -> None:
-    """Lock a file as long as it is open; `BlockingIOError` where somebody has."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            raise BlockingIOError from None
-    else:
-        import fcntl
-
-        try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError as error:
-            without_locks = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)  # as some file systems of clusters are
-            if error.errno not in without_locks:
-                raise

@@ -2,6 +2,7 @@
 
 import json
 
+from files import unsealed
 from hypothesis import HealthCheck, settings
 from worlds import Identity
 
@@ -24,7 +25,7 @@ SAME = ("format", "experiment", "seed", "seeds", "keep_every")
 
 def bits(path):
     """Every file of a run but its lock: its name and its content."""
-    found = {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+    found = {str(file.relative_to(path)): unsealed(file) for file in sorted(path.rglob("*")) if file.is_file()}
     facts = json.loads(found.pop("run.json"))
     found.pop("lock")
     found.pop("progress.csv", None)  # its seconds are the one thing that differs

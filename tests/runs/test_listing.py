@@ -1,9 +1,12 @@
 """Listing runs: what each line says, from little and whatever state the others are in."""
 
+import json
 import shutil
 import time
+from pathlib import Path
 
 import pytest
+from files import reseal, seal
 from shell import call
 from test_command_line import SHORT
 from test_lock import locked_elsewhere
@@ -13,6 +16,7 @@ from brns import DeceptiveMaze, NoveltySearch, PopulationKNN, Processes, Record,
 from brns.runs.listing import listing
 from brns.runs.loop import run
 from brns.runs.progress import read
+from brns.runs.storage import read_arrays
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,54 @@ def test_without_progress_csv_the_record_is_read(tmp_path):
     assert one.solutions == rows[-1].solutions
     assert one.coverage == pytest.approx(rows[-1].coverage, rel=1e-8)
     assert not (record.path / "progress.csv").exists()  # listing writes nothing
+
+
+def rewritten(run, **changes):
+    """Change what a run.json says."""
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | changes))
+
+
+def test_one_bad_run_does_not_end_the_listing_of_the_others(runs, tmp_path):
+    for name in ("flat", "copied", "unnamed", "sound"):
+        shutil.copytree(runs / "finished", tmp_path / name)
+    file = tmp_path / "flat" / "generations" / "000010.npz"
+    arrays = read_arrays(file, seal(file))
+    reseal(file, {**arrays, "offspring.descriptor": arrays["offspring.descriptor"][:, 0]})
+    (tmp_path / "flat" / "progress.csv").unlink()
+    generations = tmp_path / "copied" / "generations"
+    shutil.copy(generations / "000003.npz", generations / "000003 (1).npz")
+    rewritten(tmp_path / "unnamed", experiment={"task": [], "estimator": {"name": ["a"]}})
+    found = {one.path.name: one for one in listing(tmp_path)}
+    assert {name: one.state for name, one in found.items()} == {
+        "flat": "damaged",
+        "copied": "finished",
+        "unnamed": "damaged",
+        "sound": "finished",
+    }
+    assert "000010.npz was edited: offspring.descriptor has shape (6,)" in found["flat"].reason
+    assert "run.json cannot be understood" in found["unnamed"].reason
+
+
+def test_a_name_cannot_speak_to_the_terminal(runs, tmp_path):
+    run = Path(shutil.copytree(runs / "finished", tmp_path / "run"))
+    experiment = Record(run).experiment
+    rewritten(run, experiment=experiment | {"task": {"name": "\x1b[2JMaze\r"}})
+    assert [one.task for one in listing(tmp_path)] == [r"\x1b[2JMaze\r"]
+    done = call("runs", ".", folder=tmp_path)
+    assert "\x1b" not in done.stdout
+    assert r"\x1b[2JMaze\r" in done.stdout
+    assert str(RecordError("a\x1b[2Jb\x07")) == r"a\x1b[2Jb\x07"
+
+
+def test_of_a_run_of_ones_own_parts_the_line_is_made_from_the_record_too(runs, tmp_path):
+    """Its box is in its run.json, so that a spoiled progress.csv costs nothing."""
+    run = Path(shutil.copytree(runs / "finished", tmp_path / "run"))
+    (expected,) = listing(run)
+    (run / "progress.csv").write_text("")
+    (found,) = listing(run)
+    assert found.coverage == pytest.approx(expected.coverage, rel=1e-8)
+    assert found._replace(coverage=expected.coverage) == expected
 
 
 def test_where_there_is_no_run_it_says_so(tmp_path):

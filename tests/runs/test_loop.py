@@ -13,12 +13,14 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import unsealed
 from worlds import HostIdentity, Identity
 
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
 from brns.core import Evaluation
 from brns.experiments import paper_recognition
 from brns.runs.loop import resume, run, start
+from brns.runs.storage import named_leaves
 
 SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
 ESTIMATOR = replace(paper_recognition(), depths=(0, 1), reservoir=10)
@@ -30,7 +32,7 @@ def search(task=None, **changes):
 
 def bits(path):
     """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(Path(path).rglob("0*.npz"))}
+    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 def cut(path, generation, state):
@@ -141,7 +143,7 @@ def test_an_experiment_with_parts_of_ones_own_must_be_given(runs):
 
 def test_a_run_stopped_before_it_began_says_so(runs):
     cut(runs / "one", -1, -1)
-    with pytest.raises(RecordError, match=r"no state to go on from; .* start anew"):
+    with pytest.raises(RecordError, match=r"no state to go on from; start anew"):
         resume(runs / "one", search=search())
 
 
@@ -153,12 +155,29 @@ def test_a_run_stopped_before_it_began_says_so(runs):
         ({"seeds": []}, r"one or more different seeds from 0 on; got \[\]"),
         ({"seeds": [1, 1]}, r"got \[1, 1\]"),
         ({"seeds": -1}, r"got \[-1\]"),
+        ({"seeds": np.array([0, 1.5])}, r"a seed is a whole number from 0 to 2\*\*32 - 1; got .*1.5"),
+        ({"seeds": np.zeros((2, 2), int)}, "a seed is a whole number"),
+        ({"seeds": 2**32}, r"a seed is at most 2\*\*32 - 1; got 4294967296"),
+        ({"seeds": [0, 2**63]}, "got 9223372036854775808"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(tmp_path, wrong, message):
     with pytest.raises(ValueError, match=message):
         run(search(), out=tmp_path / "run", **({"generations": 2} | wrong))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "found"),
+    [(np.int64(3), [3]), (np.arange(2), [0, 1]), ((s for s in (7, 5)), [5, 7]), (np.array(4), [4]), ({6}, [6])],
+)
+def test_seeds_of_any_kind_of_whole_numbers(seeds, found, tmp_path):
+    assert [record.seed for record in run(search(), 1, out=tmp_path / "run", seeds=seeds)] == found
+
+
+def test_the_greatest_seed_is_a_seed_of_its_own(tmp_path):
+    (last,), (first,) = (run(search(), 1, out=tmp_path / f"{s}", seeds=s) for s in (2**32 - 1, 0))
+    assert not np.array_equal(last.column("offspring.genotype"), first.column("offspring.genotype"))
 
 
 class Spoiled(HostIdentity):
@@ -181,6 +200,62 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     record = Record(tmp_path)
     assert record.generations == record.snapshots == [0, 1, 2]
     assert np.isfinite(record.column("survivors.descriptor")).all()
+
+
+def nowhere(key, genotypes, box):
+    """A mutation that makes the genes of the first mutant NaN, which `Blind` does not see."""
+    return genotypes.at[0].set(jnp.nan)
+
+
+class Blind(Identity):
+    def evaluate(self, genotypes, key):
+        return super().evaluate(jnp.nan_to_num(genotypes), key)
+
+
+def test_genotypes_must_be_numbers_too(tmp_path):
+    with pytest.raises(ValueError, match=r"nowhere gave a genotype .* 1 of 6 individuals of generation 1 \(ids 8\)"):
+        run(search(Blind(), mutate=nowhere), 3, out=tmp_path)
+    assert Record(tmp_path).generations == [0]
+
+
+class Grows(eqx.Module):
+    """Its state is a number that doubles in each generation, and marks that are infinite or finite at will."""
+
+    first: float
+    marks: tuple[float, ...] = (np.inf, 0.0)
+
+    def init(self, space, key):
+        return {"size": jnp.float32(self.first), "marks": jnp.asarray(self.marks)}
+
+    def score(self, state, descriptors, population):
+        return jnp.ones(len(descriptors))
+
+    def update(self, state, generation, key):
+        return {"size": 2 * state["size"], "marks": state["marks"][::-1]}
+
+
+def test_a_state_that_is_no_longer_finite_is_not_saved(tmp_path):
+    """2e38 is finite in 32 bits and 4e38 is not; an infinite mark is, where there was one from the start."""
+    with pytest.raises(ValueError, match=r"Grows has 1 numbers in its state .* after generation 2 \(in size\)"):
+        run(NoveltySearch(Identity(), Grows(1e38), **SETTINGS), 5, out=tmp_path / "run", keep_every=1)
+    record = Record(tmp_path / "run", NoveltySearch(Identity(), Grows(1e38), **SETTINGS))
+    assert record.generations == record.snapshots == [0, 1]
+    assert float(record.state(1).estimator["size"]) == np.float32(2e38)
+    with pytest.raises(ValueError, match=r"Grows has 1 numbers .* after generation 0 \(in marks\)"):
+        run(NoveltySearch(Identity(), Grows(0.0, (np.nan,)), **SETTINGS), 1, out=tmp_path / "nan")
+    with pytest.raises(ValueError, match=r"after generation 2 \(in size\)"):
+        resume(tmp_path / "run", search=NoveltySearch(Identity(), Grows(1e38), **SETTINGS))
+
+
+def test_a_learning_rate_without_bounds_leaves_whole_generations_behind(tmp_path):
+    wild = replace(ESTIMATOR, learning_rate=1e30)
+    with pytest.raises(ValueError, match=r"BehaviorRecognition (gave a novelty|has .* numbers in its state) .* finite"):
+        run(NoveltySearch(Identity(), wild, **SETTINGS), 5, out=tmp_path, keep_every=1)
+    record = Record(tmp_path, NoveltySearch(Identity(), wild, **SETTINGS))
+    assert record.snapshots
+    for number in record.snapshots:
+        for name, leaf in named_leaves(record.state(number).estimator._replace(reservoir=())).items():
+            assert np.isfinite(leaf).all(), f"{name} after generation {number}"
 
 
 class Infinite(Identity):

@@ -13,13 +13,14 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from files import seal, spoil, unsealed
 from worlds import Identity
 
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
 from brns.experiments import paper_recognition
 from brns.runs.loop import resume, run
 from brns.runs.record import records
-from brns.runs.storage import read_arrays
+from brns.runs.storage import Seal, read_arrays
 
 SEARCH = NoveltySearch(
     Identity(),
@@ -46,7 +47,7 @@ def path(whole, tmp_path):
 
 def bits(path):
     """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(Path(path).rglob("0*.npz"))}
+    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 # --- what is written -----------------------------------------------------------------------------------------------
@@ -150,6 +151,35 @@ def test_a_state_comes_back_with_its_bits(whole):
         record.state(4, SEARCH)
 
 
+def test_a_record_knows_the_search_that_it_was_made_with(whole, path):
+    (record,) = resume(path, 10, search=SEARCH)
+    assert record.search is SEARCH
+    assert record.state(9).population.id.shape == (8,)
+    (again,) = records(path, SEARCH)
+    assert again.search is SEARCH
+    with pytest.raises(ValueError, match=r"'Identity' is not a part .* brns.records\(path, search=...\)"):
+        Record(path).search  # noqa: B018
+    other = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0, rate=0.25))
+    with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
+        Record(path, other)
+
+
+def test_the_box_of_behaviors_needs_no_search(whole):
+    space = Record(whole).behavior_space
+    assert (space.low.tolist(), space.high.tolist()) == ([0, 0], [600, 600])
+    assert Record(whole).experiment["task"]["name"] == "Identity"
+
+
+def test_an_experiment_from_before_a_setting_was_there_is_the_one_with_its_default(path):
+    facts = json.loads((path / "run.json").read_text())
+    del facts["experiment"]["fresh_parents"], facts["experiment"]["mutate"]["rate"]
+    (path / "run.json").write_text(json.dumps(facts))
+    default = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0))
+    assert Record(path, default).search is default
+    with pytest.raises(RecordError, match=r"mutate.rate was None and is 0.5"):
+        Record(path, SEARCH)
+
+
 def test_records_finds_one_run_or_those_below(whole, tmp_path):
     assert [r.seed for r in records(whole)] == [5]
     run(SEARCH, 1, out=tmp_path / "many", seeds=[7, 2])
@@ -175,15 +205,6 @@ def test_a_batch_is_refused_before_anything_is_written_where_one_of_its_runs_exi
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------
-
-
-def spoil(path, member, content):
-    """The same .npz file with one member replaced."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, kept in (members | {member: content}).items():
-            archive.writestr(name, kept)
 
 
 def npy(array):
@@ -214,7 +235,7 @@ def test_a_header_that_claims_too_much_is_refused_without_allocating_it(path):
     spoil(file, "offspring.fitness.npy", header.getvalue() + b"\0" * 24)
     tracemalloc.start()
     with pytest.raises(RecordError, match=r"offspring.fitness claims shape \(1000000000, 8\) and holds 24 bytes"):
-        read_arrays(file)
+        read_arrays(file, seal(file))
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
     tracemalloc.stop()
 
@@ -224,23 +245,80 @@ def test_a_compressed_member_is_refused_before_it_is_unpacked(path):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("offspring.id.npy", npy(np.zeros(10_000_000)))
     tracemalloc.start()
-    with pytest.raises(RecordError, match=r"compressed or longer than the file"):
-        read_arrays(file)
+    with pytest.raises(RecordError, match=r"its arrays are compressed, or claim to be longer"):
+        read_arrays(file, seal(file))
     assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_members_that_claim_the_same_bytes_are_refused_before_they_are_read(path):
+    """A zip file whose directory names one stored member of 1 MB 200 times: 200 MB, were each as long as it may be."""
+    file = path / "generations" / "000002.npz"
+    expected, buffer = seal(file), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.npy", npy(np.zeros(125_000)))
+        archive.filelist += archive.filelist * 199
+    file.write_bytes(buffer.getvalue())
+    with zipfile.ZipFile(file) as archive:
+        assert len(archive.infolist()) == 200
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"compressed, or claim to be longer than the file"):
+        read_arrays(file, expected)
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (3",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': ('3',), }",
+        b"{'descr': [('a', '<f4', 3, 4, 5)], 'fortran_order': False, 'shape': (3,), }",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (10**3,), }",
+        b'"' * 3,
+        b"(" * 5000,
+        b"\xff",
+    ],
+)
+@pytest.mark.parametrize("version", [b"\x01\x00", b"\x02\x00", b"\x03\x00", b"\x09\x09"])
+def test_whatever_is_wrong_with_a_header_the_file_is_named(header, version, tmp_path):
+    file = tmp_path / "000002.npz"
+    length = len(header).to_bytes(2 if version == b"\x01\x00" else 4, "little")
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("offspring.fitness.npy", b"\x93NUMPY" + version + length + header + b"\0" * 24)
+    with pytest.raises(RecordError, match=r"000002.npz is damaged"):
+        read_arrays(file, Seal(None, 2))  # of a run made before files had seals, so that the header is met
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        ({"name": "DeceptiveMaze", "bitmap": ["." * 1000] * 1000}, "bitmap is longer than 300000 characters"),
+        ({"name": "Elitist", "threshold": {"name": ["DeceptiveMaze"]}}, "is not a part of brns"),
+        ({"name": "NoveltySearch"}, "run.json describes no experiment"),
+    ],
+)
+def test_settings_that_no_experiment_has_are_refused(path, experiment, message):
+    facts = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(facts | {"experiment": experiment}))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=message):
+        Record(path).search  # noqa: B018
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
     tracemalloc.stop()
 
 
 def test_any_flipped_byte_is_noticed_or_harmless(path):
     """One bit here and there in a file: the arrays are as they were, or a `RecordError` says that they are not."""
     file = path / "generations" / "000002.npz"
-    whole, expected = file.read_bytes(), read_arrays(file)
+    whole, expected = file.read_bytes(), read_arrays(file, seal(file))
     noticed, random = 0, np.random.default_rng(0)
     size, directory = len(whole), whole.index(b"PK\x01\x02")
     places = [*range(60), *range(directory, directory + 80), *range(size - 22, size), *random.choice(size, 400)]
     for at in places:
         file.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << random.integers(8))]) + whole[at + 1 :])
         try:
-            arrays = read_arrays(file)
+            arrays = read_arrays(file, seal(file))
         except RecordError:
             noticed += 1
         else:
@@ -273,6 +351,10 @@ def test_a_generation_removed_from_the_middle_is_missed(path):
         ({"format": 2}, r"has format 2, and this version of brns reads up to 1; update brns"),
         ({"format": None}, r"names no format version"),
         ({"seed": ...}, r"lacks seed; it was edited"),
+        ({"id": "../../x"}, r"run.json was edited: no run has id="),
+        ({"behavior_space": {"low": [0.0, 1.0], "high": [1.0, 1.0]}}, r"no run has behavior_space="),
+        ({"behavior_space": {"low": [0.0], "high": [float("inf")]}}, r"no run has behavior_space="),
+        ({"behavior_space": []}, r"no run has behavior_space="),
     ],
 )
 def test_a_run_of_another_format_is_refused(path, change, message):
