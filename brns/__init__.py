@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from brns.tasks.policy import FeedForward as FeedForward
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
-    from brns.workers.spread import Dask as Dask
-    from brns.workers.spread import Processes as Processes
+    from brns.workers.dask import Dask as Dask
+    from brns.workers.processes import Processes as Processes
 
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
@@ -41,7 +41,8 @@ _HOME = {
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),
-    "workers.spread": ("Dask", "Processes"),
+    "workers.dask": ("Dask",),
+    "workers.processes": ("Processes",),
     "runs.record": ("Record",),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),

@@ -24,7 +24,7 @@ PARTS = {
     "NoveltySearch": "brns.search",
     "DeceptiveMaze": "brns.tasks.maze",
     "AntMaze": "brns.tasks.ant",
-    "Chunked": "brns.workers.spread",
+    "Chunked": "brns.workers.chunks",
     "BehaviorRecognition": "brns.estimators.recognition",
     "ArchiveKNN": "brns.estimators.nearest",
     "PopulationKNN": "brns.estimators.nearest",

@@ -131,6 +131,19 @@ def _sync_folder(path: Path) -> None:
             os.close(folder)
 
 
+_OPEN_LOCKS: set[IO[bytes]] = set()
+
+
+def _close_locks() -> None:
+    for file in _OPEN_LOCKS:
+        file.close()
+    _OPEN_LOCKS.clear()
+
+
+if hasattr(os, "register_at_fork"):  # a forked child would hold its parent's locks as long as it lives
+    os.register_at_fork(after_in_child=_close_locks)
+
+
 @contextlib.contextmanager
 def locked(runs: Sequence[Path]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to the runs in these folders.
@@ -140,7 +153,10 @@ def locked(runs: Sequence[Path]) -> Generator[None, None, None]:
     with contextlib.ExitStack() as opened:
         for path in runs:
             try:
-                _lock(opened.enter_context(open(path / "lock", "ab")))
+                file = opened.enter_context(open(path / "lock", "ab"))
+                _OPEN_LOCKS.add(file)
+                opened.callback(_OPEN_LOCKS.discard, file)
+                _lock(file)
             except BlockingIOError:
                 raise RecordError(
                     f"{path} is being written by another process, or by another part of this one; wait until "
