@@ -17,7 +17,9 @@ import jax
 import numpy as np
 
 from brns import AntMaze, Box, Evaluation
-from brns.workers.spread import Chunked, Dask, Processes
+from brns.workers.chunks import Chunked
+from brns.workers.dask import Dask
+from brns.workers.processes import Processes
 
 INDIVIDUALS, GENES, ANTS = 100, 200, 25
 

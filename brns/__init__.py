@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from brns.tasks.policy import FeedForward as FeedForward
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
-    from brns.workers.spread import Dask as Dask
-    from brns.workers.spread import Processes as Processes
+    from brns.workers.dask import Dask as Dask
+    from brns.workers.processes import Processes as Processes
 
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
-    "workers.spread": ("Dask", "Processes"),
+    "workers.dask": ("Dask",),
+    "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),

@@ -1,5 +1,6 @@
 """Small worlds for tests."""
 
+import ctypes
 import os
 import signal
 import time
@@ -41,8 +42,9 @@ class HostIdentity(eqx.Module):
 class Faulty(eqx.Module):
     """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault, always or once.
 
-    dies: the process ends by SIGKILL. raises: a ZeroDivisionError. hangs: an hour passes. wide: three columns.
-    nan: a descriptor that is none.
+    dies: the process ends by SIGKILL. forks: so it does, and a child of it lives. raises: a ZeroDivisionError.
+    mute: an error without a text. hangs: an hour passes. holds: it does in C, which keeps the interpreter's lock.
+    wide: three columns. nan: a descriptor that is none.
     A fault meets a genotype once if `flag` names a file, which is made when it has.
     """
 
@@ -57,17 +59,62 @@ class Faulty(eqx.Module):
         if faulty.any() and not (self.flag and os.path.exists(self.flag)):
             if self.flag:
                 Path(self.flag).touch()
-            if self.fault == "dies":
+            if self.fault == "forks":
+                child = os.fork()
+                if child == 0:
+                    time.sleep(100)
+                    os._exit(0)
+                if self.flag:
+                    Path(self.flag).write_text(str(child))
+            if self.fault in ("dies", "forks"):
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.fault == "raises":
                 raise ZeroDivisionError("the floor has no friction")
+            if self.fault == "mute":
+                raise Mute
             if self.fault == "hangs":
                 time.sleep(3600)
+            if self.fault == "holds":
+                ctypes.PyDLL(None).sleep(3600)
             if self.fault == "wide":
                 return Evaluation(np.zeros((faulty.size, 3)), np.zeros(faulty.size), faulty)
             if self.fault == "nan":
                 return Evaluation(np.full((faulty.size, 2), np.nan), np.zeros(faulty.size), faulty)
         return HostIdentity().evaluate(genotypes, key)
+
+
+class Mute(Exception):
+    """An error whose text cannot be made."""
+
+    def __str__(self):
+        raise UnicodeError("no words")
+
+
+class Heavy(eqx.Module):
+    """The world on the host with a map of 8 MB."""
+
+    map: np.ndarray = eqx.field(default_factory=lambda: np.zeros(10**6))
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        return HostIdentity().evaluate(genotypes, key)
+
+
+class Products(eqx.Module):
+    """A world on the host whose behavior comes of long matrix products, which BLAS rounds by its number of threads."""
+
+    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
+    behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        draw = np.random.default_rng(0).standard_normal
+        hidden = np.asarray(genotypes) @ draw((5, 3000), np.float32)
+        hidden = np.tanh(hidden @ draw((3000, 3000), np.float32) / 50)
+        n = len(hidden)
+        return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50), np.zeros(n), np.zeros(n, bool))
 
 
 class Windy(eqx.Module):

@@ -75,13 +75,13 @@ def run(
     """Run an experiment, with progress, and end with a summary and a picture."""
     from brns.experiments import configured
     from brns.runs.loop import start
-    from brns.workers.spread import spread
+    from brns.workers.parallel import in_parallel
 
     search = configured(experiment, estimator, set_ or [])
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    with spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+    with in_parallel(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
         screen.follow(steps, generations, out, scalars, watch_every=watch_cycling)
 
@@ -101,7 +101,8 @@ def resume(
     from brns.runs.loop import go_on
     from brns.runs.record import records
     from brns.runs.settings import SettingsError
-    from brns.workers.spread import Chunked, spread
+    from brns.workers.chunks import Chunked
+    from brns.workers.parallel import in_parallel
 
     done = records(directory)
     total = generations or done[0].planned
@@ -115,7 +116,7 @@ def resume(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with spread(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+    with in_parallel(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         screen.follow(go_on(directory, generations, search=search), total, directory, scalars, completed)
 
 

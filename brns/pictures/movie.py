@@ -21,7 +21,7 @@ from brns.pictures.style import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_b
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.tasks.ant import AntMaze
-from brns.workers.spread import innermost
+from brns.workers.chunks import innermost
 
 MOST_FRAMES = 120
 

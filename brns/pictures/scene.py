@@ -12,7 +12,7 @@ from brns.tasks.ant import AntMaze
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.maze import DeceptiveMaze
 from brns.tasks.maze.map import PIXEL
-from brns.workers.spread import innermost
+from brns.workers.chunks import innermost
 
 
 class Area(NamedTuple):

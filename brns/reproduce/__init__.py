@@ -18,7 +18,7 @@ from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
-from brns.workers.spread import spread
+from brns.workers.parallel import in_parallel
 
 PARTS = ("maze", "ablation", "ant", "timing")
 OF_MAZE = (
@@ -89,8 +89,8 @@ def _ant(
     methods = ant_methods(chosen.ant_steps, plan.generations)
     runs = {}
     for name, search in methods.items():
-        with spread(search, workers, dask) as spread_out:
-            runs[name] = run(spread_out, plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
+        with in_parallel(search, workers, dask) as parallel:
+            runs[name] = run(parallel, plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
     note = f"An episode has {chosen.ant_steps} control steps."
     left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
     if left:

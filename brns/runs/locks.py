@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import sys
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -10,6 +11,19 @@ from typing import IO
 from brns.runs.storage import RecordError
 
 NAME = "lock"
+
+_open: set[IO[bytes]] = set()
+"""the locks that this process holds"""
+
+
+def _close_all() -> None:
+    for file in _open:
+        file.close()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):  # a forked child would hold its parent's locks as long as it lives
+    os.register_at_fork(after_in_child=_close_all)
 
 
 @contextlib.contextmanager
@@ -22,7 +36,10 @@ def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
         for folder in folders:
             make(folder)
             try:
-                _lock(opened.enter_context(open(folder / NAME, "ab")))
+                file = opened.enter_context(open(folder / NAME, "ab"))
+                _open.add(file)
+                opened.callback(_open.discard, file)
+                _lock(file)
             except BlockingIOError:
                 raise RecordError(
                     f"{folder} is being written by another process, or by another part of this one; wait until "

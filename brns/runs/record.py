@@ -117,8 +117,8 @@ class Record:
         """The last finished generation."""
         if not (done := self.generations):
             raise RecordError(
-                f"{self.path} was stopped before its founders were saved, and has no state to go on from; start anew, in "
-                "the same place if nothing else is there"
+                f"{self.path} was stopped before its founders were saved, and has no state to go on from; start anew, "
+                "in the same place if nothing else is there"
             )
         return done[-1]
 

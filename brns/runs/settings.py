@@ -25,7 +25,7 @@ from brns.parts import CLASSES
 # What a record may name, and the only modules that reading one can import.
 MODULES = {
     "NoveltySearch": "brns.search",
-    "Chunked": "brns.workers.spread",
+    "Chunked": "brns.workers.chunks",
     **{name: part.module for name, part in CLASSES.items()},
 }
 

@@ -1,1 +1,1 @@
-"""Tasks that wrap a task and spread its evaluation: over processes, or over a Dask cluster."""
+"""Tasks that wrap a task and evaluate its batches in chunks: in this process, in others, or on a Dask cluster."""

@@ -12,7 +12,7 @@ from brns import Record, run
 from brns.cli import screen
 from brns.runs.record import records
 from brns.runs.settings import value as read
-from brns.workers.spread import Chunked
+from brns.workers.chunks import Chunked
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 

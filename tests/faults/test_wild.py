@@ -17,7 +17,8 @@ from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
 from brns.runs.loop import run
 from brns.runs.settings import settings as settings_of
-from brns.workers.spread import Dask, Processes
+from brns.workers.dask import Dask
+from brns.workers.processes import Processes
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():

@@ -1,10 +1,14 @@
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from worlds import HostIdentity
 
 import brns
+from brns.runs.locks import being_written, locked
 from brns.runs.loop import start
 
 SEARCH = brns.NoveltySearch(HostIdentity(), brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
@@ -40,6 +44,24 @@ def test_the_lock_falls_with_a_process_that_is_killed(tmp_path):
         holder.kill()
         holder.wait()
         assert brns.resume(tmp_path / "run", 2, search=SEARCH)[0].generations == [0, 1, 2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_a_forked_child_does_not_keep_the_lock(tmp_path):
+    there, here = os.pipe()
+    with locked([tmp_path]):
+        child = os.fork()
+        if child == 0:
+            os.write(here, b"!")
+            time.sleep(60)
+            os._exit(0)
+        os.read(there, 1)
+        assert being_written(tmp_path)
+    held = being_written(tmp_path)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert not held
 
 
 def locked_elsewhere(run) -> subprocess.Popen:

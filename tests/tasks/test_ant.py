@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import sys
 import threading
 
@@ -54,7 +55,7 @@ def test_head_is_a_five_hundredth_as_dense_as_the_torso(model):
 @pytest.mark.parametrize(("arena", "walls", "areas"), [("large", 7, 3), ("huge", 13, 4)])
 def test_arena_has_its_walls_and_areas(arena, walls, areas):
     model = mujoco.MjModel.from_xml_string(ant_xml(arena, "RK4"))
-    box, still = mujoco.mjtGeom.mjGEOM_BOX, model.geom_bodyid == 0
+    box, still = mujoco.mjtGeom.mjGEOM_BOX, model.body_weldid[model.geom_bodyid] == 0
     assert (model.geom_type[still] == box).sum() == walls
     assert (model.geom_type == box).sum() == walls
     assert len(ARENAS[arena].areas) == areas
@@ -62,6 +63,38 @@ def test_arena_has_its_walls_and_areas(arena, walls, areas):
     assert (model.geom_pos[still & (model.geom_type == box), 2] == 2).all()
     assert (model.geom_margin == 0.005).all()
     assert ((model.geom_conaffinity == 1) == still).all()  # the ant's parts do not touch each other
+
+
+def as_one_body(xml):
+    """The model as it was first written: floor and walls are parts of the world's body, constraints go in islands."""
+    arena = r'<body>\s*(<geom type="(?:plane|box)".*?/>)\s*</body>'
+    geoms = "".join(re.findall(arena, xml, re.DOTALL)).replace(' mass="0"', "")
+    start = '<body name="torso"'
+    return re.sub(arena, "", xml, flags=re.DOTALL).replace(start, geoms + start).replace(' island="disable"', "")
+
+
+@pytest.mark.parametrize(("arena", "integrator", "steps"), [("large", "implicitfast", 60), ("huge", "RK4", 20)])
+def test_walls_as_bodies_change_no_bit_of_ants_that_are_pushed_against_them(arena, integrator, steps):
+    xml = ant_xml(arena, integrator)
+    models = [mujoco.MjModel.from_xml_string(text) for text in (xml, as_one_body(xml))]
+    assert models[1].nbody < models[0].nbody
+    random, touched = np.random.default_rng(0), 0
+    for number, (x, y, a, b) in enumerate(ARENAS[arena].walls):
+        side = (-1) ** number
+        place, push = ([x, y + side * (b + 0.9)], [0, -side]) if a > b else ([x + side * (a + 0.9), y], [-side, 0])
+        controls, states = random.uniform(-1, 1, (steps, 8)), []
+        for model in models:
+            data = mujoco.MjData(model)
+            data.qpos[:2] = place
+            for control in controls:
+                data.ctrl[:] = control
+                data.qvel[:2] += push
+                mujoco.mj_step(model, data, nstep=5)
+                states.append(np.concatenate([data.qpos, data.qvel]))
+                boxes = model.geom_type[data.contact.geom] == mujoco.mjtGeom.mjGEOM_BOX
+                touched += boxes.any()
+        assert np.array_equal(states[:steps], states[steps:])
+    assert touched > len(ARENAS[arena].walls)
 
 
 def test_descriptor_samples_the_path_evenly_forward_and_ends_with_the_last_position():

@@ -1,3 +1,4 @@
+import multiprocessing
 import os
 import pickle
 import signal
@@ -11,11 +12,14 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from worlds import Faulty, HostIdentity, Identity, Windy
+from worlds import Faulty, Heavy, HostIdentity, Identity, Windy
 
 import brns
 from brns.runs.settings import build, describe
-from brns.workers.spread import Chunked, Dask, EvaluationError, Processes, innermost
+from brns.workers.chunks import Chunked, ChunkFailed, EvaluationError, innermost
+from brns.workers.dask import Dask
+from brns.workers.processes import Processes
+from brns.workers.worker import Worker
 
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
@@ -114,6 +118,14 @@ def test_a_dead_worker_costs_no_result(shared, tmp_path):
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_worker_that_died_is_noticed_while_a_child_of_it_lives(shared, tmp_path):
+    shared.evaluate(GENOTYPES, KEY)
+    once = with_task(shared, Faulty("forks", flag=str(tmp_path / "died")))
+    assert same(once.evaluate(GENOTYPES, KEY), HostIdentity().evaluate(GENOTYPES, KEY))
+    os.kill(int((tmp_path / "died").read_text()), signal.SIGKILL)  # a child that lives no more is a ProcessLookupError
+
+
 def test_an_idle_worker_that_was_killed_is_replaced_without_blame(shared):
     careful = with_task(shared, HostIdentity(), deaths=1)
     careful.evaluate(GENOTYPES, KEY)
@@ -132,6 +144,52 @@ def test_individuals_that_hang_are_named_and_their_worker_killed(shared):
     with pytest.raises(EvaluationError, match=r"individual 9 of 26 .*more than timeout=3.0 seconds"):
         with_task(shared, Faulty("hangs"), chunk=1, timeout=3.0).evaluate(GENOTYPES, KEY)
     assert shared.pool.workers == []
+
+
+def frozen(worker):
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    return worker
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="freezes")
+def test_a_worker_that_is_frozen_while_its_pipe_is_full_is_killed_in_time(shared):
+    shared.evaluate(GENOTYPES, KEY)
+    for worker in shared.pool.workers:
+        frozen(worker)
+    with pytest.raises(EvaluationError, match=r"individuals 0 to 3 of 26 .*more than timeout=1.0 seconds"):
+        with_task(shared, Heavy(), timeout=1.0).evaluate(GENOTYPES, KEY)
+    assert shared.pool.workers == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="freezes")
+def test_a_worker_that_is_frozen_while_it_starts_is_killed_in_time(monkeypatch):
+    monkeypatch.setattr("brns.workers.worker.SECONDS_TO_START", 0.5)
+    monkeypatch.setattr("brns.workers.pool.Worker", lambda timeout: frozen(Worker(timeout)))
+    with (
+        Processes(HostIdentity(), timeout=0.5) as processes,
+        pytest.raises(EvaluationError, match=r"a worker process did not start within 1.0 seconds"),
+    ):
+        processes.evaluate(GENOTYPES, KEY)
+
+
+def test_an_answer_that_is_cut_short_ends_at_the_deadline(shared):
+    shared.evaluate(GENOTYPES, KEY)
+    worker = shared.pool.workers[0]
+    ours, theirs = multiprocessing.Pipe()
+    worker.pipe.close()
+    worker.pipe = ours
+    worker.give(b"", 3, np.asarray(GENOTYPES), b"", timeout=1.0)
+    os.write(theirs.fileno(), b"\x00\x00\x10\x00 half of what was announced")
+    with pytest.raises(OSError, match="end of file during message"):
+        worker.hear()
+    with pytest.raises(ChunkFailed, match=r"more than timeout=1.0"):
+        worker.in_time()
+    shared.close()
+
+
+def test_an_error_without_a_text_is_told_as_what_it_is(shared):
+    with pytest.raises(EvaluationError, match=r"raised Mute: \(its text cannot be made: UnicodeError\)"):
+        with_task(shared, Faulty("mute")).evaluate(GENOTYPES, KEY)
 
 
 def test_individuals_on_which_the_task_raises_are_named_with_its_message(shared):
@@ -162,10 +220,10 @@ def test_without_the_extra_dask_is_named(monkeypatch):
 
 SCRIPT = """
 import jax, worlds
-from brns.workers.spread import Processes
+from brns.workers.processes import Processes
 
 def main():
-    task = Processes(worlds.Faulty("{fault}"), workers=1)
+    task = Processes(worlds.Faulty("{fault}", flag="{flag}"), workers=1)
     genotypes = task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9)
     {before}
     task.evaluate(genotypes, jax.random.key(0))
@@ -176,9 +234,32 @@ def main():
 
 
 def script(folder, **parts):
-    (folder / "script.py").write_text(textwrap.dedent(SCRIPT).format(**parts))
+    (folder / "script.py").write_text(textwrap.dedent(SCRIPT).format(flag=folder / "met", **parts))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), str(Path.cwd())])}
     return subprocess.Popen([sys.executable, str(folder / "script.py")], env=environment, stderr=subprocess.PIPE)
+
+
+PRODUCTS = """
+import jax, numpy as np, worlds
+from brns.workers.chunks import Chunked
+from brns.workers.processes import Processes
+
+if __name__ == "__main__":
+    world, key = worlds.Products(), jax.random.key(0)
+    genotypes = world.genotype_space.uniform(key, 8)
+    with Processes(world, workers=1) as processes:
+        there, here = (task.evaluate(genotypes, key).descriptor for task in (processes, Chunked(world)))
+    assert np.array_equal(there, here)
+    assert np.ptp(here) > 0
+"""
+
+
+@pytest.mark.slow
+def test_matrix_products_have_the_same_bits_without_workers_where_one_thread_is_asked_for(tmp_path):
+    (tmp_path / "products.py").write_text(PRODUCTS)
+    tests = str(Path(__file__).parent.parent)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, str(Path.cwd())]), "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, str(tmp_path / "products.py")], env=environment, check=True)
 
 
 @pytest.mark.slow
@@ -190,11 +271,15 @@ def test_a_script_without_guard_is_told_what_to_do(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
-def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
-    process = script(tmp_path, fault="hangs", before="pass", guard='if __name__ == "__main__":')
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    workers = waited(lambda: [p for p in children.read_text().split() if b"spawn_main" in command(p)])
-    time.sleep(10)  # until it hangs in its piece
+@pytest.mark.parametrize("fault", ["hangs", "holds"])
+def test_a_busy_worker_ends_with_a_search_that_was_killed(fault, tmp_path):
+    process = script(tmp_path, fault=fault, before="pass", guard='if __name__ == "__main__":')
+    threads = Path(f"/proc/{process.pid}/task")
+    workers = waited(
+        lambda: [p for t in threads.glob("*/children") for p in t.read_text().split() if b"spawn_main" in command(p)]
+    )
+    waited((tmp_path / "met").exists)
+    time.sleep(0.5)
     process.kill()
     process.wait()
     waited(lambda: not any(command(p) for p in workers))

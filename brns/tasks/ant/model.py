@@ -65,13 +65,18 @@ def ant_xml(arena: str, integrator: str) -> str:
     Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
     collide, the ant's parts do not. Areas are drawn and touch nothing. The model never resets itself: unstable physics
     is left for the task to see.
+
+    Each wall is a body of its own, so that MuJoCo passes over the walls that are far: its first sieve of collisions has
+    boxes around bodies, and the next has spheres around geoms, which for long walls hold half of the arena. Floor and
+    walls come after the ant, so that contacts come in the same order, and have the same bits, as if all were parts of
+    the world's body. Constraints are not sorted into islands, since one ant is one island.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
     density = _density()
     boxes = "".join(
-        f'<geom type="box" pos="{x} {y} {WALL_HALF_HEIGHT}" size="{a} {b} {WALL_HALF_HEIGHT}" class="arena" '
-        'rgba="0.55 0.5 0.45 1"/>'
+        f'<body><geom type="box" pos="{x} {y} {WALL_HALF_HEIGHT}" size="{a} {b} {WALL_HALF_HEIGHT}" class="arena" '
+        'rgba="0.55 0.5 0.45 1"/></body>'
         for x, y, a, b in walls
     )
     discs = "".join(
@@ -81,7 +86,7 @@ def ant_xml(arena: str, integrator: str) -> str:
     motors = "".join(f'<motor name="{joint}" joint="{joint}"/>' for joint in MOTORS)
     return f"""
 <mujoco model="ant maze, {arena}">
-  <option timestep="{TIMESTEP}" integrator="{integrator}"><flag autoreset="disable"/></option>
+  <option timestep="{TIMESTEP}" integrator="{integrator}"><flag autoreset="disable" island="disable"/></option>
   <visual>
     <global offwidth="1920" offheight="1080"/>
     <headlight ambient="0.4 0.4 0.4" diffuse="0.3 0.3 0.3" specular="0 0 0"/>
@@ -98,14 +103,12 @@ def ant_xml(arena: str, integrator: str) -> str:
     <geom condim="3" friction="1 0.5 0.5" margin="0.005" contype="1" conaffinity="0" density="{density}"
       rgba="0.8 0.55 0.3 1"/>
     <motor gear="150" ctrllimited="true" ctrlrange="-1 1"/>
-    <default class="arena"><geom conaffinity="1"/></default>
+    <default class="arena"><geom conaffinity="1" mass="0"/></default>
   </default>
   <worldbody>
     <light directional="true" pos="0 0 30" dir="0.3 0.2 -1" diffuse="0.5 0.5 0.5" specular="0 0 0"/>
     <camera name="above" pos="{floor[0]} {floor[1]} {2.5 * half}" fovy="46"/>
-    <geom type="plane" pos="{floor[0]} {floor[1]} 0" size="{half} {half} 1" class="arena" material="tiles"
-      rgba="1 1 1 1"/>
-    {boxes}{discs}
+    {discs}
     <site type="cylinder" pos="4 -24 0.01" size="{AREA_RADIUS} 0.01" rgba="0.9 0.85 0.4 1"/>
     <body name="torso" pos="{START[0]} {START[1]} {START[2]}">
       <camera name="follow" mode="trackcom" pos="0 -5 4" xyaxes="1 0 0 0 0.62 0.78"/>
@@ -114,6 +117,11 @@ def ant_xml(arena: str, integrator: str) -> str:
       <geom type="sphere" size="{BODY}" pos="0.4 0 0.25" density="{density / HEAD_LIGHTER}" rgba="0.7 0.4 0.2 1"/>
       {"".join(_leg(number, *leg) for number, leg in enumerate(LEGS, 1))}
     </body>
+    <body>
+      <geom type="plane" pos="{floor[0]} {floor[1]} 0" size="{half} {half} 1" class="arena" material="tiles"
+        rgba="1 1 1 1"/>
+    </body>
+    {boxes}
   </worldbody>
   <actuator>{motors}</actuator>
 </mujoco>"""

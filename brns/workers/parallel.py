@@ -1,0 +1,36 @@
+"""A search whose task is evaluated in parallel, as a command line asks for it."""
+
+import contextlib
+from collections.abc import Generator
+
+import equinox as eqx
+
+from brns.runs.settings import SettingsError
+from brns.search import NoveltySearch
+from brns.workers.chunks import Chunked
+from brns.workers.dask import Dask
+from brns.workers.processes import Processes
+
+
+@contextlib.contextmanager
+def in_parallel(
+    search: NoveltySearch, workers: int | None = None, dask: str | None = None, timeout: float | None = None
+) -> Generator[NoveltySearch, None, None]:
+    """The search with its task evaluated by processes, or on the Dask cluster at an address, until the block ends.
+
+    With neither it is left as it is. Of a `Chunked` task the chunks stay the same, and so do the bits.
+    """
+    if workers is not None and dask is not None:
+        raise SettingsError("workers evaluate on this machine and dask on a cluster; give one of them")
+    if workers is None and dask is None:
+        if timeout is not None:
+            raise SettingsError("a timeout is for evaluation by workers; give it with workers or dask")
+        yield search
+        return
+    chunked = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
+    if workers is not None:
+        task = Processes(chunked.task, workers, chunk=chunked.chunk, timeout=timeout)
+    else:
+        task = Dask(chunked.task, dask, chunk=chunked.chunk, timeout=timeout)
+    with task:
+        yield eqx.tree_at(lambda s: s.task, search, task)
