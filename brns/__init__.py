@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.exact import ExactRecognition as ExactRecognition
+    from brns.estimators.exact import merge as merge
     from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
     from brns.estimators.nearest import PopulationKNN as PopulationKNN
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _HOME = {
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
     "estimators.counts": ("GridCounts",),
+    "estimators.exact": ("ExactRecognition", "merge"),
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),
     "mutation": ("GaussianMutation", "PolynomialMutation"),

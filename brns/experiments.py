@@ -7,6 +7,7 @@ import equinox as eqx
 
 from brns.core import NoveltyEstimator
 from brns.estimators.counts import GridCounts
+from brns.estimators.exact import ExactRecognition
 from brns.estimators.nearest import ArchiveKNN, PopulationKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
@@ -60,6 +61,7 @@ EXPERIMENTS = {"maze": maze, "ant": ant}
 
 ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
     "maze": {
+        "exact": ExactRecognition(),
         "recognition": BehaviorRecognition(),
         "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=6, capacity=10000),  # section 5.1
@@ -67,6 +69,7 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
         "counts": GridCounts(),
     },
     "ant": {
+        "exact": ExactRecognition(),
         "recognition": BehaviorRecognition(),
         "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=10, capacity=6000),  # section 5.2, the largest of 2000, 4000 and 6000

@@ -28,6 +28,7 @@ PARTS = {
     "BehaviorRecognition": "brns.estimators.recognition",
     "ArchiveKNN": "brns.estimators.nearest",
     "PopulationKNN": "brns.estimators.nearest",
+    "ExactRecognition": "brns.estimators.exact",
     "GridCounts": "brns.estimators.counts",
     "PolynomialMutation": "brns.mutation",
     "GaussianMutation": "brns.mutation",
