@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from brns.core import Population as Population
     from brns.core import Task as Task
     from brns.core import observed as observed
+    from brns.estimators.coins import CoinFlips as CoinFlips
     from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.density import FeatureDensity as FeatureDensity
     from brns.estimators.exact import ExactRecognition as ExactRecognition
     from brns.estimators.exact import merge as merge
+    from brns.estimators.hashing import HashCounts as HashCounts
     from brns.estimators.nearest import ArchiveKNN as ArchiveKNN
     from brns.estimators.nearest import PopulationKNN as PopulationKNN
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
 _HOME = {
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
     "estimators.counts": ("GridCounts",),
+    "estimators.coins": ("CoinFlips",),
+    "estimators.density": ("FeatureDensity",),
+    "estimators.hashing": ("HashCounts",),
     "estimators.exact": ("ExactRecognition", "merge"),
     "estimators.nearest": ("ArchiveKNN", "PopulationKNN"),
     "estimators.recognition": ("BehaviorRecognition",),

@@ -6,8 +6,11 @@ from typing import Any
 import equinox as eqx
 
 from brns.core import NoveltyEstimator
+from brns.estimators.coins import CoinFlips
 from brns.estimators.counts import GridCounts
+from brns.estimators.density import FeatureDensity
 from brns.estimators.exact import ExactRecognition
+from brns.estimators.hashing import HashCounts
 from brns.estimators.nearest import ArchiveKNN, PopulationKNN
 from brns.estimators.recognition import BehaviorRecognition
 from brns.mutation import PolynomialMutation
@@ -66,6 +69,9 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
         "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=6, capacity=10000),  # section 5.1
         "population": PopulationKNN(k=15),
+        "density": FeatureDensity(),
+        "hashing": HashCounts(),
+        "coins": CoinFlips(),
         "counts": GridCounts(),
     },
     "ant": {
@@ -74,6 +80,9 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
         "paper": paper_recognition(),
         "archive": ArchiveKNN(k=15, growth=10, capacity=6000),  # section 5.2, the largest of 2000, 4000 and 6000
         "population": PopulationKNN(k=15),
+        "density": FeatureDensity(),
+        "hashing": HashCounts(),
+        "coins": CoinFlips(),
     },
 }
 """the estimators of each experiment by the name that the command line gives them"""

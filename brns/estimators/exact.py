@@ -13,11 +13,10 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Cosines, Rectified, in_box
+from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, founders, in_box, in_frame
 
 HIDDEN = 64  # neurons of the random network's hidden layer
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
-LEAST = 1e-4  # founders whose deviation is less, in units of half the box, are all alike
 
 
 class ExactState(NamedTuple):
@@ -25,13 +24,7 @@ class ExactState(NamedTuple):
 
     features: PyTree
     """phi, frozen: drawn in `init`; of an encoder of your own the weights alone"""
-    space: Box
-    center: Float[Array, " d"]
-    """what is mapped to 0, in units of the box: its middle, from the first update on the founders' mean"""
-    scale: Float[Array, ""]
-    """what is mapped to 1, likewise: half the box, then three standard deviations of the founders"""
-    placed: Bool[Array, ""]
-    """whether center and scale were taken"""
+    frame: Frame
     root: Float[Array, "m m"]
     r"""R with $R^\top R = \lambda A^{-1}$: the identity where nothing was seen"""
     seen: Int[Array, ""]
@@ -53,8 +46,8 @@ class ExactRecognition(eqx.Module):
     $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
 
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
-    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, novelty being at most
-    1e-5 of itself higher than before; `memory` below 1 gives it up.
+    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
+    may be 1e-5 of itself higher than before; `memory` below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Descriptors count in units of
     the declared box, centred on the founders and divided by one number for all dimensions: three times the root mean
@@ -112,18 +105,15 @@ class ExactRecognition(eqx.Module):
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
             features, m = Rectified(d, self.size, HIDDEN, key), self.size
-        return ExactState(
-            features, space, jnp.zeros(d), jnp.ones(()), jnp.zeros((), bool), jnp.eye(m), jnp.zeros((), jnp.int32)
-        )
+        return ExactState(features, declared(space), jnp.eye(m), jnp.zeros((), jnp.int32))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
-        points = in_box(state.space, descriptors)
         if self.encoder is not None:
             like = eqx.filter_eval_shape(self.encoder, jax.random.key(0), DEPTH)
             constant = eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
-            return eqx.combine(state.features, constant)(points)
-        return state.features((points - state.center) / state.scale)
+            return eqx.combine(state.features, constant)(in_box(state.frame.space, descriptors))
+        return state.features(in_frame(state.frame, descriptors))
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The novelty of descriptors. The population plays no part: what was seen is in the matrix."""
@@ -138,9 +128,8 @@ class ExactRecognition(eqx.Module):
         first = state.seen == 0
         rows = self.embed(state, everyone) @ state.root.T
 
-        def founded(state: ExactState) -> ExactState:
-            founders = generation.parents if mu else generation.offspring
-            placed = _placed(state, founders.descriptor)
+        def begun(state: ExactState) -> ExactState:
+            placed = state._replace(frame=founded(state.frame, founders(generation)))
             both = self._learned(placed, everyone, self.embed(placed, everyone) @ placed.root.T)
             later = self._learned(state, everyone[mu:], rows[mu:])
             return jax.tree.map(lambda a, b: jnp.where(first, a, b), both, later)
@@ -148,7 +137,7 @@ class ExactRecognition(eqx.Module):
         def followed(state: ExactState) -> ExactState:
             return self._learned(state, everyone[mu:], rows[mu:])
 
-        return jax.lax.cond(_any(first), founded, followed, state)
+        return jax.lax.cond(_any(first), begun, followed, state)
 
     def island(self, state: ExactState) -> ExactState:
         """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged."""
@@ -208,22 +197,7 @@ def _precision(state: ExactState) -> np.ndarray:
 
 
 def _shared(state: ExactState) -> PyTree:
-    return state.features, state.space, state.center, state.scale, state.placed, state.root.shape
-
-
-def _placed(state: ExactState, founders: Float[Array, "n d"]) -> ExactState:
-    """The state with center and scale of the founders, unless it has them already."""
-    points = in_box(state.space, founders)
-    finite = jnp.all(jnp.isfinite(points), axis=1, keepdims=True)
-    number = jnp.maximum(jnp.sum(finite), 1)
-    center = jnp.sum(jnp.where(finite, points, 0.0), axis=0) / number
-    variance = jnp.sum(jnp.where(finite, (points - center) ** 2, 0.0)) / (number * points.shape[1])
-    take = ~state.placed & (variance > LEAST**2)
-    return state._replace(
-        center=jnp.where(take, center, state.center),
-        scale=jnp.where(take, 3 * jnp.sqrt(variance), state.scale),
-        placed=jnp.ones((), bool),
-    )
+    return state.features, state.frame, state.root.shape
 
 
 def _shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:

@@ -5,18 +5,73 @@ near from what is far at every scale at once; ReLU features are smoother and kno
 """
 
 import math
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
-from brns.core import Box
+from brns.core import Box, Generation
+
+LEAST = 1e-4  # founders whose deviation is less, in units of half the box, are all alike
+
+
+class Frame(NamedTuple):
+    """Where descriptors are measured from, and in what unit: first the box, then the spread of the founders."""
+
+    space: Box
+    center: Float[Array, " d"]
+    """what is mapped to 0, in units of half the box from its middle"""
+    scale: Float[Array, ""]
+    """what is mapped to 1, in the same units; one number for all dimensions"""
+    placed: Bool[Array, ""]
+    """whether center and scale were taken from founders"""
+
+
+def declared(space: Box) -> Frame:
+    """The box itself: [-1, 1] in every dimension."""
+    return Frame(space, jnp.zeros(space.dimension), jnp.ones(()), jnp.zeros((), bool))
+
+
+def founded(frame: Frame, founders: Float[Array, "n d"]) -> Frame:
+    """Center and scale taken, once, from founders: their mean, and three times their root mean variance.
+
+    The mean over dimensions, not one scale for each: a dimension that hardly moves at first would drown the others when
+    it does. Founders that are all alike leave the box. Those that are not finite do not count.
+    """
+    points = in_box(frame.space, founders)
+    finite = jnp.all(jnp.isfinite(points), axis=1, keepdims=True)
+    number = jnp.maximum(jnp.sum(finite), 1)
+    center = jnp.sum(jnp.where(finite, points, 0.0), axis=0) / number
+    deviation = jnp.sqrt(jnp.sum(jnp.where(finite, (points - center) ** 2, 0.0)) / (number * points.shape[1]))
+    take = ~frame.placed & (deviation > LEAST)
+    return Frame(
+        frame.space,
+        jnp.where(take, center, frame.center),
+        jnp.where(take, 3 * deviation, frame.scale),
+        jnp.ones((), bool),
+    )
+
+
+def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    return (in_box(frame.space, descriptors) - frame.center) / frame.scale
 
 
 def in_box(space: Box, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """Descriptors in units of half the declared box, its middle at 0."""
     return (2 * descriptors - (space.low + space.high)) / (space.high - space.low)
+
+
+def newcomers(generation: Generation, first: Bool[Array, ""]) -> Bool[Array, " n"]:
+    """Who of parents united with offspring is learned: the offspring, in the first update the founders with them."""
+    mu, n = generation.parents.id.shape[0], generation.offspring.id.shape[0]
+    return first | (jnp.arange(mu + n) >= mu)
+
+
+def founders(generation: Generation) -> Float[Array, "n d"]:
+    """The founders' descriptors, given the first generation: its parents, or its offspring where it has none."""
+    return (generation.parents if generation.parents.id.shape[0] else generation.offspring).descriptor
 
 
 class Cosines(eqx.Module):
