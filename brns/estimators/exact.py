@@ -46,8 +46,9 @@ class ExactRecognition(eqx.Module):
     $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
 
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
-    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
-    may be 1e-5 of itself higher than before; `memory` below 1 gives it up.
+    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds from the first update on (for
+    cosines from the start), and up to rounding, by which novelty may be 1e-5 of itself higher than before. A `memory`
+    below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Descriptors count in units of
     the declared box, centred on the founders and divided by one number for all dimensions: three times the root mean
@@ -66,7 +67,7 @@ class ExactRecognition(eqx.Module):
     `(n, m)`.
     """
 
-    size: int = 256
+    size: int = 512
     """m, the number of features; even for cosines"""
     features: Literal["cosines", "relu"] = "cosines"
     """phi: cosines of many wavelengths, or a random network with ReLU, which knows no scale and is smoother"""
@@ -147,7 +148,7 @@ class ExactRecognition(eqx.Module):
         """The state with these behaviors, of which `rows` are R phi. Those that are not finite are left out."""
         present = jnp.all(jnp.isfinite(rows), axis=1)
         rows = jnp.where(present[:, None], rows, 0.0)
-        return state._replace(root=_shrunk(state.root, rows, self.prior), seen=state.seen + jnp.sum(present))
+        return state._replace(root=shrunk(state.root, rows, self.prior), seen=state.seen + jnp.sum(present))
 
     def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of the user's encoder, and the number of its outputs."""
@@ -200,7 +201,7 @@ def _shared(state: ExactState) -> PyTree:
     return state.features, state.frame, state.root.shape
 
 
-def _shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
+def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
     r"""R after n more behaviors, given $Z = \Phi R^\top$: with $C C^\top = \lambda I + Z Z^\top$,
 
     $R' = R - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z R$, and $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
