@@ -31,9 +31,15 @@ if TYPE_CHECKING:
     from brns.selection import NSGA2 as NSGA2
     from brns.selection import Elitist as Elitist
     from brns.tasks.ant import AntMaze as AntMaze
+    from brns.tasks.arm import PlanarArm as PlanarArm
+    from brns.tasks.car import MountainCar as MountainCar
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
+    from brns.tasks.loose import LooseBox as LooseBox
     from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
+    from brns.tasks.maze import MazePath as MazePath
+    from brns.tasks.maze import RoomsMaze as RoomsMaze
     from brns.tasks.policy import FeedForward as FeedForward
+    from brns.tasks.projection import LinearProjection as LinearProjection
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
     from brns.workers.spread import Dask as Dask
@@ -57,9 +63,13 @@ _HOME = {
     "selection": ("Elitist", "NSGA2"),
     "runs.storage": ("RecordError",),
     "tasks.ant": ("AntMaze",),
+    "tasks.arm": ("PlanarArm",),
+    "tasks.car": ("MountainCar",),
     "tasks.gymnasium": ("GymnasiumTask",),
-    "tasks.maze": ("DeceptiveMaze",),
+    "tasks.loose": ("LooseBox",),
+    "tasks.maze": ("DeceptiveMaze", "MazePath", "RoomsMaze"),
     "tasks.policy": ("FeedForward",),
+    "tasks.projection": ("LinearProjection",),
     "testing": ("check_estimator", "check_task"),
 }
 _MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names}

@@ -1,4 +1,4 @@
-"""The paper's experiments, each a function that returns a `NoveltySearch`, and the estimators that it compares."""
+"""The experiments, the paper's first, each a function that returns a `NoveltySearch`, and their estimators."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,10 @@ from brns.runs.settings import SettingsError, configure, describe, value
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
 from brns.tasks.ant import AntMaze
-from brns.tasks.maze import DeceptiveMaze
+from brns.tasks.arm import PlanarArm
+from brns.tasks.car import MountainCar
+from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
+from brns.tasks.projection import LinearProjection
 
 
 def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
@@ -59,8 +62,48 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     )
 
 
-EXPERIMENTS = {"maze": maze, "ant": ant}
+def rooms(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """A maze of rooms made from a seed: 100 + 100 individuals, elitist on novelty."""
+    return NoveltySearch(RoomsMaze(), estimator or BehaviorRecognition())
+
+
+def path(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """The deceptive maze with the robot's whole path as behavior: 100 + 100 individuals, elitist on novelty."""
+    return NoveltySearch(MazePath(), estimator or BehaviorRecognition())
+
+
+def arm(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """A planar arm of 7 joints, which reaches places: 100 + 100 individuals, elitist on novelty."""
+    return NoveltySearch(PlanarArm(), estimator or BehaviorRecognition())
+
+
+def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty."""
+    return NoveltySearch(MountainCar(), estimator or BehaviorRecognition(), population_size=20, offspring_size=20)
+
+
+def projection(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """Quality diversity's linear projection of 100 genes: 100 + 100 individuals, elitist on novelty."""
+    return NoveltySearch(LinearProjection(), estimator or BehaviorRecognition())
+
+
+EXPERIMENTS = {
+    "maze": maze,
+    "ant": ant,
+    "rooms": rooms,
+    "path": path,
+    "arm": arm,
+    "car": car,
+    "projection": projection,
+}
 """the experiments by the name that the command line gives them"""
+
+_OF_WORLDS: dict[str, NoveltyEstimator] = {
+    "recognition": BehaviorRecognition(),
+    "paper": paper_recognition(),
+    "archive": ArchiveKNN(k=15, growth=6, capacity=10000),
+    "population": PopulationKNN(k=15),
+}
 
 ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
     "maze": {
@@ -84,6 +127,7 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
         "hashing": HashCounts(),
         "coins": CoinFlips(),
     },
+    **dict.fromkeys(("rooms", "path", "arm", "car", "projection"), _OF_WORLDS),
 }
 """the estimators of each experiment by the name that the command line gives them"""
 

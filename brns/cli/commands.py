@@ -48,7 +48,7 @@ Timeout = Annotated[
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="maze or ant; see brns list")],
+    experiment: Annotated[str, typer.Argument(help="maze, ant, arm, car, ...; see brns list")],
     estimator: Annotated[
         str, typer.Option(help="the novelty: recognition, paper (BR-NS with its settings), archive, population, counts")
     ] = "recognition",

@@ -15,6 +15,11 @@ from brns.runs.storage import RecordError, being_written
 NAMES = {
     "DeceptiveMaze": "maze",
     "AntMaze": "ant",
+    "PlanarArm": "arm",
+    "MountainCar": "car",
+    "LinearProjection": "projection",
+    "RoomsMaze": "rooms",
+    "MazePath": "path",
     "BehaviorRecognition": "recognition",
     "ArchiveKNN": "archive",
     "PopulationKNN": "population",

@@ -23,7 +23,13 @@ import pydantic
 PARTS = {
     "NoveltySearch": "brns.search",
     "DeceptiveMaze": "brns.tasks.maze",
+    "RoomsMaze": "brns.tasks.maze",
+    "MazePath": "brns.tasks.maze",
     "AntMaze": "brns.tasks.ant",
+    "PlanarArm": "brns.tasks.arm",
+    "MountainCar": "brns.tasks.car",
+    "LinearProjection": "brns.tasks.projection",
+    "LooseBox": "brns.tasks.loose",
     "Chunked": "brns.workers.spread",
     "BehaviorRecognition": "brns.estimators.recognition",
     "ArchiveKNN": "brns.estimators.nearest",
