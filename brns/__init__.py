@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from brns.core import Population as Population
     from brns.core import Task as Task
     from brns.core import observed as observed
+    from brns.estimators.exact import merge as merge
     from brns.parts import *  # noqa: F403
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
+    from brns.tasks.loose import LooseBox as LooseBox
     from brns.tasks.policy import FeedForward as FeedForward
     from brns.testing import check_estimator as check_estimator
     from brns.testing import check_task as check_task
@@ -34,10 +36,12 @@ _HOME = {
     "workers.dask": ("Dask",),
     "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
+    "estimators.exact": ("merge",),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "runs.storage": ("RecordError",),
     "tasks.gymnasium": ("GymnasiumTask",),
+    "tasks.loose": ("LooseBox",),
     "tasks.policy": ("FeedForward",),
     "testing": ("check_estimator", "check_task"),
 }

@@ -1,4 +1,4 @@
-"""The paper's experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
+"""The experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +14,7 @@ from brns.runs.settings import SettingsError, configure, describe, value
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
 from brns.tasks.ant import AntMaze
+from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
@@ -58,8 +59,13 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     )
 
 
-PAPERS = {"maze": maze, "ant": ant}
-"""the experiments of the paper, by the names of their worlds; in another world they are `NoveltySearch`'s defaults"""
+def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
+    """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty."""
+    return NoveltySearch(MountainCar(), estimator or BehaviorRecognition(), population_size=20, offspring_size=20)
+
+
+EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
+"""the experiments by the names of their worlds; in another world they are `NoveltySearch`'s defaults"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
 """what the paper sets otherwise in a world: in section 5.2 10 enter, 6000 the largest of 2000, 4000 and 6000"""
@@ -70,7 +76,7 @@ def named(world: str, estimator: str = "recognition") -> NoveltySearch:
     task = _chosen("experiment", world, parts("world"))
     novelty = _chosen("--estimator", estimator, parts("estimator", "preset"))
     chosen = OTHERWISE.get((world, estimator)) or novelty.load()()
-    return PAPERS[world](chosen) if world in PAPERS else NoveltySearch(task.load()(), chosen)
+    return EXPERIMENTS[world](chosen) if world in EXPERIMENTS else NoveltySearch(task.load()(), chosen)
 
 
 def configured(experiment: str, estimator: str, changes: Sequence[str]) -> NoveltySearch:

@@ -29,6 +29,18 @@ class Part(NamedTuple):
 PARTS = (
     Part("world", "maze", "brns.tasks.maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "brns.tasks.ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
+    Part("world", "rooms", "brns.tasks.maze", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
+    Part("world", "path", "brns.tasks.maze", "MazePath", "the deceptive maze, with the whole path as behavior"),
+    Part("world", "arm", "brns.tasks.arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
+    Part("world", "car", "brns.tasks.car", "MountainCar", "a car too weak for its mountain"),
+    Part("world", "projection", "brns.tasks.projection", "LinearProjection", "the linear projection of 100 genes"),
+    Part(
+        "estimator",
+        "exact",
+        "brns.estimators.exact",
+        "ExactRecognition",
+        "recognition solved exactly over everything seen, which forgets nothing",
+    ),
     Part(
         "estimator",
         "recognition",
@@ -51,6 +63,9 @@ PARTS = (
         "PopulationKNN",
         "distance to the nearest neighbours in the population alone",
     ),
+    Part("estimator", "density", "brns.estimators.density", "FeatureDensity", "rarity by a density of random features"),
+    Part("estimator", "hashing", "brns.estimators.hashing", "HashCounts", "rarity of a hash code, by its visits"),
+    Part("estimator", "coins", "brns.estimators.coins", "CoinFlips", "rarity by networks that learn coin flips"),
     Part("estimator", "counts", "brns.estimators.counts", "GridCounts", "rarity of a cell of a grid, by its visits"),
     Part("mutation", "polynomial", "brns.mutation", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "brns.mutation", "GaussianMutation", "Gaussian steps on some genes"),
@@ -73,7 +88,11 @@ CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 if TYPE_CHECKING:
     from brns.estimators.archive import ArchiveKNN as ArchiveKNN
     from brns.estimators.archive import PopulationKNN as PopulationKNN
+    from brns.estimators.coins import CoinFlips as CoinFlips
     from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.density import FeatureDensity as FeatureDensity
+    from brns.estimators.exact import ExactRecognition as ExactRecognition
+    from brns.estimators.hashing import HashCounts as HashCounts
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
     from brns.founders import LayerFounders as LayerFounders
     from brns.founders import UniformFounders as UniformFounders
@@ -83,4 +102,9 @@ if TYPE_CHECKING:
     from brns.selection import NSGA2 as NSGA2
     from brns.selection import Elitist as Elitist
     from brns.tasks.ant import AntMaze as AntMaze
+    from brns.tasks.arm import PlanarArm as PlanarArm
+    from brns.tasks.car import MountainCar as MountainCar
     from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
+    from brns.tasks.maze import MazePath as MazePath
+    from brns.tasks.maze import RoomsMaze as RoomsMaze
+    from brns.tasks.projection import LinearProjection as LinearProjection

@@ -1,0 +1,235 @@
+"""Exact recognition: behavior recognition whose last layer is solved over everything ever seen."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_batching import custom_vmap
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from brns.core import Box, Generation, Population, unite
+from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, founders, in_box, in_frame
+
+HIDDEN = 64  # neurons of the random network's hidden layer
+DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
+
+
+class ExactState(NamedTuple):
+    """What is remembered: a matrix of constant size. What is not: any single behavior."""
+
+    features: PyTree
+    """phi, frozen: drawn in `init`; of an encoder of your own the weights alone"""
+    frame: Frame
+    root: Float[Array, "m m"]
+    r"""R with $R^\top R = \lambda A^{-1}$: the identity where nothing was seen"""
+    seen: Int[Array, ""]
+    """how many behaviors were learned"""
+
+
+class ExactRecognition(eqx.Module):
+    r"""Novelty as the recognition error that remains after learning everything ever seen, in expectation.
+
+    From BR-NS in five lines. Let $\phi(b)$ be m frozen random features of a behavior. Let the target be
+    $\xi^*(b) = W \phi(b)$ with rows $W \sim N(0, I)$, told with noise of variance $\lambda$, and the predictor
+    $\xi_1(b) = W_t \phi(b)$ the least squares solution over every behavior seen, $W_t$ shrunk to 0 by $\lambda$. Then
+
+    $\mathcal{M}_t(b) = \mathbb{E} \lVert \xi^*(b) - \xi_1(b) \rVert^2 = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$
+    for each embedding dimension, with $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$.
+
+    No target is drawn, no gradient taken, no epoch counted, and no archive kept: the state is m x m numbers, and a
+    generation of n costs $O(n m (d + m))$, whatever was seen. Where b was seen N times and nothing like it, novelty is
+    $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
+
+    **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
+    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds from the first update on (for
+    cosines from the start), and up to rounding, by which novelty may be 1e-5 of itself higher than before. A `memory`
+    below 1 gives it up.
+
+    Each individual is learned once, when it is born; the founders in the first update. Descriptors count in units of
+    the declared box, centred on the founders and divided by one number for all dimensions: three times the root mean
+    variance of the founders, taken once, so that a box declared far too large costs nothing. Where the founders are all
+    alike, and before the first update, the box itself is the scale.
+
+    The matrix is kept as a root of the inverse and changed by Andrews' formula, which can only shrink it: no novelty is
+    negative, and float32 suffices (see `benchmarks/exact.py`).
+
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error. The
+    variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
+    arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018, arXiv:1806.03335. Root
+    update: Andrews 1968, doi:10.2514/3.4666.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in [0, |phi|^2].
+    Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not finite or not
+    `(n, m)`.
+    """
+
+    size: int = 512
+    """m, the number of features; even for cosines"""
+    features: Literal["cosines", "relu"] = "cosines"
+    """phi: cosines of many wavelengths, or a random network with ReLU, which knows no scale and is smoother"""
+    frequencies: tuple[float, float] = (0.125, 16.0)
+    """lowest and highest frequency of the cosines, in radians over the scale"""
+    prior: float = 1.0
+    """lambda: how many visits halve the novelty of a behavior unlike all others"""
+    memory: float = 1.0
+    """what is left of a visit a generation later; below 1 old visits fade, for worlds that change"""
+    encoder: Callable[..., Any] | None = None
+    """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it sees the box as
+    [-1, 1]^d"""
+
+    def __check_init__(self):
+        if self.size < 1 or (self.size % 2 and self.features == "cosines"):
+            raise ValueError(
+                f"ExactRecognition.size must be at least 1, and even for cosines, which come in pairs; got {self.size}"
+            )
+        if self.features not in ("cosines", "relu"):
+            raise ValueError(f"ExactRecognition.features must be cosines or relu; got {self.features!r}")
+        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
+            raise ValueError(
+                f"ExactRecognition.frequencies needs 0 < lowest <= highest, both finite; got {self.frequencies}"
+            )
+        if not 0 < self.prior < math.inf:
+            raise ValueError(f"ExactRecognition.prior must be above 0 and finite; got {self.prior}")
+        if not 0 < self.memory <= 1:
+            raise ValueError(f"ExactRecognition.memory must be above 0 and at most 1 (no fading); got {self.memory}")
+
+    def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
+        """Nothing seen: features drawn, the box as scale."""
+        d = space.dimension
+        if self.encoder is not None:
+            features, m = self._encode(d, key)
+        elif self.features == "cosines":
+            features, m = Cosines(d, self.size, *self.frequencies, key), self.size
+        else:
+            features, m = Rectified(d, self.size, HIDDEN, key), self.size
+        return ExactState(features, declared(space), jnp.eye(m), jnp.zeros((), jnp.int32))
+
+    def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
+        """phi(b), the space in which this novelty is measured."""
+        if self.encoder is not None:
+            like = eqx.filter_eval_shape(self.encoder, jax.random.key(0), DEPTH)
+            constant = eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
+            return eqx.combine(state.features, constant)(in_box(state.frame.space, descriptors))
+        return state.features(in_frame(state.frame, descriptors))
+
+    def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+        """The novelty of descriptors. The population plays no part: what was seen is in the matrix."""
+        return jnp.sum((self.embed(state, descriptors) @ state.root.T) ** 2, axis=1)
+
+    def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
+        """The offspring learned, in the first update the founders with them, whose spread becomes the scale."""
+        if self.memory < 1:
+            state = state._replace(root=_faded(state.root, self.memory))
+        # In the order in which the loop scored them, so that the compiler shares that product.
+        everyone, mu = unite(generation.parents, generation.offspring).descriptor, generation.parents.id.shape[0]
+        first = state.seen == 0
+        rows = self.embed(state, everyone) @ state.root.T
+
+        def begun(state: ExactState) -> ExactState:
+            placed = state._replace(frame=founded(state.frame, founders(generation)))
+            both = self._learned(placed, everyone, self.embed(placed, everyone) @ placed.root.T)
+            later = self._learned(state, everyone[mu:], rows[mu:])
+            return jax.tree.map(lambda a, b: jnp.where(first, a, b), both, later)
+
+        def followed(state: ExactState) -> ExactState:
+            return self._learned(state, everyone[mu:], rows[mu:])
+
+        return jax.lax.cond(_any(first), begun, followed, state)
+
+    def island(self, state: ExactState) -> ExactState:
+        """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged."""
+        return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.zeros((), jnp.int32))
+
+    def _learned(self, state: ExactState, descriptors: Float[Array, "n d"], rows: Float[Array, "n m"]) -> ExactState:
+        """The state with these behaviors, of which `rows` are R phi. Those that are not finite are left out."""
+        present = jnp.all(jnp.isfinite(rows), axis=1)
+        rows = jnp.where(present[:, None], rows, 0.0)
+        return state._replace(root=shrunk(state.root, rows, self.prior), seen=state.seen + jnp.sum(present))
+
+    def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+        """The weights of the user's encoder, and the number of its outputs."""
+        assert self.encoder is not None
+        with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
+            outputs = self.encoder(jax.random.key(0), DEPTH)(jax.random.uniform(jax.random.key(0), (2, d), minval=-1.0))
+            if jnp.ndim(outputs) != 2 or len(outputs) != 2:
+                raise ValueError(
+                    f"an encoder must map descriptors (n, {d}) to features (n, m); (2, {d}) gave {jnp.shape(outputs)}"
+                )
+            if not np.isfinite(outputs).all():
+                raise ValueError(f"an encoder must give finite features for points of the box, here [-1, 1]^{d}")
+        return eqx.filter(self.encoder(key, DEPTH), eqx.is_array), outputs.shape[1]
+
+
+def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
+    r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
+
+    The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
+    their features and their scale where they began from `estimator.island(state)` or from one another. Computed in
+    float64; order does not matter. Where all were seen by one search the state is the same, up to rounding.
+
+    Errors: `ValueError` if there are no states, or if they differ in features, box or scale.
+    """
+    if not states:
+        raise ValueError("merge needs at least one state; got none")
+    everyone = [*states, *([] if since is None else [since])]
+    for number, state in enumerate(everyone[1:], 2):
+        if not eqx.tree_equal(_shared(everyone[0]), _shared(state)):
+            raise ValueError(
+                f"states can be merged that share features, box and scale; the first and number {number} do not. "
+                "Let the others begin from estimator.island(state) of one that has had its first update"
+            )
+    common = np.eye(len(states[0].root)) if since is None else _precision(since)
+    total = common + sum(_precision(state) - common for state in states)
+    value, vector = np.linalg.eigh(total)
+    root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
+    before = 0 if since is None else since.seen
+    seen = before + sum(state.seen - before for state in states)
+    return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.asarray(seen, jnp.int32))
+
+
+def _precision(state: ExactState) -> np.ndarray:
+    r"""$A / \lambda$ in float64."""
+    inverse = np.linalg.inv(np.asarray(state.root, np.float64))
+    return inverse @ inverse.T
+
+
+def _shared(state: ExactState) -> PyTree:
+    return state.features, state.frame, state.root.shape
+
+
+def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
+    r"""R after n more behaviors, given $Z = \Phi R^\top$: with $C C^\top = \lambda I + Z Z^\top$,
+
+    $R' = R - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z R$, and $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
+
+    Source: Andrews 1968, a square root formulation of the Kalman covariance equations. Factors n x n matrices.
+    """
+    identity = jnp.eye(rows.shape[0])
+    factor = jnp.linalg.cholesky(prior * identity + rows @ rows.T)
+    inner = solve_triangular(factor, identity, lower=True)
+    inner = solve_triangular(factor + math.sqrt(prior) * identity, inner, lower=True, trans=1)
+    return root - rows.T @ (inner @ (rows @ root))
+
+
+def _faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
+    r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
+
+    $R' = C^{-1} R$ with $C C^\top = \gamma I + (1 - \gamma) R R^\top$.
+    """
+    factor = jnp.linalg.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
+    return solve_triangular(factor, root, lower=True)
+
+
+@custom_vmap
+def _any(one: Bool[Array, ""]) -> Bool[Array, ""]:
+    """The truth itself; under `vmap` whether it holds for any, so that all seeds take one branch."""
+    return one
+
+
+@_any.def_vmap
+def _(size, batched, one):
+    return (jnp.any(one) if batched[0] else one), False

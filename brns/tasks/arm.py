@@ -1,0 +1,103 @@
+"""A planar arm: the standard world of quality diversity."""
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation
+
+PIXELS = 16
+"""along a side of the arm's picture"""
+
+
+class PlanarArm(eqx.Module):
+    r"""A planar arm of several joints, whose behavior is where it reaches, how it lies, or how it looks.
+
+    Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of joint i to the link before it, of the first to the x
+    axis. Link i ends at $p_i = p_{i-1} + l_i (\cos \sum_{j \le i} a_j, \sin \sum_{j \le i} a_j)$ with $p_0 = 0$ and
+    $\sum l_i = 1$. Places are told in [0, 1]^2, as $(p + 1) / 2$.
+
+    Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d): in each of 16 x 16
+    pixels over [-1, 1]^2, by rows from the lowest y, 1 where the arm passes its centre, falling to 0 a pixel away.
+    Fitness is minus the variance of the angles, in square radians; nothing is ever solved.
+
+    Shapes: genotypes `(n, joints)`; descriptors `(n, 2)`, `(n, 2 joints)` or `(n, 256)`. Nothing is random.
+    Errors: `ValueError` for settings that make no arm.
+    Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret
+    2018, doi:10.1145/3205455.3205602 (this world: fitness, and lengths that sum to 1).
+    """
+
+    joints: int = 7
+    """how many joints and links"""
+    descriptor: Literal["tip", "joints", "picture"] = "tip"
+    """behavior: the tip, the ends of all links, or a picture of 16 x 16 pixels"""
+    lengths: tuple[float, ...] | None = None
+    """of the links, in any unit, since their sum is made 1; by default all are equal"""
+
+    traceable = True
+
+    def __check_init__(self):
+        if self.joints < 1:
+            raise ValueError(f"an arm needs 1 joint or more; got joints={self.joints}")
+        if self.descriptor not in ("tip", "joints", "picture"):
+            raise ValueError(f'PlanarArm.descriptor must be "tip", "joints" or "picture"; got {self.descriptor!r}')
+        if self.lengths is not None:
+            wrong = [length for length in self.lengths if not (math.isfinite(length) and length > 0)]
+            if len(self.lengths) != self.joints or wrong:
+                raise ValueError(
+                    f"an arm of {self.joints} joints needs as many lengths, finite and above 0; got {self.lengths}"
+                )
+
+    @property
+    def genotype_space(self) -> Box:
+        return Box(np.zeros(self.joints), np.ones(self.joints))
+
+    @property
+    def behavior_space(self) -> Box:
+        d = {"tip": 2, "joints": 2 * self.joints, "picture": PIXELS**2}[self.descriptor]
+        return Box(np.zeros(d), np.ones(d))
+
+    @property
+    def links(self) -> Float[np.ndarray, " joints"]:
+        """The lengths of the links, of sum 1."""
+        lengths = np.ones(self.joints) if self.lengths is None else np.asarray(self.lengths, np.float64)
+        return lengths / lengths.sum()
+
+    @eqx.filter_jit
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """What n arms do: the behavior of each, and how equal its angles are."""
+        n, angles = len(genotypes), math.pi * (2 * genotypes - 1)
+        places = self.places(genotypes)
+        if self.descriptor == "tip":
+            descriptor = places[:, -1]
+        elif self.descriptor == "joints":
+            descriptor = places.reshape(n, -1)
+        else:
+            descriptor = _pictures(places)
+        return Evaluation(descriptor, -jnp.var(angles, axis=1), jnp.zeros(n, bool))
+
+    def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
+        """Where each link ends, in [0, 1]^2; the last is the tip."""
+        heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
+        ends = jnp.cumsum(jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * self.links[:, None], axis=1)
+        return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
+
+
+def _pictures(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
+    """How arms look: 1 at the arm, 0 a pixel away from it."""
+    at = (jnp.arange(PIXELS) + 0.5) / PIXELS
+    y, x = (side.reshape(1, -1) for side in jnp.meshgrid(at, at, indexing="ij"))
+    begin, nearest = jnp.full_like(places[:, 0], 0.5), jnp.inf
+    for link in range(places.shape[1]):
+        end = places[:, link]
+        along_x, along_y = ((end - begin)[:, i, None] for i in range(2))
+        from_x, from_y = x - begin[:, :1], y - begin[:, 1:]
+        squared = jnp.maximum(along_x**2 + along_y**2, 1e-12)
+        share = jnp.clip((from_x * along_x + from_y * along_y) / squared, 0, 1)
+        nearest = jnp.minimum(nearest, (from_x - share * along_x) ** 2 + (from_y - share * along_y) ** 2)
+        begin = end
+    return jnp.clip(1 - PIXELS * jnp.sqrt(nearest), 0.0, 1.0)

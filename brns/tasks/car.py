@@ -1,0 +1,81 @@
+"""A car too weak to climb its mountain without a run-up."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation
+from brns.tasks.policy import FeedForward
+
+LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07  # the world's ends, the top, and the largest speed
+START = -0.5
+POLICY = FeedForward((2, 8, 1), squash_output=True)
+
+
+class MountainCar(eqx.Module):
+    r"""Gymnasium's MountainCarContinuous in JAX: a policy pushes a car in a valley.
+
+    With the push $u$ in [-1, 1] a step is $v \leftarrow v + 0.0015 u - 0.0025 \cos 3x$, within [-0.07, 0.07], and
+    $x \leftarrow x + v$, within [-1.2, 0.6]; at the left end the car stops. An episode begins at rest at x = -0.5 and
+    ends at the top, x >= 0.45, where it stays; reaching it is the success. The policy is 2 -> 8 -> 1 with tanh: 33
+    weights in [-1, 1]; it sees the place, from -1 at the left end to 1 at the right, and the speed over 0.07. Behavior
+    is how far to the left and to the right the car came, in the same units; fitness is 0.
+
+    Shapes: genotypes `(n, 33)`, descriptors `(n, 2)`. Nothing is random.
+    Errors: `ValueError` for `steps` below 1.
+    Source: Moore 1990 (the world); Gymnasium's MountainCarContinuous-v0. Departs from it in the start, which is drawn
+    from [-0.6, -0.4] there.
+    """
+
+    steps: int = 200
+    """steps of an evaluation"""
+
+    traceable = True
+
+    def __check_init__(self):
+        if self.steps < 1:
+            raise ValueError(f"the car needs at least 1 step; got steps={self.steps}")
+
+    @property
+    def genotype_space(self) -> Box:
+        return Box(np.full(POLICY.genotype_length, -1.0), np.full(POLICY.genotype_length, 1.0))
+
+    @property
+    def behavior_space(self) -> Box:
+        return Box([-1.0, -1.0], [1.0, 1.0])
+
+    @eqx.filter_jit
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """How far the cars of n policies came."""
+        layers = POLICY.layers(genotypes)
+
+        def advance(car, _):
+            position, speed, left, right = car
+            push = POLICY.act(layers, (scaled(position), speed / FASTEST))[0]
+            there = position >= TOP  # the episode has ended
+            further, faster = step(position, speed, push)
+            position, speed = jnp.where(there, position, further), jnp.where(there, speed, faster)
+            return (position, speed, jnp.minimum(left, position), jnp.maximum(right, position)), None
+
+        start = jnp.full(len(genotypes), START, jnp.float32)
+        (position, _, left, right), _ = jax.lax.scan(
+            advance, (start, jnp.zeros_like(start), start, start), length=self.steps
+        )
+        descriptor = jnp.clip(jnp.stack([scaled(left), scaled(right)], axis=1), -1.0, 1.0)
+        return Evaluation(descriptor, jnp.zeros_like(start), position >= TOP)
+
+
+def step(
+    position: Float[Array, " n"], speed: Float[Array, " n"], push: Float[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """One step of n cars: their next places and speeds."""
+    faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
+    further = jnp.clip(position + faster, LEFT, RIGHT)
+    return further, jnp.where((further <= LEFT) & (faster < 0), 0.0, faster)
+
+
+def scaled(position):
+    """A place from the world's ends to -1 and 1."""
+    return 2 * (position - LEFT) / (RIGHT - LEFT) - 1

@@ -1,0 +1,42 @@
+"""A world whose behavior box is declared too large."""
+
+import math
+
+import equinox as eqx
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation, Task
+
+
+class LooseBox(eqx.Module):
+    """A task as it is, with a behavior box that is declared so many times too wide about the same middle.
+
+    Who describes a new world seldom knows how far behaviors reach. Behaviors are the task's own; only what an estimator
+    is told of them changes. Errors: `ValueError` for `times` that is not finite or below 1.
+    """
+
+    task: Task
+    times: float = 10.0
+    """how many times the box is as wide as the task's own, in every dimension"""
+
+    def __check_init__(self):
+        if not (math.isfinite(self.times) and self.times >= 1):
+            raise ValueError(f"a loose box is declared 1 or more times too wide; got times={self.times}")
+
+    @property
+    def traceable(self) -> bool:
+        return self.task.traceable
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.task.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        box = self.task.behavior_space
+        middle, half = (box.high + box.low) / 2, self.times * (box.high - box.low) / 2
+        return eqx.tree_at(lambda b: (b.low, b.high), box, (middle - half, middle + half))
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """What the task says."""
+        return self.task.evaluate(genotypes, key)

@@ -1,0 +1,43 @@
+"""The deceptive maze with the robot's whole path as behavior."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation
+from brns.tasks.maze.map import PIXEL
+from brns.tasks.maze.rules import DeceptiveMaze
+
+
+class MazePath(eqx.Module):
+    """A maze in which a behavior is where the robot was at so many times: x1, y1, x2, y2, ..., the last its end.
+
+    The positions are equally far apart in time, and the start is left out. All else is the maze's. Shapes: descriptors
+    `(n, 2 positions)`. Errors: `ValueError` where `positions` does not divide the maze's steps.
+    """
+
+    maze: DeceptiveMaze = eqx.field(default_factory=DeceptiveMaze)
+    positions: int = 20
+    """how many positions of the path are the behavior"""
+
+    traceable = True
+
+    def __check_init__(self):
+        if self.positions < 1 or self.maze.steps % self.positions:
+            raise ValueError(f"positions must divide the maze's {self.maze.steps} steps; got {self.positions}")
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.maze.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        furthest = PIXEL * self.maze.tables.touched.shape[0]
+        return Box(np.zeros(2 * self.positions), np.full(2 * self.positions, furthest))
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """The paths of n policies. Nothing is random: `key` changes nothing."""
+        path = self.maze.trajectory(genotypes, every=self.maze.steps // self.positions)[:, 1:, :2]
+        descriptor, last = path.reshape(len(genotypes), -1), path[:, -1]
+        return Evaluation(descriptor, jnp.zeros(len(last)), self.maze.solved(last))

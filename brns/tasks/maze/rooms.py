@@ -1,0 +1,75 @@
+"""Mazes of rooms, made from a seed."""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool
+
+from brns.tasks.maze.map import PIXELS
+from brns.tasks.maze.rules import DeceptiveMaze
+
+WALL = 3  # pixels, of a wall between rooms and of the border
+DOOR = 14  # pixels; the robot's disc takes 7
+MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
+
+
+class RoomsMaze(DeceptiveMaze):
+    """A maze of rooms with doors, drawn from a seed; the robot and its rules are those of `DeceptiveMaze`.
+
+    A square of `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the
+    other walls have a door too; each door is 42 units wide and stands anywhere in its wall. The robot starts in the
+    middle of the room at the lower left, x to the right and y down, and solves the maze in that at the upper right.
+
+    Shapes, errors and rules are those of `DeceptiveMaze`, whose `walls` and `bitmap` are not for this maze.
+    """
+
+    steps: int = 1000
+    """steps of an evaluation: 4000 units at full speed"""
+    start: tuple[float, float, float] = (75.0, 525.0, math.pi / 4)
+    """x, y in world units and heading in radians, in (-pi, pi]"""
+    goal: tuple[float, float] = (525.0, 75.0)
+    """x, y in world units"""
+    seed: int = 1
+    """of the doors"""
+    rooms: int = 4
+    """along a side, from 2 to 8"""
+
+    @property
+    def obstacles(self) -> Bool[np.ndarray, "k k"]:
+        """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
+        if self.walls is not None or self.bitmap is not None:
+            raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes walls or a bitmap")
+        return rooms(self.seed, self.rooms)
+
+
+def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
+    """The map of `side` x `side` rooms whose doors are drawn from a seed; all rooms are joined."""
+    if not 2 <= side <= 8 or seed < 0:
+        raise ValueError(f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} and {seed}")
+    random = np.random.default_rng(seed)
+    edges = [round(i * (PIXELS - WALL) / side) for i in range(side + 1)]
+    wall = np.zeros((PIXELS, PIXELS), bool)
+    for edge in edges:
+        wall[edge : edge + WALL] = wall[:, edge : edge + WALL] = True
+    joined = list(range(side * side))  # rooms with the same number are joined by doors
+    between = [(row, column, down) for row in range(side) for column in range(side) for down in (True, False)]
+    for index in random.permutation(len(between)):
+        row, column, down = between[index]
+        other = (row + 1, column) if down else (row, column + 1)
+        if max(other) == side:
+            continue
+        here, there = joined[row * side + column], joined[other[0] * side + other[1]]
+        extra = random.random() < MORE_DOORS
+        if here != there or extra:
+            joined = [here if number == there else number for number in joined]
+            _open(wall, edges, (row, column), down, random)
+    return wall
+
+
+def _open(wall: np.ndarray, edges: list[int], room: tuple[int, int], down: bool, random: np.random.Generator) -> None:
+    """A door in the wall below a room, or to its right."""
+    row, column = room
+    across, along = (edges[row + 1], column) if down else (edges[column + 1], row)
+    begin = random.integers(edges[along] + WALL, edges[along + 1] - DOOR + 1)
+    area = (slice(across, across + WALL), slice(begin, begin + DOOR))
+    wall[area if down else area[::-1]] = False

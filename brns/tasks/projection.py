@@ -1,0 +1,54 @@
+"""Quality diversity's linear projection benchmark."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation
+
+BOUND = 5.12
+CENTER = 0.4 * BOUND
+
+
+class LinearProjection(eqx.Module):
+    r"""The sphere's linear projection: many genes that sum to two numbers, so that the far corners are hard to reach.
+
+    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $R^n$ is
+    $(\sum_{i \le n/2} c(\theta_i), \sum_{i > n/2} c(\theta_i))$, in $[-2.56 n, 2.56 n]^2$. Sums of many genes lie near
+    0: who varies genes at random sees the middle only. Fitness is minus the sphere, $-\sum (\theta_i - 2.048)^2$;
+    nothing is ever solved. Genes lie in [-10.24, 10.24], so that the clipped part belongs to the world.
+
+    Shapes: genotypes `(m, n)`, descriptors `(m, 2)`. Nothing is random.
+    Errors: `ValueError` for an odd `genes`, or fewer than 2.
+    Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4. Departs from it in the
+    bound on the genes, which are free there, and in the sphere's scale.
+    """
+
+    genes: int = 100
+    """n; Fontaine et al. 2020 have 20 and 100"""
+
+    traceable = True
+
+    def __check_init__(self):
+        if self.genes < 2 or self.genes % 2:
+            raise ValueError(f"the projection needs an even number of genes from 2 on; got genes={self.genes}")
+
+    @property
+    def genotype_space(self) -> Box:
+        return Box(np.full(self.genes, -2 * BOUND), np.full(self.genes, 2 * BOUND))
+
+    @property
+    def behavior_space(self) -> Box:
+        furthest = BOUND * self.genes / 2
+        return Box([-furthest, -furthest], [furthest, furthest])
+
+    @eqx.filter_jit
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """The two sums of n genotypes, and minus the sphere."""
+        inside = jnp.abs(genotypes) <= BOUND
+        clipped = jnp.where(inside, genotypes, BOUND / jnp.where(inside, 1.0, genotypes))
+        descriptor = clipped.reshape(len(genotypes), 2, -1).sum(axis=2)
+        space = self.behavior_space
+        fitness = -jnp.sum((genotypes - CENTER) ** 2, axis=1)
+        return Evaluation(jnp.clip(descriptor, space.low, space.high), fitness, jnp.zeros(len(genotypes), bool))

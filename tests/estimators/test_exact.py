@@ -1,0 +1,351 @@
+"""Exact recognition: by hand, against ridge regression and Gaussian processes, and that it never forgets."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import DotProduct
+from sklearn.linear_model import BayesianRidge
+from worlds import Identity
+
+from brns import Box, ExactRecognition, NoveltySearch, PolynomialMutation, Record, check_estimator, merge, observed, run
+from brns.core import take
+from brns.estimators.recognition import he
+from brns.metrics import cycling
+from brns.search import NoveltySearch as Search
+from brns.tasks.maze import DeceptiveMaze
+
+KEY = jax.random.key(0)
+SPACE = Box([0, 0], [600, 600])
+SMALL = ExactRecognition(size=32)
+NOBODY = observed(np.zeros((0, 2)), 1).offspring
+
+
+def learned(estimator, batches, state=None, first=1):
+    """The state after these batches of descriptors, and those batches."""
+    state = _init(estimator, SPACE) if state is None else state
+    for number, batch in enumerate(batches, first):
+        state = _update(estimator, state, observed(batch, number))
+    return state
+
+
+@eqx.filter_jit
+def _init(estimator, space):
+    return estimator.init(space, KEY)
+
+
+@eqx.filter_jit
+def _update(estimator, state, generation):
+    return estimator.update(state, generation, KEY)
+
+
+@eqx.filter_jit
+def _score(estimator, state, points):
+    return estimator.score(state, points, NOBODY)
+
+
+def novelty(estimator, state, points):
+    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32)), np.float64)
+
+
+def uniform(seed, *shape):
+    return np.random.default_rng(seed).uniform(0, 600, (*shape, 2))
+
+
+class Angle(eqx.Module):
+    """An encoder with two features that can be worked out by hand: the box's first axis as an angle."""
+
+    weight: jax.Array
+
+    def __init__(self, key, depth):
+        self.weight = jnp.ones(())
+
+    def __call__(self, points):
+        return self.weight * jnp.stack([jnp.cos(jnp.pi * points[:, 0]), jnp.sin(jnp.pi * points[:, 0])], axis=1)
+
+
+def test_by_hand():
+    """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1), so novelty is 1/4 and 1, between 5/8."""
+    estimator = ExactRecognition(encoder=Angle)
+    state = learned(estimator, [[[300, 0]], [[300, 600], [300, 9]]])
+    assert state.seen == 3
+    np.testing.assert_allclose(novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6)
+
+
+def test_prior_and_memory_by_hand():
+    """A = 2 + 3 visits; then, with half a memory, 2 + 3/2 + 0; novelty 2/5 and 2/3.5."""
+    estimator = ExactRecognition(encoder=Angle, prior=2.0, memory=0.5)
+    state = learned(estimator, [[[300, 0]] * 3])
+    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)
+    state = learned(estimator, [[[450, 0]]], state)
+    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 3], rtol=1e-6)
+
+
+def test_before_anything_is_seen_everything_is_new():
+    state = SMALL.init(SPACE, KEY)
+    np.testing.assert_allclose(novelty(SMALL, state, uniform(0, 50)), 1, rtol=1e-5)
+
+
+def test_founders_are_learned_once_and_give_the_scale():
+    """Their mean becomes 0 and three root mean deviations over all dimensions 1, in units of half the box, once."""
+    search = NoveltySearch(Identity(), SMALL, population_size=10, offspring_size=5)
+    state = search.init(KEY)
+    founders = (np.asarray(state.population.descriptor, np.float64) - 300) / 300
+    for g in (1, 2):
+        state, _ = search.step(state, KEY)
+        assert state.estimator.seen == 10 + 5 * g
+        np.testing.assert_allclose(state.estimator.frame.center, founders.mean(0), atol=1e-6)
+        np.testing.assert_allclose(state.estimator.frame.scale, 3 * np.sqrt(founders.var(0).mean()), rtol=1e-5)
+
+
+def test_founders_all_alike_leave_the_box_as_scale():
+    state = learned(SMALL, [np.full((4, 2), 450.0), uniform(0, 4)])
+    np.testing.assert_allclose(state.frame.scale, 1)
+    assert state.frame.placed
+
+
+@pytest.mark.parametrize("kind", ["cosines", "relu"])
+def test_a_loose_box_changes_nothing(kind):
+    """A box 64 times too large: the same novelty, as the founders give the scale."""
+    loose = Box([-64 * 300 + 300] * 2, [64 * 300 + 300] * 2)
+    estimator, batches = ExactRecognition(size=32, features=kind), uniform(0, 3, 20)
+    tight, wide = (learned(estimator, batches, estimator.init(box, KEY)) for box in (SPACE, loose))
+    np.testing.assert_allclose(*(novelty(estimator, s, uniform(1, 50)) for s in (tight, wide)), rtol=2e-3)
+
+
+@pytest.fixture(scope="module", params=["cosines", "relu"])
+def fitted(request):
+    """An estimator, its state after 300 behaviors, and in float64 the features of those and of 50 others."""
+    estimator = ExactRecognition(size=32, features=request.param, prior=0.5)
+    batches, points = uniform(0, 10, 30), uniform(1, 50)
+    state = learned(estimator, batches)
+    seen, probes = (
+        np.asarray(estimator.embed(state, jnp.asarray(x.reshape(-1, 2), jnp.float32)), np.float64)
+        for x in (batches, points)
+    )
+    return novelty(estimator, state, points), seen, probes
+
+
+def test_it_is_the_variance_of_ridge_regression(fitted):
+    """scikit-learn's, with unit weight precision 1 and noise precision 1 / lambda, both held fixed."""
+    found, seen, probes = fitted
+    ridge = BayesianRidge(
+        max_iter=1,
+        tol=1e-3,
+        alpha_init=2.0,
+        lambda_init=1.0,
+        alpha_1=1e12,
+        alpha_2=5e11,
+        lambda_1=1e12,
+        lambda_2=1e12,
+        fit_intercept=False,
+    ).fit(seen, np.random.default_rng(0).normal(size=len(seen)))
+    _, deviation = ridge.predict(probes, return_std=True)
+    np.testing.assert_allclose(found, deviation**2 - 1 / ridge.alpha_, rtol=1e-4)
+
+
+def test_it_is_the_variance_of_a_gaussian_process(fitted):
+    """The kernel is the features' inner product, the noise lambda."""
+    found, seen, probes = fitted
+    process = GaussianProcessRegressor(DotProduct(0.0, "fixed"), alpha=0.5, optimizer=None).fit(
+        seen, np.zeros(len(seen))
+    )
+    _, deviation = process.predict(probes, return_std=True)
+    np.testing.assert_allclose(found, deviation**2, rtol=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]),
+    kind=st.sampled_from(["cosines", "relu"]),
+)
+def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, kind):
+    """The theorem, over random walks that cluster, repeat and leave the box."""
+    generator = np.random.default_rng(seed)
+    estimator = ExactRecognition(size=32, features=kind)
+    state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
+    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
+    before = novelty(estimator, state, probes)
+    for number in range(2, 8):
+        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
+        state = learned(estimator, [batch], state, number)
+        after = novelty(estimator, state, probes)
+        assert (after <= before * (1 + 1e-5)).all()
+        before = after
+
+
+def test_fading_makes_old_behaviors_new_again():
+    estimator = ExactRecognition(size=32, memory=0.8)
+    state = learned(estimator, [uniform(0, 20)])
+    known = novelty(estimator, state, [[300, 300]])
+    later = learned(estimator, np.full((40, 5, 2), [599.0, 1.0]), state)
+    assert novelty(estimator, later, [[300, 300]]) > 1.5 * known
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("maze") / "run"
+    search = NoveltySearch(DeceptiveMaze(steps=150), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
+    (record,) = run(search, 12, out=out, keep_every=1)
+    return record
+
+
+def test_a_whole_run_never_cycles(small_run):
+    measured = cycling.of_record(small_run)
+    rows = measured.q
+    assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
+    assert (measured.eta <= 1).all()
+    assert (cycling.kappa(rows, 1e-6) == 0).all()
+
+
+def test_order_of_batches_does_not_matter():
+    batches = uniform(0, 6, 10)
+    state = learned(SMALL, batches[:1])
+    forward, backward = (learned(SMALL, order, state) for order in (batches[1:], batches[:0:-1]))
+    points = uniform(1, 50)
+    np.testing.assert_allclose(*(novelty(SMALL, s, points) for s in (forward, backward)), rtol=1e-5)
+
+
+def test_permuting_descriptors_permutes_novelty():
+    state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 40)
+    order = np.random.default_rng(0).permutation(40)
+    np.testing.assert_allclose(novelty(SMALL, state, points[order]), novelty(SMALL, state, points)[order], rtol=1e-5)
+    alone = [novelty(SMALL, state, points[i : i + 1])[0] for i in range(5)]
+    np.testing.assert_allclose(alone, novelty(SMALL, state, points)[:5], rtol=1e-5)
+
+
+def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
+    batches, points = uniform(0, 9, 10), uniform(1, 50)
+    first = learned(SMALL, batches[:1])
+    everything = novelty(SMALL, learned(SMALL, batches[1:], first), points)
+    mine, yours = (
+        learned(SMALL, part, start) for part, start in ((batches[1:5], first), (batches[5:], SMALL.island(first)))
+    )
+    both = merge(SMALL, [mine, yours])
+    assert both.seen == 90
+    np.testing.assert_allclose(novelty(SMALL, both, points), everything, rtol=1e-4)
+    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [yours, mine]), points), everything, rtol=1e-4)
+
+
+def test_what_islands_had_in_common_counts_once():
+    batches, points = uniform(0, 7, 10), uniform(1, 50)
+    common = learned(SMALL, batches[:3])
+    mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
+    both = merge(SMALL, [mine, yours], since=common)
+    assert both.seen == 70
+    np.testing.assert_allclose(novelty(SMALL, both, points), novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
+
+
+def test_a_state_merged_alone_is_itself():
+    state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 50)
+    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [state]), points), novelty(SMALL, state, points), rtol=1e-4)
+
+
+def test_what_cannot_be_merged():
+    state = learned(SMALL, uniform(0, 1, 20))
+    with pytest.raises(ValueError, match="at least one state"):
+        merge(SMALL, [])
+    other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SPACE, jax.random.key(1)))
+    with pytest.raises(ValueError, match="share features, box and scale; the first and number 2"):
+        merge(SMALL, [state, other])
+    with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):
+        merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
+
+
+def test_behaviors_that_are_not_finite_are_not_learned():
+    batch = uniform(0, 20)
+    batch[3] = np.nan
+    state, clean = learned(SMALL, [batch, batch]), learned(SMALL, [np.delete(batch, 3, 0)] * 2)
+    assert state.seen == 38
+    np.testing.assert_allclose(novelty(SMALL, state, uniform(1, 20)), novelty(SMALL, clean, uniform(1, 20)), rtol=1e-4)
+    assert np.isnan(novelty(SMALL, state, [[np.nan, 0]])).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"size": 0}, "size must be at least 1"),
+        ({"size": 33}, "even for cosines"),
+        ({"features": "sines"}, "cosines or relu; got 'sines'"),
+        ({"frequencies": (2.0, 1.0)}, "0 < lowest <= highest"),
+        ({"frequencies": (0.0, 1.0)}, "0 < lowest <= highest"),
+        ({"prior": 0.0}, "prior must be above 0"),
+        ({"memory": 0.0}, "memory must be above 0 and at most 1"),
+        ({"memory": 1.01}, "memory must be above 0 and at most 1"),
+    ],
+)
+def test_settings_out_of_range(setting, said):
+    with pytest.raises(ValueError, match=said):
+        ExactRecognition(**setting)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [
+        (lambda key, depth: lambda points: points / 0, "finite features"),
+        (lambda key, depth: lambda points: points[:, 0], r"to features \(n, m\); \(2, 2\) gave \(2,\)"),
+    ],
+)
+def test_encoders_that_do_not_fit(encoder, said):
+    with pytest.raises(ValueError, match=said):
+        NoveltySearch(Identity(), ExactRecognition(encoder=encoder), 4, 4).init(KEY)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ExactRecognition(),
+        ExactRecognition(size=31, features="relu"),
+        ExactRecognition(size=32, memory=0.9),
+        ExactRecognition(encoder=lambda key, depth: jax.vmap(he(eqx.nn.MLP(2, 16, 8, 1, key=key), key))),
+    ],
+    ids=["default", "relu", "memory", "encoder"],
+)
+def test_it_fulfils_the_contract(estimator):
+    check_estimator(estimator)
+
+
+def test_many_seeds_at_once_are_those_seeds_alone():
+    search = Search(Identity(), SMALL, 8, 8)
+    keys = jax.random.split(KEY, 3)
+    states = jax.vmap(search.init)(keys)
+    for _ in range(3):
+        states, _ = jax.vmap(search.step)(states, keys)
+    state = search.init(keys[1])
+    for _ in range(3):
+        state, _ = search.step(state, keys[1])
+    np.testing.assert_allclose(states.estimator.root[1], state.estimator.root, atol=1e-4)
+
+
+def test_records_rebuild_it(small_run):
+    assert Record(small_run.path).search.estimator == SMALL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [1.0, 1e-3], ids=["spread", "one spot"])
+def test_a_million_behaviors_in_float32(spread):
+    """Novelty within 1 % of float64's, and not once more than 1e-5 above the lowest before."""
+    estimator = ExactRecognition()
+    update, score = jax.jit(estimator.update), jax.jit(estimator.score)
+    state, probes = learned(estimator, [uniform(0, 100)]), observed(uniform(1, 200), 1).survivors
+    total, lowest = np.eye(estimator.size), np.full(200, np.inf)
+    features = jax.jit(estimator.embed)
+    generator = np.random.default_rng(2)
+    for number in range(2, 10002):
+        batch = observed(300 + 300 * spread * generator.uniform(-1, 1, (100, 2)), number)
+        phi = np.asarray(features(state, batch.offspring.descriptor), np.float64)
+        total += phi.T @ phi
+        state = update(state, take(batch, slice(None)), KEY)
+        if number % 100 == 0:
+            found = np.asarray(score(state, probes.descriptor, probes))
+            assert (found <= lowest * (1 + 1e-5)).all()
+            lowest = np.minimum(lowest, found)
+    first = np.asarray(features(state, jnp.asarray(uniform(0, 100), jnp.float32)), np.float64)
+    phi = np.asarray(features(state, probes.descriptor), np.float64)
+    exact = np.einsum("nm,nm->n", phi, np.linalg.solve(total + first.T @ first, phi.T).T)
+    np.testing.assert_allclose(found, exact, rtol=0.01)

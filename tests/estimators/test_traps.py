@@ -1,0 +1,67 @@
+"""Traps in which novelty search is caught elsewhere: samples that are not uniform, archives that shrink, duplicates."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, FeatureDensity, HashCounts, observed
+
+KEY = jax.random.key(0)
+SPACE = Box([-1, -1], [1, 1])
+SMALL = ExactRecognition(size=16)
+
+
+@eqx.filter_jit
+def update(estimator, state, generation, key):
+    return estimator.update(state, generation, key)
+
+
+def test_no_early_behavior_stays_in_the_reservoir_for_sure():
+    """20 batches of 5 through a reservoir of 20: a fifth of each batch is left, of the first as of the last."""
+    estimator = BehaviorRecognition(
+        fixed_width=1, fixed_embedding=1, depths=(0, 0), epochs=1, divergence_steps=1, reservoir=20, replay=1
+    )
+    empty, left = estimator.init(SPACE, KEY), np.zeros(20)
+    for seed in range(30):
+        state = empty
+        for number in range(20):
+            batch = observed(np.full((5, 2), number / 20), number + 2)
+            state = update(estimator, state, batch, jax.random.fold_in(jax.random.key(seed), number))
+        left += np.bincount(np.rint(np.asarray(state.reservoir.dataset.behavior[:, 0]) * 20).astype(int), minlength=20)
+    assert left.sum() == 30 * 20
+    np.testing.assert_allclose(left, 30, atol=22)  # binomial: 150 behaviors, each left with 1 in 5: 30 +- 5
+
+
+@pytest.mark.parametrize("removal", ["random", "oldest", "least_novel"])
+def test_an_archive_that_is_full_stays_full(removal):
+    """A capacity that the growth does not divide: entries 4, 8, 10, 10, ... and never fewer than before."""
+    estimator = ArchiveKNN(k=1, growth=4, capacity=10, removal=removal)
+    state = estimator.init(SPACE, KEY)
+    for number in range(1, 9):
+        batch = observed(np.random.default_rng(number).uniform(-1, 1, (6, 2)), number)
+        state = update(estimator, state, batch, jax.random.fold_in(KEY, number))
+        assert np.sum(np.asarray(state.id) >= 0) == min(4 * number, 10)
+
+
+@pytest.mark.parametrize(
+    "estimator", [SMALL, FeatureDensity(size=16), HashCounts(bits=8)], ids=lambda e: type(e).__name__
+)
+def test_duplicates_do_not_see_each_other(estimator):
+    """What was not learned changes nothing: a behavior scored with copies of itself is as novel as alone."""
+    state = estimator.init(SPACE, KEY)
+    state = update(estimator, state, observed(np.random.default_rng(0).uniform(-1, 1, (10, 2)), 1), KEY)
+    score = eqx.filter_jit(estimator.score)
+    copies = observed(np.full((10, 2), 0.3), 2).offspring
+    alone = observed(np.full((1, 2), 0.3), 2).offspring
+    together = score(state, copies.descriptor, copies)
+    np.testing.assert_allclose(together, jnp.broadcast_to(score(state, alone.descriptor, alone), 10), rtol=1e-5)
+
+
+def test_a_behavior_seen_twice_is_known_better_than_one_seen_once():
+    """Visits count, also of the same behavior in the same batch: 1/2 after one and 1/3 after two."""
+    for visits in (1, 2):
+        state = update(SMALL, SMALL.init(SPACE, KEY), observed(np.full((visits, 2), 0.3), 1), KEY)
+        found = SMALL.score(state, jnp.full((1, 2), 0.3), observed(np.zeros((0, 2)), 1).offspring)
+        np.testing.assert_allclose(found, 1 / (1 + visits), rtol=1e-5)

@@ -1,0 +1,69 @@
+"""The planar arm against poses worked out by hand and against NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from brns import PlanarArm, check_task
+
+KEY = jax.random.key(0)
+STRAIGHT, LEFT_TURN = 0.5, 0.75  # genes of the angles 0 and 90 degrees
+
+
+def does(arm, genotype):
+    return np.asarray(arm.evaluate(jnp.asarray([genotype], jnp.float32), KEY).descriptor)[0]
+
+
+def test_a_straight_arm_reaches_along_x_and_one_bent_at_its_root_along_y():
+    assert_allclose(does(PlanarArm(), [STRAIGHT] * 7), [1, 0.5], atol=1e-6)
+    assert_allclose(does(PlanarArm(), [LEFT_TURN] + [STRAIGHT] * 6), [0.5, 1], atol=1e-6)
+
+
+def test_four_left_turns_of_equal_links_are_a_square():
+    arm = PlanarArm(4, "joints")
+    square = [[0.5, 0.625], [0.375, 0.625], [0.375, 0.5], [0.5, 0.5]]
+    assert_allclose(does(arm, [LEFT_TURN] * 4).reshape(4, 2), square, atol=1e-6)
+
+
+def test_all_link_ends_are_those_of_forward_kinematics_in_numpy():
+    lengths = (3.0, 1.0, 0.5, 2.0, 1.5)
+    genotypes = np.random.default_rng(0).random((50, 5)).astype(np.float32)
+    heading, place = np.zeros(50), np.zeros((50, 2))
+    expected = []
+    for link in range(5):
+        heading = heading + np.pi * (2 * genotypes[:, link].astype(float) - 1)
+        place = place + lengths[link] / 8 * np.stack([np.cos(heading), np.sin(heading)], axis=1)
+        expected.append((place + 1) / 2)
+    joints, tip = PlanarArm(5, "joints", lengths), PlanarArm(5, "tip", lengths)
+    found = joints.evaluate(jnp.asarray(genotypes), KEY).descriptor
+    assert_allclose(found, np.concatenate(expected, axis=1), atol=1e-5)
+    assert_allclose(tip.evaluate(jnp.asarray(genotypes), KEY).descriptor, expected[-1], atol=1e-5)
+
+
+def test_a_straight_arm_looks_like_a_bar_to_the_right():
+    picture = does(PlanarArm(descriptor="picture"), [STRAIGHT] * 7).reshape(16, 16)
+    # It lies between the rows 7 and 8, whose centres are half a pixel away from it, from the middle to the right edge.
+    assert_allclose(picture[7:9, 8:], 0.5, atol=1e-4)
+    assert picture[:7].max() == picture[9:].max() == picture[:, :7].max() == 0
+    upright = does(PlanarArm(descriptor="picture"), [LEFT_TURN] + [STRAIGHT] * 6).reshape(16, 16)
+    assert_allclose(upright, picture.T, atol=1e-4)  # y counts rows, from the lowest
+
+
+def test_fitness_is_minus_the_variance_of_the_angles():
+    genotypes = np.array([[0.5, 0.5], [0.5, 1.0]], np.float32)
+    fitness = PlanarArm(2).evaluate(jnp.asarray(genotypes), KEY).fitness
+    assert_allclose(fitness, [0, -((np.pi / 2) ** 2)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("arm", [PlanarArm(), PlanarArm(20, "joints"), PlanarArm(3, "picture")])
+def test_it_keeps_the_contract_of_tasks(arm):
+    check_task(arm)
+
+
+def test_what_makes_no_arm_is_refused():
+    with pytest.raises(ValueError, match="joints=0"):
+        PlanarArm(0)
+    with pytest.raises(ValueError, match="as many lengths"):
+        PlanarArm(2, "tip", (1.0,))

@@ -1,0 +1,56 @@
+"""The mountain car against Gymnasium's, step by step."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from brns import MountainCar, check_task
+from brns.tasks.car import POLICY, START, scaled, step
+
+KEY = jax.random.key(0)
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    gymnasium = pytest.importorskip("gymnasium")
+    world = gymnasium.make("MountainCarContinuous-v0").unwrapped
+    world.reset(seed=0)
+    return world
+
+
+def test_every_step_is_gymnasiums(theirs):
+    random = np.random.default_rng(0)
+    n = 500
+    position, speed = random.uniform(-1.2, 0.6, n), random.uniform(-0.07, 0.07, n)
+    position[:20] = -1.2  # at the left end, where the car stops
+    push = random.uniform(-1, 1, n)
+    further, faster = step(*(jnp.asarray(x, jnp.float32) for x in (position, speed, push)))
+    for i in range(n):
+        theirs.state = np.array([position[i], speed[i]])
+        expected = theirs.step(np.array([push[i]]))[0]
+        assert_allclose([further[i], faster[i]], expected, atol=1e-6)
+
+
+def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
+    genotypes = np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
+    found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), KEY)
+    layers = POLICY.host_layers(genotypes)
+    for i in range(20):
+        theirs.state = np.array([START, 0.0])
+        places, ended = [START], False
+        while len(places) <= 150 and not ended:
+            position, speed = theirs.state
+            seen = np.array([[scaled(position), speed / 0.07]])
+            push = POLICY.act_on_host([(w[i : i + 1], b[i : i + 1]) for w, b in layers], seen)[0]
+            state, _, ended, _, _ = theirs.step(push)
+            places.append(state[0])
+        assert_allclose(found.descriptor[i], [scaled(min(places)), scaled(max(places))], atol=1e-3)
+        assert bool(found.solved[i]) == ended
+
+
+def test_it_keeps_the_contract_of_tasks():
+    check_task(MountainCar(steps=20))
+    with pytest.raises(ValueError, match="at least 1 step"):
+        MountainCar(steps=0)
