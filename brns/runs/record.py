@@ -28,8 +28,10 @@ from brns.runs.settings import SettingsError, build, describe, difference, renew
 from brns.runs.storage import (
     RecordError,
     Seal,
+    file_name,
     members,
     named_leaves,
+    numbers_in,
     read_arrays,
     restore,
     write_arrays,
@@ -106,7 +108,7 @@ class Record:
     @property
     def generations(self) -> list[int]:
         """The finished generations, from 0."""
-        numbers = _numbers(self.path / "generations")
+        numbers = numbers_in(self.path / "generations")
         gap = next((i for i, g in enumerate(numbers) if i != g), None)
         if gap is not None:
             raise RecordError(f"{self.path} lacks generation {gap} though it has {numbers[-1]}; a file was removed")
@@ -125,7 +127,7 @@ class Record:
     @property
     def snapshots(self) -> list[int]:
         """The generations whose state is on disk."""
-        return _numbers(self.path / "states")
+        return numbers_in(self.path / "states")
 
     @cached_property
     def search(self) -> NoveltySearch:
@@ -159,12 +161,12 @@ class Record:
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
         columns = {name: operator.attrgetter(name)(generation) for name in ("offspring.genotype", *FACTS)}
-        write_arrays(self.path / "generations" / _file(number), columns, self._seal(number))
+        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number))
 
     def checkpoint(self, state: SearchState) -> None:
         """Save the search's state."""
         number = int(state.generation)
-        write_arrays(self.path / "states" / _file(number), named_leaves(state), self._seal(number))
+        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
 
     def _seal(self, number: int) -> Seal:
         return Seal(self.identifier, number)
@@ -172,7 +174,7 @@ class Record:
     def forget(self, number: int) -> None:
         """Drop the state of a generation that the stride does not keep."""
         if number % self.keep_every:
-            (self.path / "states" / _file(number)).unlink(missing_ok=True)
+            (self.path / "states" / file_name(number)).unlink(missing_ok=True)
 
     def tidy(self, number: int) -> None:
         """Remove what a killed process left behind: files it had not finished, states that only it would go on from.
@@ -212,7 +214,7 @@ class Record:
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns of one generation, read anew."""
-        path = self.path / "generations" / _file(number)
+        path = self.path / "generations" / file_name(number)
         arrays = read_columns(path, self._seal(number), names)
         for name in names:
             if name not in arrays:
@@ -221,7 +223,7 @@ class Record:
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
-        path = self.path / "states" / _file(number)
+        path = self.path / "states" / file_name(number)
         if not path.exists():
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {_ranges(self.snapshots)}. "
@@ -262,14 +264,7 @@ class Record:
         rows = []
         for g in self.generations:
             c = self._generation(g, ())
-            rows.append(
-                {
-                    "seed": self.seed,
-                    "generation": g,
-                    "evaluations": c["offspring.id"].size,
-                    **turnover(g, c),
-                }
-            )
+            rows.append({"seed": self.seed, "generation": g, "evaluations": c["offspring.id"].size, **turnover(g, c)})
         frame = pandas.DataFrame(rows)
         frame["evaluations"], frame["solutions"] = frame["evaluations"].cumsum(), frame["solved"].cumsum()
         return frame
@@ -294,16 +289,6 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)
-
-
-def _file(number: int) -> str:
-    return f"{number:06d}.npz"
-
-
-def _numbers(folder: Path) -> list[int]:
-    """The numbers of a folder's files; a copy such as `000003 (1).npz` is none of them."""
-    numbers = (int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())
-    return sorted(number for number in numbers if (folder / _file(number)).exists())
 
 
 def _ranges(numbers: list[int]) -> str:

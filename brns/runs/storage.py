@@ -150,6 +150,17 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
     write_bytes(path, buffer.getvalue())
 
 
+def file_name(number: int) -> str:
+    """What the file of a generation is called: `000123.npz`."""
+    return f"{number:06d}.npz"
+
+
+def numbers_in(folder: Path) -> list[int]:
+    """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
+    found = {int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal()}
+    return sorted(number for number in found if (folder / file_name(number)).exists())
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(content)

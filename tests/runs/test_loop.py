@@ -247,6 +247,7 @@ def test_a_state_that_is_no_longer_finite_is_not_saved(tmp_path):
         resume(tmp_path / "run", search=NoveltySearch(Identity(), Grows(1e38), **SETTINGS))
 
 
+@pytest.mark.slow
 def test_a_learning_rate_without_bounds_leaves_whole_generations_behind(tmp_path):
     wild = replace(ESTIMATOR, learning_rate=1e30)
     with pytest.raises(ValueError, match=r"BehaviorRecognition (gave a novelty|has .* numbers in its state) .* finite"):
