@@ -9,8 +9,8 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Generation, Population, take, unite
-from brns.estimators.features import Frame, declared, founded, founders, in_frame, newcomers
 from brns.estimators.encoder import Encoder
+from brns.estimators.features import Frame, declared, founded, founders, in_frame, newcomers
 
 
 class Flips(NamedTuple):

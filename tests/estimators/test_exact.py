@@ -14,7 +14,7 @@ from worlds import Identity
 
 from brns import Box, ExactRecognition, NoveltySearch, PolynomialMutation, Record, check_estimator, merge, observed, run
 from brns.core import take
-from brns.estimators.recognition import he
+from brns.estimators.encoder import he
 from brns.metrics import cycling
 from brns.search import NoveltySearch as Search
 from brns.tasks.maze import DeceptiveMaze

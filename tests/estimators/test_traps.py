@@ -21,7 +21,7 @@ def update(estimator, state, generation, key):
 def test_no_early_behavior_stays_in_the_reservoir_for_sure():
     """20 batches of 5 through a reservoir of 20: a fifth of each batch is left, of the first as of the last."""
     estimator = BehaviorRecognition(
-        fixed_width=1, fixed_embedding=1, depths=(0, 0), epochs=1, divergence_steps=1, reservoir=20, replay=1
+        width=1, embedding=1, depths=(0, 0), epochs=1, divergence_steps=1, reservoir=20, replay=1
     )
     empty, left = estimator.init(SPACE, KEY), np.zeros(20)
     for seed in range(30):
