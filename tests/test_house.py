@@ -38,12 +38,12 @@ WORLDS = {"tasks.maze", "tasks.ant"}
 EXCEPTIONS: set[tuple[str, str]] = {
     ("metrics.watch", "runs.record"),
     ("pictures.movie", "tasks.ant"),
-    ("pictures.movie", "workers.spread"),
+    ("pictures.movie", "workers.chunks"),
     ("pictures.scene", "tasks.ant"),
     ("pictures.scene", "tasks.ant.model"),
     ("pictures.scene", "tasks.maze"),
     ("pictures.scene", "tasks.maze.map"),
-    ("pictures.scene", "workers.spread"),
+    ("pictures.scene", "workers.chunks"),
 }
 
 
