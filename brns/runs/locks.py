@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import sys
 from collections.abc import Generator, Iterable
 from pathlib import Path
@@ -10,19 +11,24 @@ from typing import IO
 from brns.runs.storage import RecordError
 
 NAME = "lock"
+_held: set[IO[bytes]] = set()
+"""the lock files that this process has open"""
 
 
 @contextlib.contextmanager
 def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to the runs in these folders, which are made where they are missing.
 
-    The system drops the lock when the process ends, in whatever way.
+    The system drops the lock when the process ends, in whatever way; processes forked from it have no part in it.
     """
     with contextlib.ExitStack() as opened:
         for folder in folders:
             make(folder)
             try:
-                _lock(opened.enter_context(open(folder / NAME, "ab")))
+                file = opened.enter_context(open(folder / NAME, "ab"))
+                _held.add(file)
+                opened.callback(_held.discard, file)
+                _lock(file)
             except BlockingIOError:
                 raise RecordError(
                     f"{folder} is being written by another process, or by another part of this one; wait until "
@@ -31,6 +37,17 @@ def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): mend the folder") from error
         yield
+
+
+def _leave() -> None:
+    """In a forked child: a lock is its parent's, and must not outlive it."""
+    for file in _held:
+        file.close()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_leave)
 
 
 def make(folder: Path) -> None:
