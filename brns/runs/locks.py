@@ -11,34 +11,23 @@ from typing import IO
 from brns.runs.storage import RecordError
 
 NAME = "lock"
-
-_open: set[IO[bytes]] = set()
-"""the locks that this process holds"""
-
-
-def _close_all() -> None:
-    for file in _open:
-        file.close()
-    _open.clear()
-
-
-if hasattr(os, "register_at_fork"):  # a forked child would hold its parent's locks as long as it lives
-    os.register_at_fork(after_in_child=_close_all)
+_held: set[IO[bytes]] = set()
+"""the lock files that this process has open"""
 
 
 @contextlib.contextmanager
 def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to the runs in these folders, which are made where they are missing.
 
-    The system drops the lock when the process ends, in whatever way.
+    The system drops the lock when the process ends, in whatever way; processes forked from it have no part in it.
     """
     with contextlib.ExitStack() as opened:
         for folder in folders:
             make(folder)
             try:
                 file = opened.enter_context(open(folder / NAME, "ab"))
-                _open.add(file)
-                opened.callback(_open.discard, file)
+                _held.add(file)
+                opened.callback(_held.discard, file)
                 _lock(file)
             except BlockingIOError:
                 raise RecordError(
@@ -48,6 +37,17 @@ def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): mend the folder") from error
         yield
+
+
+def _leave() -> None:
+    """In a forked child: a lock is its parent's, and must not outlive it."""
+    for file in _held:
+        file.close()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_leave)
 
 
 def make(folder: Path) -> None:

@@ -1,8 +1,6 @@
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from worlds import HostIdentity
@@ -46,22 +44,24 @@ def test_the_lock_falls_with_a_process_that_is_killed(tmp_path):
         assert brns.resume(tmp_path / "run", 2, search=SEARCH)[0].generations == [0, 1, 2]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-@pytest.mark.filterwarnings("ignore:os.fork")
-def test_a_forked_child_does_not_keep_the_lock(tmp_path):
-    there, here = os.pipe()
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_a_forked_child_neither_keeps_the_lock_nor_ends_it(tmp_path):
+    (parent_reads, child_writes), (child_reads, parent_writes) = os.pipe(), os.pipe()
     with locked([tmp_path]):
         child = os.fork()
-        if child == 0:
-            os.write(here, b"!")
-            time.sleep(60)
+        if not child:
+            os.close(parent_writes)
+            os.write(child_writes, b"lives")
+            os.read(child_reads, 1)  # until the parent closes its end
             os._exit(0)
-        os.read(there, 1)
+        assert os.read(parent_reads, 5) == b"lives"
         assert being_written(tmp_path)
-    held = being_written(tmp_path)
-    os.kill(child, signal.SIGKILL)
+    assert not being_written(tmp_path)
+    os.close(parent_writes)
     os.waitpid(child, 0)
-    assert not held
+    for end in (parent_reads, child_writes, child_reads):
+        os.close(end)
 
 
 def locked_elsewhere(run) -> subprocess.Popen:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import unsealed
+from shell import call
 from worlds import HostIdentity, Identity
 
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
@@ -145,6 +146,9 @@ def test_a_run_stopped_before_it_began_says_so(runs):
     cut(runs / "one", -1, -1)
     with pytest.raises(RecordError, match=r"no state to go on from; start anew"):
         resume(runs / "one", search=search())
+    done = call("resume", runs / "one", folder=runs)
+    assert done.returncode == 2
+    assert "was stopped before its founders were saved" in done.stderr
 
 
 @pytest.mark.parametrize(
