@@ -70,6 +70,8 @@ def main() -> None:
     blocks = []
     for record in map(Record, asked.run):
         evolved = innermost(record.search.task)
+        if not isinstance(evolved, AntMaze):
+            parser.error(f"{record} is no run of the ant maze")
         areas = ARENAS[evolved.arena].areas
         blocks += [
             f"**{method(record)}**, seed {record.seed}, {record.generations[-1]} generations with {evolved.steps} "

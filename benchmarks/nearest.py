@@ -15,7 +15,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import cKDTree  # ty: ignore[import-not-found]
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from brns.core import Population

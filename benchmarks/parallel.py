@@ -33,7 +33,8 @@ class Nothing(eqx.Module):
 
     def evaluate(self, genotypes, key):
         genotypes = np.asarray(genotypes)
-        return Evaluation(genotypes[:, :2], np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+        columns = genotypes[:, :2], np.zeros(len(genotypes)), np.zeros(len(genotypes), bool)
+        return Evaluation(*columns)  # ty: ignore[invalid-argument-type]
 
 
 def milliseconds(task, genotypes, key) -> tuple[float, float]:

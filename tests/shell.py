@@ -16,7 +16,7 @@ from brns.cli.screen import console
 class Ended(NamedTuple):
     """What a command left behind."""
 
-    returncode: int
+    returncode: int | str | None
     stdout: str
     stderr: str
 
@@ -36,8 +36,9 @@ def call(*arguments, folder):
 def begin(*arguments, folder, prefix=(), **environment):
     """The same begun in a process of its own: a `Popen`."""
     command = [*prefix, sys.executable, "-m", "brns", *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env={**os.environ, "COLUMNS": "200", **environment}, **pipes)
+    environment = {**os.environ, "COLUMNS": "200", **environment}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
 def finished(process):

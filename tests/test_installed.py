@@ -1,0 +1,63 @@
+"""The package as users have it: without the run-time type checker, and with the oldest libraries that it declares."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SEARCH = """
+import sys
+
+import jax
+
+import brns
+from brns.pictures import draw
+
+search = brns.NoveltySearch(brns.DeceptiveMaze(steps=20), brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
+brns.run(search, 2, out="run")
+(record,) = brns.resume("run", 3)
+assert record.generations == [0, 1, 2, 3]
+state = search.init(jax.random.key(0))
+assert search.estimator.score(state.estimator, state.population.descriptor, state.population).shape == (6,)
+brns.check_estimator(brns.GridCounts())
+draw("coverage", [record]).savefig("coverage.png")
+assert "beartype" not in sys.modules
+"""
+COMMANDS = ("show run", "figure coverage run", "report run --out report.html")
+
+
+@pytest.mark.slow
+def test_without_the_run_time_type_checker(tmp_path):
+    use(Path(sys.executable), tmp_path)
+
+
+@pytest.mark.slow
+def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
+    """Needs a package index, for `uv pip install`."""
+    uv = Path(sys.executable).parent / "uv"
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
+    package = f"{ROOT}[ant,gymnasium,report,frame]"
+    subprocess.run(
+        [uv, "pip", "install", "-q", "--python", python, "--resolution", "lowest-direct", package], check=True
+    )
+    use(python, tmp_path)
+    for command in COMMANDS:
+        subprocess.run([python.parent / "brns", *command.split()], cwd=tmp_path, check=True)
+    subprocess.run(
+        [python, "-c", "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"], cwd=tmp_path, check=True
+    )
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def use(python, folder):
+    """A search, its resume, its scores, a check of an estimator and a figure by some Python."""
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    done = subprocess.run(
+        [python, "-c", SEARCH], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (folder / "coverage.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
