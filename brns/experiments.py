@@ -82,7 +82,11 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
     A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
     """
     make = _chosen("experiment", experiment, EXPERIMENTS)
-    search = make(_chosen("--estimator", estimator, ESTIMATORS[experiment]))
+    return changed(make(_chosen("--estimator", estimator, ESTIMATORS[experiment])), changes)
+
+
+def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
+    """The search with settings changed by such texts."""
     parts: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, "mutate": {}, "select": {}, "": {}}
     problems = []
     for change in changes:
@@ -98,8 +102,8 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
     for part, wanted in parts.items():
         try:
             if part and wanted:
-                changed = configure(getattr(search, part), wanted)
-                search = eqx.tree_at(lambda s, part=part: getattr(s, part), search, changed)
+                new = configure(getattr(search, part), wanted)
+                search = eqx.tree_at(lambda s, part=part: getattr(s, part), search, new)
             elif wanted:
                 search = configure(search, wanted)
         except ValueError as error:

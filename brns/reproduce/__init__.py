@@ -11,30 +11,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from brns.counting import Count, uncounted
-from brns.pictures import draw, save
+from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
+from brns.runs.tracking import Track as Count
+from brns.runs.tracking import untracked as uncounted
 from brns.workers.spread import spread
 
 PARTS = ("maze", "ablation", "ant", "timing")
-OF_MAZE = (
-    "maze",
-    "archive",
-    "novelty-map",
-    "coverage",
-    "parent-distance",
-    "age",
-    "q",
-    "uniformity",
-    "eta",
-    "kappa",
-    "kappa-share",
-)
-OF_ANT = ("maze", "q", "eta", "kappa", "kappa-share", "signature", "signature-coverage", "signature-uniformity")
 
 
 def reproduce(
@@ -79,7 +66,7 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) ->
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
     }
-    _comparison(out / "maze", runs, OF_MAZE, scale, chosen.maze.generations, {}, count)
+    _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze.generations, {}, count)
 
 
 def _ant(
@@ -98,7 +85,7 @@ def _ant(
             f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
             "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
         )
-    _comparison(out / "ant", runs, OF_ANT, scale, plan.generations, {"note": note}, count)
+    _comparison(out / "ant", runs, figures_of("paths"), scale, plan.generations, {"note": note}, count)
 
 
 def _comparison(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from brns.core import Generation, Population
+from brns.core import Box, Generation, Population
 from brns.runs.settings import build, describe
 from brns.runs.storage import RecordError, members, named_leaves, read_arrays, restore, write_arrays, write_bytes
 from brns.search import NoveltySearch, SearchState
@@ -121,9 +121,11 @@ class Record:
                 (path / folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordError(f"could not make {path} ({error.strerror}): choose another place") from error
+        space = search.task.behavior_space
         facts = {
             "format": FORMAT,
             "experiment": describe(search),
+            "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
             "seed": seed,
             "seeds": list(seeds),
             "generations": generations,
@@ -154,6 +156,13 @@ class Record:
     def search(self) -> NoveltySearch:
         """The experiment rebuilt from its description; `SettingsError` where a part is not one of brns' own."""
         return build(self.experiment)
+
+    @property
+    def behavior_space(self) -> Box:
+        """The box of behaviors, from the record alone; only for runs made before it was stored, of `search`."""
+        if (stored := self.facts.get("behavior_space")) is None:
+            return self.search.task.behavior_space
+        return Box(stored["low"], stored["high"])
 
     @property
     def planned(self) -> int:
@@ -302,14 +311,21 @@ def refuse_existing(path: Path) -> None:
         raise RecordError(f"{path} exists already; resume it (brns resume {path}), remove it, or choose another place")
 
 
-def records(path: str | os.PathLike) -> list[Record]:
-    """The run in a directory, or the runs of several seeds that stand side by side in it."""
+def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
+    """The run in a directory, or the runs of several seeds that stand side by side in it.
+
+    `search`, the experiment that made them, is for those of your own parts.
+    """
     path = Path(path)
     if (path / "run.json").exists() or not path.is_dir():
-        return [Record(path)]
-    found = [Record(child.parent) for child in sorted(path.glob("*/run.json"))]
+        found = [Record(path)]
+    else:
+        found = [Record(child.parent) for child in sorted(path.glob("*/run.json"))]
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
+    for record in found:
+        if search is not None:
+            record.search = search
     return sorted(found, key=lambda record: record.seed)
 
 
