@@ -84,7 +84,11 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
 
     A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
     """
-    search = named(experiment, estimator)
+    return changed(named(experiment, estimator), changes)
+
+
+def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
+    """The search with settings changed by such texts."""
     wanted: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, **{part: {} for part in OPERATORS}, "": {}}
     problems = []
     for change in changes:

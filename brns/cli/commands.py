@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 from brns.cli import screen
+from brns.cli.looking import figure, movie, report, show
+from brns.cli.options import DaskAddress, Directory, Scalars, Search, Timeout, Workers
 from brns.cli.screen import console
 from brns.parts import parts
 
 if TYPE_CHECKING:
-    from brns.runs.record import Record
+    from brns.runs.loop import Saved
     from brns.runs.tensorboard import TensorBoard
+    from brns.search import NoveltySearch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,30 +32,37 @@ app = typer.Typer(
     epilog="Begin with: brns run maze. See what can be set with: brns list.",
 )
 
-Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
-Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="evaluate in so many processes; any number gives the same bits, the maze is faster without"
-    ),
-]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
-]
-Scalars = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard's scalars to tensorboard/ in the run")]
-Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
-]
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        from brns import __version__
+
+        console.print(f"brns {__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")
+    ] = False,
+) -> None:
+    """What stands before a command."""
 
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help=f"{', '.join(parts('world'))}; see brns list")],
+    experiment: Annotated[
+        str, typer.Argument(help=f"{', '.join(parts('world'))} (brns list), or a search of your own as module:object")
+        typer.Argument(help=f"{', '.join(parts('world'))}, see brns list; or a search of your own as module:object"),
+    ],
     estimator: Annotated[
-        str, typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list")
-    ] = "recognition",
+        str | None,
+        typer.Option(
+            help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list", show_default="recognition"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
@@ -73,17 +83,16 @@ def run(
     tensorboard: Scalars = False,
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
-    from brns.experiments import configured
     from brns.runs.loop import start
     from brns.workers.parallel import in_parallel
 
-    search = configured(experiment, estimator, set_ or [])
+    search, name = _chosen(experiment, estimator, set_ or [])
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
-    out = out or Path("runs") / f"{experiment}-{estimator}-{several}"
+    out = out or Path("runs") / f"{name}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
     with in_parallel(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        screen.follow(steps, generations, out, scalars, watch_every=watch_cycling)
+        _to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling)
 
 
 @app.command()
@@ -96,28 +105,32 @@ def resume(
     dask: DaskAddress = None,
     timeout: Timeout = None,
     tensorboard: Scalars = False,
+    search: Search = None,
 ) -> None:
     """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
+    from brns.cli.conclusion import conclude
+    from brns.cli.own import records_of
     from brns.runs.loop import go_on
-    from brns.runs.record import records
     from brns.runs.settings import SettingsError
     from brns.workers.chunks import Chunked
     from brns.workers.parallel import in_parallel
 
-    done = records(directory)
+    done = records_of([directory], search)
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        console.print(f"{directory} has its {total} generations already; make it longer with --generations N")
-        return screen.conclude(directory)
-    search = done[0].search
-    if (workers or dask) and not isinstance(search.task, Chunked):
+        has = "its" if completed == total else f"{completed} generations, more than the"
+        console.print(f"{directory} has {has} {total} generations already; make it longer with --generations N")
+        return conclude(directory, done)
+    whole = done[0].search
+    if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with in_parallel(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
-        screen.follow(go_on(directory, generations, search=search), total, directory, scalars, completed)
+    with in_parallel(whole, workers, dask, timeout) as whole, _scalars(tensorboard) as scalars:
+        steps = go_on(directory, generations, search=whole)
+        _to_the_end(steps, total, directory, whole, scalars, completed)
 
 
 @app.command()
@@ -130,62 +143,8 @@ def runs(
     screen.print_runs(directory, listing(directory))
 
 
-@app.command()
-def show(directory: Directory) -> None:
-    """Show a run's summary and draw its picture again."""
-    screen.conclude(directory)
-
-
-@app.command()
-def figure(
-    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
-    directories: Directories,
-    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
-) -> None:
-    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
-    from brns.pictures import PAPER, draw, read_times, save
-
-    out = out or Path(f"{name}.png")
-    timed = PAPER.get(name, name) == "time"
-    source = [row for path in directories for row in read_times(path)] if timed else _records(directories)
-    with console.status("Drawing"):
-        save(draw(name, source), out)
-    console.print(f"Figure: {out}", soft_wrap=True)
-
-
-@app.command()
-def report(
-    directories: Directories,
-    out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
-) -> None:
-    """Write one self-contained page: settings, table, figures and a view of the search to look into."""
-    from brns.pictures.report import write
-
-    write(_records(directories), out, screen.count)
-    console.print(f"Report: {out}", soft_wrap=True)
-
-
-@app.command()
-def movie(
-    directory: Directory,
-    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4", show_default="DIRECTORY/movie.gif")] = None,
-    individual: Annotated[
-        str | None, typer.Option(help="film one individual of the ant maze in its world: an id, or best")
-    ] = None,
-) -> None:
-    """Write a movie of the population and the novelty map over generations, or of one individual."""
-    from brns.pictures.movie import write, write_individual
-    from brns.runs.settings import SettingsError
-
-    (record,) = _records([directory])[:1]
-    if individual not in (None, "best") and not individual.isdecimal():
-        raise SettingsError(f"--individual takes an id or best; got {individual!r}")
-    if individual is None:
-        out = write(record, out or record.path / "movie.gif", count=screen.count)
-    else:
-        which = "best" if individual == "best" else int(individual)
-        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, screen.count)
-    console.print(f"Movie: {out}", soft_wrap=True)
+for look in (show, figure, report, movie):
+    app.command()(look)
 
 
 @app.command()
@@ -197,23 +156,29 @@ def reproduce(
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
 ) -> None:
     """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
+    from brns.cli.follow import follow_part
     from brns.reproduce import PARTS
     from brns.reproduce import reproduce as make
 
     parts = PARTS if what == "all" else (what,)
     out = out or Path("runs") / f"reproduction-{scale}"
-    page = make(parts, scale, out, workers=workers, dask=dask, follow=screen.follow_part, count=screen.count)
+    page = make(parts, scale, out, workers=workers, dask=dask, follow=follow_part, count=screen.track)
     console.print(f"Page: {page}", soft_wrap=True)
 
 
 @app.command(name="list")
-def list_() -> None:
+def list_(
+    experiment: Annotated[str | None, typer.Argument(help="one of them", show_default="all")] = None,
+) -> None:
     """List experiments and estimators, with their settings, defaults and meaning."""
     from brns.experiments import OPERATORS, named
-    from brns.runs.settings import settings
+    from brns.runs.settings import SettingsError, settings
 
-    for name, world in parts("world").items():
-        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {world.meaning}"))
+    worlds = parts("world")
+    if experiment not in (None, *worlds):
+        raise SettingsError(f"experiment must be one of {', '.join(worlds)}; got {experiment!r}")
+    for name in worlds if experiment is None else (experiment,):
+        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {worlds[name].meaning}"))
         search = named(name)
         for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", *OPERATORS))]:
             screen.print_settings(prefix, part, settings(type(part)))
@@ -228,10 +193,36 @@ def list_() -> None:
             screen.print_settings(f"{operator}.", part.load()(), settings(part.load()))
 
 
-def _records(directories: Sequence[Path]) -> "list[Record]":
+def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "tuple[NoveltySearch, str]":
+    """The search to run and what its folder is called."""
+    from brns.experiments import changed, configured
+    from brns.runs.settings import SettingsError
+
+    if ":" not in experiment:
+        estimator = estimator or "recognition"
+        return configured(experiment, estimator, changes), f"{experiment}-{estimator}"
+    if estimator is not None:
+        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")
+    from brns.cli.own import own_search
+
+    return changed(own_search(experiment), changes), experiment.replace(":", "-")
+
+
+def _to_the_end(
+    steps: "Iterable[list[Saved]]",
+    generations: int,
+    out: Path,
+    search: "NoveltySearch",
+    scalars: "TensorBoard | None",
+    completed: int = 0,
+    watch_every: int = 0,
+) -> None:
+    from brns.cli.conclusion import conclude
+    from brns.cli.follow import follow
     from brns.runs.record import records
 
-    return [record for directory in directories for record in records(directory)]
+    follow(steps, generations, out, scalars, completed, watch_every)
+    conclude(out, records(out, search))
 
 
 def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":

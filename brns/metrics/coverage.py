@@ -71,11 +71,12 @@ def of_record(
 ) -> Float[np.ndarray, " g"]:
     """Cumulative coverage of the behavior space over all generations of a run; figure 3a with `shape=(6, 6)`.
 
-    By the survivors of each generation, or by everything that was evaluated. `search` is the experiment, needed where
-    the record cannot rebuild a part of your own.
+    By the survivors of each generation, or by everything that was evaluated. The cells are those of the record's
+    behavior space, or of that of `search`.
     """
     points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
-    return cumulative_coverage(points, (search or record.search).task.behavior_space, shape)
+    space = search.task.behavior_space if search else record.behavior_space
+    return cumulative_coverage(points, space, shape)
 
 
 def _counts(box: Box, shape: Sequence[int]) -> Int[np.ndarray, " d"]:

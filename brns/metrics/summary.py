@@ -31,9 +31,11 @@ def summary(
     `coverage_signatures` is the final share of signature space that was evaluated, and `uniformity_signatures` the
     mean over generations of how far the survivors' novelty is from uniform there (table I). `eta`, `kappa` and
     `kappa_share` are means over generations, `eta_below_one` the share of generations with eta < 1, `epsilon` kappa's
-    margin: over the states kept, absent where fewer than 2 are.
+    margin: over the states kept, absent where fewer than 2 are, or where a part of the search is a user's own and
+    `search` is not given.
     """
-    search = search or record.search
+    search = search or _known(record)
+    space = search.task.behavior_space if search else record.behavior_space
     solved = evaluated(record, "solved")
     row: dict[str, float] = {
         "generations": float(record.generations[-1]),
@@ -43,7 +45,7 @@ def summary(
     when = [g for g, rows in zip(record.generations, solved, strict=True) if rows.any()]
     if when:
         row["first_solved"] = float(when[0])
-    if grid is None and search.task.behavior_space.dimension == 2:
+    if grid is None and space.dimension == 2:
         grid = (6, 6)
     if grid is not None:
         row["coverage_survivors"] = float(coverage.of_record(record, grid, "survivors", search)[-1])
@@ -56,7 +58,7 @@ def summary(
         distance = dynamics.parent_distance_of_record(record)
         if np.isfinite(distance).any():
             row["parent_distance"] = float(np.nanmean(distance))
-    if len(record.snapshots) > 1:
+    if search and len(record.snapshots) > 1:
         found = cycling.of_record(record, search=search)
         row["eta"] = float(found.eta.mean())
         row["eta_below_one"] = cycling.share_below_one(found.eta)
@@ -64,6 +66,14 @@ def summary(
         row["kappa_share"] = float(found.kappa_share.mean())
         row["epsilon"] = found.epsilon
     return row
+
+
+def _known(record: Record) -> NoveltySearch | None:
+    """The search that made a run; None where a part of it is a user's own, which a record cannot rebuild."""
+    try:
+        return record.search
+    except ValueError:
+        return None
 
 
 def over_seeds(

@@ -1,10 +1,9 @@
-"""Curves over generations, and bars: the mean of a method's runs, and one standard deviation over seeds."""
+"""Curves over generations, and bars, of the runs of each method."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter, PercentFormatter
 
@@ -12,10 +11,11 @@ from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
+from brns.pictures.bands import Line, bands, middles
 from brns.pictures.measured import GRID, common, cycling_of, cycling_of_record, generations_kept, uniformity_of_record
-from brns.pictures.methods import Runs, methods
-from brns.pictures.scene import scene
-from brns.pictures.style import INK
+from brns.pictures.methods import Runs, colors_of, methods
+from brns.pictures.scene import scene_of
+from brns.pictures.style import INK, TIME
 from brns.runs.record import Record
 
 
@@ -25,17 +25,22 @@ def coverage(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
     def statistic(record: Record):
         return record.generations, coverages.of_record(record, shape)
 
-    _curves(records, statistic, ax)
+    _curves(records, statistic, ax, f"coverage of {' × '.join(map(str, shape))} cells")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set(ylabel=f"coverage of {' × '.join(map(str, shape))} cells", ylim=(0, 1.03))
+    ax.set(ylim=(0, 1.03))
     return ax
 
 
 def signature_coverage(records: Runs, ax: Axes) -> Axes:
     """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
     _only_paths(records)
-    _curves(records, lambda record: (record.generations, paths.coverage_of_record(record)), ax)
-    ax.set(ylabel="coverage of signature space", ylim=(0, None))
+    _curves(
+        records,
+        lambda record: (record.generations, paths.coverage_of_record(record)),
+        ax,
+        "coverage of signature space",
+    )
+    ax.set(ylim=(0, None))
     ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     return ax
 
@@ -43,22 +48,29 @@ def signature_coverage(records: Runs, ax: Axes) -> Axes:
 def signature_uniformity(records: Runs, ax: Axes) -> Axes:
     """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
     _only_paths(records)
-    _curves(records, lambda record: (record.generations, paths.uniformity_of_record(record)), ax)
-    ax.set(ylabel="JS distance to uniform", ylim=(0, None))
+    _curves(
+        records, lambda record: (record.generations, paths.uniformity_of_record(record)), ax, "JS distance to uniform"
+    )
+    ax.set(ylim=(0, None))
     return ax
 
 
 def parent_distance(records: Runs, ax: Axes) -> Axes:
     """Figure 3b: the mean distance in behavior space from the population to its parents."""
-    _curves(records, lambda record: (record.generations, dynamics.parent_distance_of_record(record)), ax)
-    ax.set(ylabel="distance to parent", ylim=(0, None))
+    _curves(
+        records,
+        lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+        ax,
+        "distance to parent",
+    )
+    ax.set(ylim=(0, None))
     return ax
 
 
 def age(records: Runs, ax: Axes) -> Axes:
     """Figure 3c: the mean age of the population, in generations since birth."""
-    _curves(records, lambda record: (record.generations, dynamics.age_of_record(record)), ax)
-    ax.set(ylabel="age (generations)", ylim=(0, None))
+    _curves(records, lambda record: (record.generations, dynamics.age_of_record(record)), ax, "age (generations)")
+    ax.set(ylim=(0, None))
     return ax
 
 
@@ -68,51 +80,79 @@ def uniformity(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
-    _curves(records, lambda record: uniformity_of_record(record, shape), ax)
-    ax.set(ylabel="JS distance to uniform", ylim=(0, None))
+    _curves(records, lambda record: uniformity_of_record(record, shape), ax, "JS distance to uniform")
+    ax.set(ylim=(0, None))
     return ax
 
 
-def q(records: Runs, ax: Axes, generations: Sequence[int] | None = None) -> Axes:
+def q(
+    records: Runs,
+    ax: Axes,
+    generations: Sequence[int] | None = None,
+    colors: Mapping[int, Any] | None = None,
+) -> Axes:
     """Figures 3d, 3e and 4a-d: Q(i, j), the mean novelty that generation j gives to the population of generation i.
 
     For some i, by default three of those kept, and all kept j >= i. The records are runs of one method, since Q has
-    the unit of its estimator.
+    the unit of its estimator. `colors` are those of the i, where panels beside this one share them.
     """
     runs = _one_method(records)
     kept = common(record.snapshots for record in runs)
     _two(kept, runs[0], "Q(i, j) needs the states of")
-    chosen = [kept[int(len(kept) * part)] for part in (0.1, 0.4, 0.7)] if generations is None else generations
+    chosen = _three(kept) if generations is None else list(dict.fromkeys(generations))
     missing = sorted(set(chosen) - set(kept))
     if missing:
         raise ValueError(f"Q(i, j) needs i among the generations whose states all runs keep: {kept}; got {missing}")
-    for i in dict.fromkeys(chosen):
+    colors = colors or _over_time(chosen)
+    lines = []
+    for i in chosen:
         row = kept.index(i)
         values = np.stack([cycling_of(record, tuple(kept)).q[row, row:] for record in runs])
-        _band(ax, kept[row:], values, f"i = {i}")
-    ax.set(xlabel="generation j", ylabel="Q(i, j), novelty", ylim=(0, None))
+        lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
+    note = bands(ax, lines)
+    ax.set(xlabel="generation j", ylabel=f"Q(i, j), novelty{note}", ylim=(0, None))
     return ax
+
+
+def colors_of_q(kept: Iterable[Sequence[int]]) -> dict[int, Any]:
+    """The colour of each i that `q` draws of methods that keep these generations: one in all panels, no two alike."""
+    return _over_time({i for generations in kept if generations for i in _three(generations)})
+
+
+def _three(kept: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys(kept[int(len(kept) * part)] for part in (0.1, 0.4, 0.7)))
+
+
+def _over_time(generations: Iterable[int]) -> dict[int, Any]:
+    """Colours from early to late."""
+    ordered = sorted(generations)
+    return dict(zip(ordered, TIME(np.linspace(0.25, 1.0, len(ordered))), strict=True))
 
 
 def eta(records: Runs, ax: Axes) -> Axes:
     """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
-    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).eta), ax)
+    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).eta), ax, "η(i)")
     ax.axhline(1, color=INK, lw=0.8, ls=":")
-    ax.set(xlabel="generation i", ylabel="η(i)", ylim=(0, None))
+    ax.set(xlabel="generation i", ylim=(0, None))
     return ax
 
 
 def kappa(records: Runs, ax: Axes) -> Axes:
     """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
-    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa), ax)
-    ax.set(xlabel="generation i", ylabel="κ(i)", ylim=(0, None))
+    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa), ax, "κ(i)")
+    ax.set(xlabel="generation i", ylim=(0, None))
     return ax
 
 
 def kappa_share(records: Runs, ax: Axes) -> Axes:
     """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
-    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa_share), ax)
-    ax.set(xlabel="generation i", ylabel="κ(i) per later generation", ylim=(0, 1.03))
+    _curves(
+        records,
+        lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa_share),
+        ax,
+        "κ(i) per later generation",
+    )
+    ax.set(xlabel="generation i", ylim=(0, 1.03))
     return ax
 
 
@@ -123,23 +163,36 @@ def signature(records: Runs, ax: Axes) -> Axes:
     means over the runs, their whiskers one standard deviation over seeds.
     """
     runs = _only_paths(records)
-    for place, (name, seeds) in enumerate(runs.items()):
-        found = [np.concatenate(evaluated(record, "descriptor")) for record in seeds]
-        values = [spread(paths.signatures(descriptors)) for descriptors in found]
-        height, whisker = np.mean(values, axis=0), _deviation(np.stack(values))
-        width = 0.8 / len(runs)
+    values = [
+        np.stack([spread(paths.signatures(np.concatenate(evaluated(record, "descriptor")))) for record in seeds])
+        for seeds in runs.values()
+    ]
+    found, note = middles(values)
+    shades = colors_of(runs)
+    width = 0.8 / len(runs)
+    for place, (name, one) in enumerate(zip(runs, found, strict=True)):
         ax.bar(
-            np.arange(6) + (place + 0.5) * width - 0.4, height, width * 0.92, yerr=whisker, label=_seeds(name, values)
+            np.arange(6) + (place + 0.5) * width - 0.4,
+            one.middle,
+            width * 0.92,
+            yerr=[one.middle - one.low, one.high - one.middle],
+            color=shades[name],
+            label=_seeds(name, runs[name]),
         )
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
-    ax.set(xlabel="dimension of the signature", ylabel="standard deviation", yscale="log")
+    ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))  # some of them, in plain numbers
     return ax
 
 
-def _curves(records: Runs, statistic: Callable[[Record], tuple[Sequence[int], np.ndarray]], ax: Axes) -> None:
-    for name, runs in methods(records).items():
+def _curves(
+    records: Runs, statistic: Callable[[Record], tuple[Sequence[int], np.ndarray]], ax: Axes, ylabel: str
+) -> None:
+    lines = []
+    groups = methods(records)
+    shades = colors_of(groups)
+    for name, runs in groups.items():
         for record in runs:
             _two(record.generations, record, "a curve over generations needs")
         known = [dict(zip(*statistic(record), strict=True)) for record in runs]
@@ -147,20 +200,9 @@ def _curves(records: Runs, statistic: Callable[[Record], tuple[Sequence[int], np
         values = np.array([[one[g] for g in generations] for one in known])
         if not np.isfinite(values).any():
             raise ValueError(f"{runs[0].path} has no value to draw in any generation")
-        _band(ax, generations, values, _seeds(name, runs))
-    ax.set(xlabel="generation")
-
-
-def _band(ax: Axes, x: Sequence[int], values: Float[np.ndarray, "seeds g"], label: str) -> None:
-    mean, deviation = values.mean(axis=0), _deviation(values)
-    (line,) = ax.plot(x, mean, lw=1.5, label=label, clip_on=False)  # A line at 0 shows above the axis.
-    if len(values) > 1:
-        ax.fill_between(x, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.18, lw=0)
-
-
-def _deviation(values: np.ndarray) -> np.ndarray:
-    """Standard deviation over seeds (over n - 1), 0 for one seed."""
-    return values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+        lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
+    note = bands(ax, lines)
+    ax.set(xlabel="generation", ylabel=f"{ylabel}{note}")
 
 
 def _seeds(name: str, runs: Sequence[Any]) -> str:
@@ -178,7 +220,7 @@ def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
     runs = methods(records)
     first = next(iter(runs.values()))[0]
-    if not scene(first.search.task).paths:
+    if not scene_of(first).paths:
         raise ValueError(
             f"a signature needs descriptors that are paths; those of {first.experiment['task']['name']} are not"
         )

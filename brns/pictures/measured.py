@@ -8,6 +8,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
+from brns.pictures.source import search_for
 from brns.runs.record import Record
 
 GRID = (6, 6)  # cells of coverage and uniformity over a plane; paper, section 5.1
@@ -25,7 +26,7 @@ def last_state(record: Record, generation: int | None, what: str) -> int:
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The archive's descriptors and their generations of entry after a generation; None without an archive."""
-    state = record.state(generation, record.search).estimator
+    state = record.state(generation, search_for(record, "the archive")).estimator
     if not isinstance(state, Archive):
         return None
     there = np.asarray(state.id) >= 0
@@ -44,12 +45,12 @@ def cycling_of_record(record: Record) -> cycling.Cycling:
 
 @lru_cache(maxsize=256)
 def cycling_of(record: Record, generations: tuple[int, ...]) -> cycling.Cycling:
-    return cycling.of_record(record, generations)
+    return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
 
 
 def uniformity_of_record(record: Record, shape: Sequence[int] = GRID) -> tuple[list[int], np.ndarray]:
     """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
-    space, kept = record.search.task.behavior_space, record.snapshots
+    space, kept = search_for(record, "uniformity over time").task.behavior_space, record.snapshots
     last_state(record, None, "uniformity over time")
     archives = [archive_entries(record, g) for g in kept]
     if archives[0] is None:

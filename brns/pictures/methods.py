@@ -1,9 +1,10 @@
 """Runs put together by method, and what a method is called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brns.experiments import has_paper_settings
+from brns.pictures.style import LINES
 from brns.runs.record import Record
 
 NAMES = {
@@ -13,6 +14,13 @@ NAMES = {
     "GridCounts": "grid counts",
 }
 PAPER_SETTINGS = "BR-NS, paper's settings"
+COLORS = {
+    "BR-NS": LINES[0],
+    "archive k-NN": LINES[1],
+    PAPER_SETTINGS: LINES[2],
+    "population k-NN": LINES[3],
+    "grid counts": LINES[4],
+}
 Runs = Record | Sequence[Record]
 
 
@@ -62,6 +70,24 @@ def methods(records: Runs) -> dict[str, list[Record]]:
         label = _short(", ".join([name, *(f"{k.removeprefix('estimator.')}={_text(values.get(k))}" for k in told)]))
         labels.append(f"{label} ({len(labels) + 1})" if label in labels else label)
     return {label: sorted(group, key=lambda r: r.seed) for label, group in zip(labels, groups, strict=True)}
+
+
+def colors_of(labels: Iterable[str]) -> dict[str, str]:
+    """The colour of each method, whatever the order of the labels that `methods` gave.
+
+    The first in the alphabet of those that differ in settings alone has the method's own colour, the others and unknown
+    methods have those that are left, in the alphabet's order.
+    """
+    given: dict[str, str] = {}
+    labels = sorted(labels)
+    for label in labels:
+        known = [name for name in COLORS if label == name or label.startswith(f"{name}, ")]
+        own = COLORS[max(known, key=len)] if known else None
+        if own and own not in given.values():
+            given[label] = own
+    free = [color for color in LINES if color not in given.values()] or list(LINES)
+    others = [label for label in labels if label not in given]
+    return given | {label: free[i % len(free)] for i, label in enumerate(others)}
 
 
 def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:

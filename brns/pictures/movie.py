@@ -13,14 +13,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 from scipy.spatial.distance import cdist
 
-from brns.counting import Count, uncounted
 from brns.metrics.recorded import evaluated
 from brns.pictures import method, novelty_map, population
-from brns.pictures.scene import COLOURS
-from brns.pictures.style import FLOOR, INK, SOLVED, START, STYLE, WALL, legend_below
+from brns.pictures.scene import scene_of
+from brns.pictures.source import known_search, search_for
+from brns.pictures.style import FLOOR, INK, NOVELTY, SOLVED, START, STYLE, WALL, legend_below, titled
 from brns.runs.record import Record
 from brns.runs.storage import replacing
-from brns.tasks.ant import AntMaze
+from brns.runs.tracking import Track, untracked
+from brns.scene import COLOURS, Filmed
 from brns.workers.chunks import innermost
 
 MOST_FRAMES = 120
@@ -30,18 +31,18 @@ def write(
     record: Record,
     out: str | os.PathLike,
     frames_per_second: float = 6.0,
-    count: Count = uncounted,
+    track: Track = untracked,
 ) -> Path:
     """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
 
     A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
     of a planar behavior space with the population on it, or the population alone in more dimensions. Novelty's colours
-    span each frame anew, as its unit has no scale. `count` sees how far the work is.
+    span each frame anew, as its unit has no scale. `track` sees how far the work is.
     """
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    _save(out, count(frames(record), "Drawing", min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
+    _save(out, track(frames(record), "Drawing", min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
     return out
 
 
@@ -49,31 +50,40 @@ def write_individual(
     record: Record,
     out: str | os.PathLike,
     individual: int | Literal["best"] = "best",
-    count: Count = uncounted,
+    track: Track = untracked,
 ) -> Path:
-    """Write a .gif or .mp4 of one individual's episode in the ant maze, at twice its speed, and return its path.
+    """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
-    `individual` is an id, or "best": of those with the highest fitness the one whose path ends farthest from its
-    beginning. Drawing needs EGL or OSMesa, no display and no GPU. `count` is told the frames of a whole
-    episode, of which an ant that ends early has fewer.
+    `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
+    start, or from the middle where the world has none. Any task with a method `film` will do (`brns.scene.Filmed`);
+    drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
+    which one that ends early has fewer.
     """
-    task = innermost(record.search.task)
-    if not isinstance(task, AntMaze):
-        raise ValueError(f"a movie of an individual is drawn of the ant maze; this run is of {type(task).__name__}")
-    who, fitness, paths = (np.concatenate(evaluated(record, column)) for column in ("id", "fitness", "descriptor"))
+    out = _checked(out)
+    task = innermost(search_for(record, "a movie of an individual").task)
+    if not isinstance(task, Filmed):
+        raise ValueError(
+            f"a movie of an individual needs a task with a method `film`; {type(task).__name__} has none (brns.AntMaze "
+            "is one that has)"
+        )
+    film = task.film(_genotype(record, individual))
+    _save(out, track(film.pictures, "Drawing", film.most), film.per_second)
+    return out
+
+
+def _genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
+    who, born = (np.concatenate(evaluated(record, column)) for column in ("id", "born"))
     if individual == "best":
-        row = np.lexsort((np.linalg.norm(paths[:, -2:] - paths[:, :2], axis=1), fitness))[-1]
+        world = scene_of(record)
+        middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
+        reach = np.linalg.norm(world.place(np.concatenate(evaluated(record, "descriptor"))) - middle, axis=1)
+        row = np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1]
     else:
         rows = np.flatnonzero(who == individual)
         if not rows.size:
             raise ValueError(f"{record.path} has individuals 0 to {who.max()}; got {individual}")
         row = rows[0]
-    born = np.concatenate(evaluated(record, "born"))
-    (genotype,) = record.genotypes(who[[row]], born[[row]])
-    out, every = _checked(out), 8
-    pictures, most = task.render(genotype, every=every, size=(360, 480)), task.steps // every + 1
-    _save(out, count(pictures, "Drawing", most), 10.0)
-    return out
+    return record.genotypes(who[[row]], born[[row]])[0]
 
 
 def _checked(out: str | os.PathLike) -> Path:
@@ -91,13 +101,13 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
             f"a movie needs the states of 2 generations or more, and {record.path} keeps {len(kept)}; "
             "run it again with `brns run ... --keep-every 1`"
         )
-    planar = record.search.task.behavior_space.dimension == 2
+    mapped = known_search(record) is not None and record.behavior_space.dimension == 2
     for i in np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int)):
         with matplotlib.rc_context(STYLE):
             figure = Figure(figsize=(6.4, 6.0), dpi=100, layout="constrained")
             ax = figure.subplots()
-            (novelty_map if planar else population)(record, ax, kept[i])
-            ax.set_title(f"{method(record)}, seed {record.seed}, generation {kept[i]} of {record.generations[-1]}")
+            (novelty_map if mapped else population)(record, ax, kept[i])
+            titled(ax, f"{method(record)}, seed {record.seed}, generation {kept[i]} of {record.generations[-1]}")
             legend_below(figure)
             canvas = FigureCanvasAgg(figure)
             canvas.draw()
@@ -117,7 +127,7 @@ def _write_gif(out: Path, pictures: Iterable[np.ndarray], frames_per_second: flo
 
 def _palette() -> np.ndarray:
     """256 colours for all frames, so that none jumps: those of novelty, of the world, and steps from ink to white."""
-    novelty = matplotlib.colormaps["viridis"](np.linspace(0, 1, 208))[:, :3]
+    novelty = matplotlib.colormaps[NOVELTY](np.linspace(0, 1, 208))[:, :3]
     ink, white = np.array(to_rgb(INK)), np.ones(3)
     text = ink + np.linspace(0, 1, 39)[:, None] * (white - ink)
     world = [to_rgb(color) for color in (WALL, FLOOR, START, SOLVED, *COLOURS.values(), "black")]

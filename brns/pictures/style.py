@@ -1,10 +1,14 @@
 """How the figures look: colours, type, legends and colour bars."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cycler import cycler
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from brns.runs.storage import replacing
@@ -13,7 +17,7 @@ INK = "#1f2430"
 WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
-START = "#e03131"
+START = "#111111"  # No area has it.
 LINES = ("#2f7fd1", "#e07b16", "#1d9a74", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#cf4a4a")
 STYLE: Any = {
     "font.size": 9.0,
@@ -31,11 +35,26 @@ STYLE: Any = {
 }
 
 
+TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
+"""colours of generations: light is early; those of novelty are others"""
+NOVELTY = "viridis"
+
+
 def colorbar(ax: Axes, shown: Any, label: str) -> None:
+    """A bar as high as its panel, whatever the panel's shape becomes."""
     figure: Any = ax.figure
-    bar = figure.colorbar(shown, ax=ax, label=label, shrink=0.9, pad=0.02)
+    bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
+
+
+def titled(ax: Axes, text: str) -> None:
+    """Set a panel's title, in lines no longer than the panel is wide."""
+    place: Any = ax.get_subplotspec()
+    figure: Any = ax.figure
+    inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.9  # without the axis' numbers and label
+    most = int(inches / 0.085)  # letters of ten points
+    ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
 def save(figure: Figure, path: Path, **options: Any) -> None:

@@ -16,11 +16,14 @@ from brns.core import Population
 from brns.metrics import coverage as coverages
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.measured import archive_entries, last_state
-from brns.pictures.scene import Scene, scene, trajectories
-from brns.pictures.style import FLOOR, SOLVED, START, WALL, colorbar
+from brns.pictures.scene import scene_of, trajectories
+from brns.pictures.source import search_for
+from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, colorbar
 from brns.runs.record import Record
+from brns.scene import Scene
 
 MAP_CELLS = 60  # cells of a novelty map along each side
+MARGIN = 0.02  # of the world's width beside it, so that points at its border are whole
 MOST_PATHS = 1500  # more lines than that cover each other
 
 
@@ -30,18 +33,18 @@ def maze(record: Record, ax: Axes) -> Axes:
     The ways of at most three solvers are drawn: of the first, one halfway and the last. Where descriptors are paths, at
     most 1500 of them are drawn, spread evenly over the run.
     """
-    world = scene(record.search.task)
+    world = scene_of(record)
     generations = evaluated(record, "descriptor")
     born = np.repeat(record.generations, [len(rows) for rows in generations])
     behaviors, solved = np.concatenate(generations), np.concatenate(evaluated(record, "solved"))
     last = max(record.generations[-1], 1)
     if world.paths:
         some = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
-        shown = _draw_paths(ax, world, behaviors[some], born[some], lw=0.6, alpha=0.7)
+        shown = _draw_paths(ax, world, behaviors[some], born[some], cmap=TIME, lw=0.6, alpha=0.7)
         shown.set_clim(0, last)
     else:
         x, y = world.place(behaviors).T
-        shown = ax.scatter(x, y, c=born, s=5, lw=0, alpha=0.8, vmin=0, vmax=last, rasterized=True)
+        shown = ax.scatter(x, y, c=born, cmap=TIME, s=5, lw=0, alpha=0.8, vmin=0, vmax=last, rasterized=True)
     colorbar(ax, shown, "generation of birth")
     _draw_world(ax, world)
     if solved.any():
@@ -49,7 +52,7 @@ def maze(record: Record, ax: Axes) -> Axes:
         ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
         found = record.solutions()
         some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-        ways = trajectories(record.search.task, found.genotype[some])
+        ways = trajectories(record, found.genotype[some])
         for number, way in enumerate(ways):
             label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
             (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
@@ -70,12 +73,12 @@ def archive(record: Record, ax: Axes, generation: int | None = None) -> Axes:
         raise ValueError(
             f"{record.path}: the archive is empty after generation {generation}; choose a later one of record.snapshots"
         )
-    world = scene(record.search.task)
+    world = scene_of(record)
     if world.paths:
-        shown = _draw_paths(ax, world, descriptor, entered, lw=0.6, alpha=0.7)
+        shown = _draw_paths(ax, world, descriptor, entered, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(descriptor).T
-        shown = ax.scatter(x, y, c=entered, s=9, lw=0, rasterized=True)
+        shown = ax.scatter(x, y, c=entered, cmap=TIME, s=9, lw=0, rasterized=True)
     shown.set_clim(0, max(generation, 1))
     colorbar(ax, shown, "generation of entry")
     _draw_world(ax, world)
@@ -90,9 +93,10 @@ def novelty_map(record: Record, ax: Axes, generation: int | None = None) -> Axes
     `generation` is one whose state is kept, by default the last.
     """
     generation = last_state(record, generation, "a novelty map")
-    world, novelty = scene(record.search.task), novelty_grid(record, generation)
+    world, novelty = scene_of(record), novelty_grid(record, generation)
     top = novelty[~walled(world, len(novelty))].max()
-    shown = ax.imshow(novelty, origin="lower", extent=world.extent, vmin=0, vmax=top or 1, interpolation="nearest")
+    colors: Any = {"cmap": NOVELTY, "vmin": 0, "vmax": top or 1}
+    shown = ax.imshow(novelty, origin="lower", extent=world.extent, interpolation="nearest", **colors)
     colorbar(ax, shown, "novelty")
     _draw_world(ax, world)
     x, y = world.place(survivors(record, "descriptor", [generation])[0]).T
@@ -103,7 +107,7 @@ def novelty_map(record: Record, ax: Axes, generation: int | None = None) -> Axes
 
 def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
-    search = record.search
+    search = search_for(record, "a novelty map")
     space = search.task.behavior_space
     if space.dimension != 2:
         raise ValueError(f"a novelty map needs a behavior space of 2 dimensions; {record.path} has {space.dimension}")
@@ -119,13 +123,13 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
 def population(record: Record, ax: Axes, generation: int | None = None) -> Axes:
     """The survivors of a generation, by default the last, coloured by the novelty by which they were selected."""
     generation = record.generations[-1] if generation is None else generation
-    world = scene(record.search.task)
+    world = scene_of(record)
     descriptors = survivors(record, "descriptor", [generation])[0]
     novelty = survivors(record, "novelty", [generation])[0]
     if world.paths:
-        _draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9)
+        _draw_paths(ax, world, descriptors, novelty, cmap=NOVELTY, lw=0.9, alpha=0.9)
     x, y = world.place(descriptors).T
-    shown = ax.scatter(x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4)
+    shown = ax.scatter(x, y, c=novelty, cmap=NOVELTY, s=22, edgecolor="black", lw=0.5, label="population", zorder=4)
     colorbar(ax, shown, "novelty")
     _draw_world(ax, world)
     ax.set_title(f"population of generation {generation}")
@@ -159,9 +163,11 @@ def _draw_world(ax: Axes, world: Scene) -> None:
         ring.set_path_effects([Stroke(linewidth=3.6, foreground="white"), Normal()])
         ax.add_patch(ring)
     if world.start is not None:
-        ax.plot(*world.start, "o", color=START, mec="white", ms=8, ls="", label="start", zorder=5)
-    (left, bottom), (right, top) = world.low, world.high
-    ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
+        (ring,) = ax.plot(*world.start, "o", mfc="none", mec=START, mew=1.8, ms=8, ls="", label="start", zorder=5)
+        ring.set_path_effects([Stroke(linewidth=3.4, foreground="white"), Normal()])
+    beside = [MARGIN * (high - low) for low, high in zip(world.low, world.high, strict=True)]
+    limits = [(low - m, high + m) for low, high, m in zip(world.low, world.high, beside, strict=True)]
+    ax.set(xlim=limits[0], ylim=limits[1][::-1] if world.down else limits[1])
     ax.set(xlabel=world.axes[0], ylabel=world.axes[1])
     ax.set_aspect("auto" if world.walls is None else "equal")
 

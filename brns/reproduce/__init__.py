@@ -11,30 +11,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from brns.counting import Count, uncounted
-from brns.pictures import draw, save
+from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
+from brns.runs.tracking import Track, untracked
 from brns.workers.parallel import in_parallel
 
 PARTS = ("maze", "ablation", "ant", "timing")
-OF_MAZE = (
-    "maze",
-    "archive",
-    "novelty-map",
-    "coverage",
-    "parent-distance",
-    "age",
-    "q",
-    "uniformity",
-    "eta",
-    "kappa",
-    "kappa-share",
-)
-OF_ANT = ("maze", "q", "eta", "kappa", "kappa-share", "signature", "signature-coverage", "signature-uniformity")
 
 
 def reproduce(
@@ -45,7 +31,7 @@ def reproduce(
     workers: int | None = None,
     dask: str | None = None,
     follow: Follow = unseen,
-    count: Count = uncounted,
+    count: Track = untracked,
 ) -> Path:
     """Run parts of the paper's experiments at a scale, go on where an earlier call was stopped, and write the page.
 
@@ -74,16 +60,16 @@ def reproduce(
     return page.write(out)
 
 
-def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:
+def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
     runs = {
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
     }
-    _comparison(out / "maze", runs, OF_MAZE, scale, chosen.maze.generations, {}, count)
+    _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze.generations, {}, count)
 
 
 def _ant(
-    out: Path, scale: str, chosen: Scale, follow: Follow, count: Count, workers: int | None, dask: str | None
+    out: Path, scale: str, chosen: Scale, follow: Follow, count: Track, workers: int | None, dask: str | None
 ) -> None:
     plan = chosen.ant
     methods = ant_methods(chosen.ant_steps, plan.generations)
@@ -98,7 +84,7 @@ def _ant(
             f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
             "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
         )
-    _comparison(out / "ant", runs, OF_ANT, scale, plan.generations, {"note": note}, count)
+    _comparison(out / "ant", runs, figures_of("paths"), scale, plan.generations, {"note": note}, count)
 
 
 def _comparison(
@@ -108,7 +94,7 @@ def _comparison(
     scale: str,
     generations: int,
     more: dict[str, str],
-    count: Count,
+    count: Track,
 ) -> None:
     rows = {name: _measured(records, count) for name, records in runs.items()}
     found = results.of_methods(runs, rows, LABELS, generations)
@@ -121,11 +107,11 @@ def _comparison(
         save(draw(name, together), out / f"{name}.png", dpi=90)
 
 
-def _measured(records: Sequence[Record], count: Count) -> list[dict[str, float]]:
+def _measured(records: Sequence[Record], count: Track) -> list[dict[str, float]]:
     return [results.numbers(record) for record in count(records, "measuring", len(records))]
 
 
-def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:
+def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
     plan, rows = chosen.ablation, {}
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from brns.pictures import FIGURES
 from brns.pictures.report.page import MEASURES
 from brns.reproduce import claims
 from brns.reproduce.claims import Claim, estimate_text
@@ -27,20 +28,7 @@ MORE = {
     },
 }
 CAPTIONS = {
-    "maze": "Figure 2a: the maze and everything evaluated, first seed of each method",
-    "archive": "Figure 2b: what the archive holds at the end, first seed",
-    "novelty-map": "Figure 2c: novelty over the maze, first seed of each method; each map has its own colours",
-    "coverage": "Figure 3a: coverage of 6 × 6 cells by the survivors",
-    "parent-distance": "Figure 3b: distance to the parent",
-    "age": "Figure 3c: age",
-    "q": "Figures 3d, 3e, 4a to 4d: Q(i, j) for three i",
-    "uniformity": "Figure 3f: distance to uniform, of the archive's entries or of novelty itself",
-    "eta": "Figure 4e: η",
-    "kappa": "Figure 4f: κ, counted over the states kept",
-    "kappa-share": "κ per later generation, which compares between runs of different length",
-    "signature": "Figure 5: standard deviation along each dimension of the signature",
-    "signature-coverage": "Table I over time: coverage of signature space",
-    "signature-uniformity": "Table I over time: distance to uniform of the survivors' novelty",
+    name: f"{figure.title} [{', '.join(figure.paper) or 'no figure of the paper'}]" for name, figure in FIGURES.items()
 }
 OF_COSTS = {
     "by-dimension": "Figure 6: cost against the descriptor's dimension",
@@ -100,7 +88,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
             _claims(claims.of_ant(results)),
             "### Numbers",
             _numbers(results),
-            _figures(out, "ant", {**CAPTIONS, "maze": "Figure 2d: the arena and the paths, by generation, first seed"}),
+            _figures(out, "ant", CAPTIONS),
         ]
     )
 

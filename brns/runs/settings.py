@@ -58,8 +58,14 @@ def settings(part: Any) -> list[Setting]:
 
 
 def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
-    """The part with some settings changed; all errors are reported at once in one `SettingsError`."""
-    known, name = {s.name: s for s in settings(type(part))}, type(part).__name__
+    """The part with some settings changed; all errors are reported at once in one `SettingsError`.
+
+    Types are strict: true is no number and 5 no text. Whole numbers may stand for others, and lists for tuples.
+    """
+    name = type(part).__name__
+    if not dataclasses.is_dataclass(part):
+        raise SettingsError(f"{name} has no settings: it is no dataclass (an equinox.Module is one); got {changes}")
+    known = {s.name: s for s in settings(type(part))}
     problems = []
     for key in changes:
         if key not in known:
@@ -69,9 +75,10 @@ def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
     chosen = {key: known[key] for key in changes if key in known}
     values = {}
     if chosen:
-        model = pydantic.create_model(name, **{key: (s.type, ...) for key, s in chosen.items()})  # ty: ignore[no-matching-overload]
+        fields: Any = {key: (s.type, ...) for key, s in chosen.items()}
+        model = pydantic.create_model(name, __config__=pydantic.ConfigDict(strict=True), **fields)
         try:
-            values = model(**{key: changes[key] for key in chosen}).model_dump()
+            values = model(**{key: _tuples(changes[key]) for key in chosen}).model_dump()
         except pydantic.ValidationError as error:
             for fault in error.errors():
                 key = str(fault["loc"][0])
@@ -80,6 +87,10 @@ def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
         raise SettingsError("\n".join(dict.fromkeys(problems)))
     current = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
     return type(part)(**{**current, **values})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def value(text: str) -> Any:

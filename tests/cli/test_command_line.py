@@ -1,19 +1,26 @@
 """The command line, as a person uses it."""
 
+import csv
+import json
+import shutil
 import signal
 import time
+from pathlib import Path
 
 import equinox as eqx
 import numpy as np
 import pytest
 from shell import begin, call, finished
 
+import brns
 from brns import Record, run
 from brns.cli import screen
+from brns.metrics.summary import summary
 from brns.runs.record import records
 from brns.runs.settings import value as read
 from brns.workers.chunks import Chunked
 
+BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 
 
@@ -175,6 +182,54 @@ def test_the_list_names_every_setting_with_its_default_and_meaning(folder):
         assert meaning in text
 
 
+def test_the_list_of_one_experiment(folder):
+    text = call("list", "maze", folder=folder).stdout
+    assert "brns run maze" in text
+    assert "brns run ant" not in text
+    unknown = call("list", "labyrinth", folder=folder)
+    assert unknown.returncode == 2
+    assert "one of maze, ant" in unknown.stderr
+
+
+def test_the_version(folder):
+    assert call("--version", folder=folder).stdout.split() == ["brns", brns.__version__]
+
+
+def test_fewer_generations_than_there_are_is_said_as_it_is(folder):
+    done = call("resume", "runs/maze-recognition-seed0", "--generations", 2, folder=folder)
+    assert done.returncode == 0
+    assert "has 4 generations, more than the 2" in done.stdout
+
+
+def test_runs_of_different_methods_have_a_table_each(tmp_path):
+    shutil.copytree(BEFORE, tmp_path / "before")
+    shown = call("show", "before", folder=tmp_path).stdout
+    titles = [line.strip() for line in shown.splitlines() if line.startswith("before: ")]
+    assert titles == ["before: DeceptiveMaze, archive k-NN", "before: DeceptiveMaze, BR-NS"]
+    assert "deviation" not in shown  # one seed each: no mean over methods
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_numbers_for_other_programs_are_the_summarys(form, folder):
+    path = "runs/maze-recognition-seed0"
+    text = call("show", path, f"--{form}", folder=folder).stdout
+    (row,) = json.loads(text) if form == "json" else csv.DictReader(text.splitlines())
+    expected = summary(Record(folder / path))
+    assert {name: float(row[name]) for name in expected} == expected
+    assert (row["method"], int(row["seed"])) == ("DeceptiveMaze, BR-NS", 0)
+
+
+def test_a_truth_value_is_no_number(folder):
+    done = call(
+        "run", "maze", "--out", "no", "--set", "task.steps=true", "--set", "estimator.epochs=1.5", folder=folder
+    )
+    assert done.returncode == 2
+    assert "DeceptiveMaze.steps" in done.stderr
+    assert "valid integer; got True" in done.stderr
+    assert "BehaviorRecognition.epochs" in done.stderr
+    assert not (folder / "no").exists()
+
+
 def test_figure_movie_and_show(folder):
     run = "runs/maze-recognition-seed0"
     for name in ("coverage", "3b"):
@@ -199,9 +254,9 @@ def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
 
 
 def test_counting_hands_on_what_there_is():
-    assert list(screen.count(iter("abc"), "letters", 3)) == ["a", "b", "c"]
+    assert list(screen.track(iter("abc"), "letters", 3)) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="no more"):
-        list(screen.count(failing(), "failures", 3))
+        list(screen.track(failing(), "failures", 3))
 
 
 def failing():

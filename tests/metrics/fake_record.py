@@ -32,9 +32,8 @@ class FakeRecord:
         self.experiment = {"task": {"name": "Fake"}}
         self.history, self.states = history, states or {}
         self.generations, self.snapshots = list(range(len(history))), sorted(self.states)
-        self.search = SimpleNamespace(
-            task=SimpleNamespace(behavior_space=box or Box([0.0, 0.0], [6.0, 6.0])), estimator=estimator
-        )
+        self.behavior_space = box or Box([0.0, 0.0], [6.0, 6.0])
+        self.search = SimpleNamespace(task=SimpleNamespace(behavior_space=self.behavior_space), estimator=estimator)
 
     def column(self, name, generations=None):
         kind, name = name.split(".")

@@ -21,11 +21,11 @@ def record(tmp_path_factory):
 def test_a_gif_has_a_frame_for_each_state_kept(record, tmp_path):
     told = []
 
-    def count(pictures, title, total):
+    def track(pictures, title, total):
         told.append(total)
         return pictures
 
-    out = movie.write(record, tmp_path / "run.gif", frames_per_second=5.0, count=count)
+    out = movie.write(record, tmp_path / "run.gif", frames_per_second=5.0, track=track)
     assert told == [4]
     with Image.open(out) as film:
         assert film.n_frames == len(record.snapshots) == 4  # 0, 2, 4 and the last, 5.

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from brns import reproduce as package
 from brns.experiments import maze, paper_recognition
+from brns.pictures import figures_of
 from brns.reproduce import claims, reproduce
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import SCALES, ant_methods, variants
@@ -178,7 +178,7 @@ def test_a_whole_part_at_the_smallest_scale(tmp_path):
     assert text.count("cannot be tested at this scale") == 12
     assert set(found["methods"]) == {"paper", "recognition", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
-    for name in package.OF_MAZE:
+    for name in figures_of("planar"):
         assert f"maze/{name}.png" in text
         assert (tmp_path / "maze" / f"{name}.png").stat().st_size > 5000
     lines = (tmp_path / "maze" / "curves.csv").read_text().splitlines()

@@ -162,7 +162,7 @@ def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start(model):
 
 def test_path_and_evaluation_tell_the_same_story():
     task, rows = AntMaze(steps=32), genotypes(3)
-    evaluation, path = task.evaluate(rows, KEY), task.path(rows, every=2)
+    evaluation, path = task.evaluate(rows, KEY), task.trajectory(rows, every=2)
     assert path.shape == (3, 17, 2)
     assert (path[:, 0] == [0, -24]).all()
     assert np.array_equal(evaluation.descriptor, path[:, 1:].reshape(3, 32).astype(np.float32))

@@ -232,7 +232,7 @@ def test_evaluate_tells_what_the_last_position_solves():
 
 
 def test_a_robot_is_never_inside_a_wall(hard):
-    path = np.asarray(hard.trajectory(genotypes(50)))
+    path = np.asarray(hard.trajectory(genotypes(50), every=50))
     i, j = (np.floor(path[..., axis] / 3 + 0.5).astype(int) for axis in (0, 1))
     assert not np.asarray(hard.tables.touched)[j, i].any()
     assert (np.abs(path[..., 2]) <= np.float32(math.pi)).all()
@@ -245,7 +245,7 @@ def test_a_step_moves_a_robot_by_at_most_its_fastest_wheel(hard):
 
 
 def test_the_trajectory_ends_in_the_descriptor(hard, last):
-    path = hard.trajectory(genotypes(50))
+    path = hard.trajectory(genotypes(50), every=50)
     assert path.shape == (50, 41, 3)
     np.testing.assert_array_equal(path[:, 0], np.broadcast_to(START, (50, 3)))
     np.testing.assert_array_equal(path[:, -1, :2], last)

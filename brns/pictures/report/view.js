@@ -143,7 +143,7 @@
     if (world.start) {
       traces.push({
         type: "scatter", mode: "markers", x: [world.start[0]], y: [world.start[1]], hovertemplate: "start<extra></extra>",
-        marker: { size: 11, color: "#e03131", line: { width: 1.5, color: "#ffffff" } },
+        marker: { size: 11, symbol: "circle-open", color: ink, line: { width: 2.5 } },
       });
     }
     return Plotly.react(view.plot, traces, layout, { displayModeBar: false, responsive: true });

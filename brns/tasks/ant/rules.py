@@ -16,6 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from brns.core import Box, Evaluation
+from brns.scene import Film, Scene
+from brns.tasks.ant import looks
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, ant_xml, load_mujoco
 from brns.tasks.policy import FeedForward
 
@@ -125,11 +127,20 @@ class AntMaze(eqx.Module):
         samples = ARENAS[self.arena].samples
         return path[:, np.arange(1, samples + 1) * self.steps // samples].reshape(len(path), -1)
 
-    def path(
+    def trajectory(
         self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int = 10
     ) -> Float[np.ndarray, "n times 2"]:
-        """The torso's position at the start and after each `every` control steps, for pictures."""
-        return self.episodes(genotypes).path[:, ::every]
+        """The torso's position at the start, after each `every` control steps, and at the end, for pictures."""
+        shown = np.union1d(np.arange(0, self.steps, every), self.steps)
+        return self.episodes(genotypes).path[:, shown]
+
+    def scene(self) -> Scene:
+        """How the arena looks."""
+        return looks.scene(self)
+
+    def film(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"]) -> Film:
+        """One episode at twice its speed, drawn off-screen; `render` draws it otherwise."""
+        return looks.film(self, genotype)
 
     def episodes(
         self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], threads: int | None = None

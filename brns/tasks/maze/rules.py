@@ -12,6 +12,8 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, UInt
 
 from brns.core import Box, Evaluation
+from brns.scene import Scene
+from brns.tasks.maze import looks
 from brns.tasks.maze.map import (
     PIXEL,
     RANGE,
@@ -143,8 +145,15 @@ class DeceptiveMaze(eqx.Module):
         last = self.trajectory(genotypes, every=self.steps)[:, -1, :2]
         return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
 
-    def trajectory(self, genotypes: Float[Array, "n p"], every: int = 50) -> Float[Array, "n times 3"]:
-        """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`."""
+    def trajectory(
+        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int | None = None
+    ) -> Float[Array, "n times 3"]:
+        """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`.
+
+        By default the largest number that divides both `steps` and 20.
+        """
+        every = math.gcd(self.steps, 20) if every is None else every
+        genotypes = jnp.asarray(genotypes)
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
         _check(genotypes)
@@ -157,6 +166,10 @@ class DeceptiveMaze(eqx.Module):
         """One step of n robots, each with its own action: their next poses and observations."""
         next_pose, observation = _step(self.tables, tuple(pose.T), action.T)
         return jnp.stack(next_pose, axis=1), jnp.stack(observation, axis=1)
+
+    def scene(self) -> Scene:
+        """How the maze looks."""
+        return looks.scene(self)
 
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
         """Whether a position lies within `goal_radius` of the goal."""

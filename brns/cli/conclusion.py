@@ -1,0 +1,87 @@
+"""How a run ends: its numbers, by method, and its pictures."""
+
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.table import Table
+
+from brns.cli.screen import console, track
+from brns.metrics.numbers import number
+from brns.metrics.summary import estimate, summary
+from brns.pictures import methods, overview, save
+from brns.pictures.scene import scene_of
+from brns.pictures.source import without_search
+from brns.runs.record import Record
+
+
+def conclude(directory: Path, found: Sequence[Record]) -> None:
+    """Tables of the runs of each method, over their seeds, and a picture of each run."""
+    groups = by_method(found)
+    rows = {record.path: row for record, row in zip(found, _rows(found), strict=True)}
+    for label, runs in groups.items():
+        title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
+        console.print(_table(title, runs, [rows[record.path] for record in runs]))
+    if note := without_search(found):
+        console.print(note, soft_wrap=True)
+    for record in track(found, "Drawing", len(found)):
+        save(overview(record), record.path / "overview.png")
+    several = len(found) > 1
+    where = directory / "*" if several else found[0].path
+    console.print(f"{'Pictures' if several else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)
+
+
+def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:
+    """The numbers of each run for other programs, unrounded: a list of objects as JSON, or a table as CSV."""
+    labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
+    lines = [
+        {"path": str(record.path), "method": labels[record.path], "seed": record.seed, **row}
+        for record, row in zip(found, _rows(found), strict=True)
+    ]
+    if form == "json":
+        print(json.dumps(lines, indent=1))
+        return
+    writer = csv.DictWriter(
+        sys.stdout, list(dict.fromkeys(name for line in lines for name in line)), lineterminator="\n"
+    )
+    writer.writeheader()
+    writer.writerows(lines)
+
+
+def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
+    """Runs of the same experiment together, under the task and what the method is called."""
+    tasks: list[list[Record]] = []
+    for record in found:
+        same = next((group for group in tasks if group[0].experiment["task"] == record.experiment["task"]), None)
+        if same is None:
+            tasks.append([record])
+        else:
+            same.append(record)
+    groups: dict[str, list[Record]] = {}
+    for group in tasks:
+        for label, runs in methods(group).items():
+            name = f"{group[0].experiment['task']['name']}, {label}"
+            groups[name if name not in groups else f"{name} ({len(groups) + 1})"] = runs
+    return groups
+
+
+def _rows(found: Sequence[Record]) -> list[dict[str, float]]:
+    return [summary(record, of_paths=scene_of(record).paths) for record in track(found, "Measuring", len(found))]
+
+
+def _table(title: str, runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+    several = len(runs) > 1
+    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    table.add_column()
+    for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
+        table.add_column(head, justify="right")
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values: list[float] = [row[name] for row in rows if name in row]
+        if several:
+            mean, deviation, seeds = estimate(values)
+            values = [mean, deviation, min(values), max(values), seeds]
+        table.add_row(name.replace("_", " "), *map(number, values))
+    return table

@@ -1,0 +1,126 @@
+"""A run at the terminal: its progress, Ctrl-C, and where it can be gone on from."""
+
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from brns.cli.screen import bar_of, console
+
+if TYPE_CHECKING:
+    from brns.runs.loop import Saved
+    from brns.runs.tensorboard import TensorBoard
+
+
+class Interrupt:
+    """Ctrl-C while a run goes on: the first ends it after the generation in progress, a second ends it at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> "Interrupt":
+        self.before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self.before)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        console.print("Finishing this generation; press Ctrl-C again to stop at once.")
+
+
+class Bar:
+    """How far a run is, how fast it goes and what it found."""
+
+    def __init__(self, generations: int, completed: int):
+        self.progress = Progress(
+            TextColumn("generation"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("{task.fields[rate]}", markup=False),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[found]}", markup=False),
+            console=console,
+        )
+        self.task = self.progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
+
+    def show(self, saved: "list[Saved]") -> None:
+        speed = self.progress.tasks[self.task].speed
+        rate = "" if speed is None else f"{speed:.1f}/s"
+        self.progress.update(self.task, completed=saved[0].number, found=_found(saved), rate=rate)
+
+
+def follow(
+    steps: "Iterable[list[Saved]]",
+    generations: int,
+    out: Path,
+    scalars: "TensorBoard | None",
+    completed: int = 0,
+    watch_every: int = 0,
+) -> None:
+    """Show the generations as they are saved; ends the process where the run was stopped before the last."""
+    number = completed
+    try:
+        with Interrupt() as interrupt:
+            bar = Bar(generations, completed)
+            with bar.progress:
+                for saved in steps:
+                    number = saved[0].number
+                    bar.show(saved)
+                    _log(saved, scalars)
+                    if watch_every and number and number % watch_every == 0:
+                        _watch(saved, number)
+                    if interrupt.asked:
+                        break
+    except KeyboardInterrupt:
+        _stop(f"Stopped at once. What was finished is saved; go on with: brns resume {out}")
+    if number < generations:
+        _stop(f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}")
+
+
+def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
+    """Show how far one of several runs is, and hand its generations on."""
+    with bar_of() as progress:
+        bar = progress.add_task(title, total=total, completed=done)
+        for saved in steps:
+            progress.update(bar, completed=saved[0].number)
+            yield saved
+        progress.update(bar, completed=total)
+
+
+def _stop(text: str) -> None:
+    console.print(text, soft_wrap=True)
+    sys.exit(130)
+
+
+def _log(saved: "list[Saved]", scalars: "TensorBoard | None") -> None:
+    if scalars:
+        for one in saved:
+            scalars.add(one.record, one.row)
+
+
+def _watch(saved: "list[Saved]", number: int) -> None:
+    from brns.metrics.watch import watch
+
+    for one in saved:
+        text, old_ground = watch(one.record)
+        warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
+        console.print(Text.assemble(f"Generation {number}, seed {one.record.seed}: {text}.", warning))
+
+
+def _found(saved: "list[Saved]") -> str:
+    """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
+    rows = [one.row for one in saved]
+    covered = [row.coverage for row in rows if row.coverage is not None]
+    coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
+    return f"{coverage}solvers {sum(row.solutions for row in rows)}"

@@ -1,0 +1,84 @@
+"""The commands that look at runs: `brns show`, `figure`, `report` and `movie`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from brns.cli.options import Directories, Directory, Search
+from brns.cli.screen import console, track
+
+
+def show(
+    directory: Directory,
+    search: Search = None,
+    json: Annotated[bool, typer.Option("--json", help="print each run's numbers as JSON, and draw nothing")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="print each run's numbers as CSV, and draw nothing")] = False,
+) -> None:
+    """Show the numbers of runs, those of one method together, and draw their pictures again."""
+    from brns.cli.conclusion import conclude, print_numbers
+    from brns.cli.own import records_of
+    from brns.runs.settings import SettingsError
+
+    if json and csv:
+        raise SettingsError("numbers are printed with --json or with --csv; got both")
+    found = records_of([directory], search)
+    if json or csv:
+        print_numbers(found, "json" if json else "csv")
+    else:
+        conclude(directory, found)
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
+    directories: Directories,
+    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
+    search: Search = None,
+) -> None:
+    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
+    from brns.cli.own import records_of
+    from brns.pictures import PAPER, draw, read_times, save
+
+    out = out or Path(f"{name}.png")
+    timed = PAPER.get(name, name) == "time"
+    source = [row for path in directories for row in read_times(path)] if timed else records_of(directories, search)
+    with console.status("Drawing"):
+        save(draw(name, source), out)
+    console.print(f"Figure: {out}", soft_wrap=True)
+
+
+def report(
+    directories: Directories,
+    out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
+    search: Search = None,
+) -> None:
+    """Write one self-contained page: settings, table, figures and a view of the search to look into."""
+    from brns.cli.own import records_of
+    from brns.pictures.report import write
+
+    write(records_of(directories, search), out, track)
+    console.print(f"Report: {out}", soft_wrap=True)
+
+
+def movie(
+    directory: Directory,
+    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4", show_default="DIRECTORY/movie.gif")] = None,
+    individual: Annotated[
+        str | None, typer.Option(help="film one individual in its world, such as the ant maze: an id, or best")
+    ] = None,
+    search: Search = None,
+) -> None:
+    """Write a movie of the population and the novelty map over generations, or of one individual."""
+    from brns.cli.own import records_of
+    from brns.pictures.movie import write, write_individual
+    from brns.runs.settings import SettingsError
+
+    record = records_of([directory], search)[0]
+    if individual not in (None, "best") and not individual.isdecimal():
+        raise SettingsError(f"--individual takes an id or best; got {individual!r}")
+    if individual is None:
+        out = write(record, out or record.path / "movie.gif", track=track)
+    else:
+        which = "best" if individual == "best" else int(individual)
+        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track)
+    console.print(f"Movie: {out}", soft_wrap=True)

@@ -1,0 +1,81 @@
+"""Searches of a user's own, given on the command line as `module:object`."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+
+from brns.runs.record import Record, records
+from brns.runs.settings import SettingsError, describe
+from brns.search import NoveltySearch
+from brns.workers.chunks import Chunked
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def own_search(text: str) -> NoveltySearch:
+    """The search that `module:object` names: a `NoveltySearch`, or a function without arguments that returns one.
+
+    The module is imported as Python does it, from the current directory on. This runs its code.
+    """
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise SettingsError(f"a search of your own is module:object, such as my_task:search; got {text!r}")
+    there = _imported(module)
+    if name not in vars(there):
+        raise SettingsError(f"module {module} ({there.__file__}) has no {name!r}")
+    found = vars(there)[name]
+    if callable(found):
+        found = found()
+    if not isinstance(found, NoveltySearch):
+        raise SettingsError(
+            f"{text} must be a brns.NoveltySearch or a function that returns one; got {type(found).__name__}"
+        )
+    return found
+
+
+def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
+    """The runs in these directories; each knows that one of the searches given which made it."""
+    found = [record for directory in directories for record in records(directory)]
+    given = [own_search(text) for text in searches or ()]
+    if not given:
+        return found
+    return [_knowing(record, given) for record in found]
+
+
+def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record:
+    experiment = record.experiment
+    for search in given:
+        chunk = experiment["task"].get("chunk") if experiment["task"].get("name") == "Chunked" else None
+        # A run that was started with workers has its task in chunks.
+        whole = search if chunk is None else eqx.tree_at(lambda s: s.task, search, Chunked(search.task, chunk=chunk))
+        if describe(whole) == experiment:
+            (known,) = records(record.path, whole)
+            return known
+    raise SettingsError(
+        f"{record.path} was made by another search than --search gives: it was {_text(experiment)}; given were "
+        + "; ".join(_text(describe(search)) for search in given)
+    )
+
+
+def _imported(module: str) -> "ModuleType":
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.split(".")[0] and error.name != module:
+            raise  # what the module itself lacks
+        raise SettingsError(
+            f"there is no module {module!r} to import; looked in {here} and where Python looks"
+        ) from None
+
+
+def _text(experiment: dict) -> str:
+    return ", ".join(f"{name}={value}" for name, value in experiment.items() if name != "name")

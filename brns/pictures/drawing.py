@@ -1,0 +1,104 @@
+"""Whole figures: a run at a glance, and any figure of the table with its panels, titles and legend."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from brns.pictures.curves import colors_of_q
+from brns.pictures.figures import FIGURES, PAPER, Picture
+from brns.pictures.measured import common, last_state
+from brns.pictures.methods import method, methods
+from brns.pictures.source import known_search
+from brns.pictures.style import STYLE, legend_below, titled
+from brns.pictures.worlds import maze, novelty_map, population
+from brns.runs.record import Record
+
+Panel = tuple[str, Callable[..., Axes]]
+"""a label, and a function of `ax`"""
+
+
+def overview(record: Record) -> Figure:
+    """A run at a glance: every behavior that it evaluated, by generation, and what is novel to it at the end.
+
+    The population stands in for the map of novelty where behaviors have more than two dimensions, no state was kept, or
+    the search is not known.
+    """
+    mapped = record.snapshots and known_search(record) is not None and record.behavior_space.dimension == 2
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(12.4, 6.0), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        maze(record, left)
+        if mapped:
+            novelty_map(record, right, record.snapshots[-1])
+        else:
+            population(record, right)
+        titled(left, f"{method(record)}, seed {record.seed}\n{left.get_title(loc='left')}")
+        legend_below(figure, columns=8)
+    return figure
+
+
+def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> Figure:
+    """A whole figure by its name, or its number in the paper, of runs of one or several methods.
+
+    `source` is records, or for "time" the rows that `read_times` gives. Pictures of single runs (maze, archive,
+    novelty-map) show the first seed of each method.
+    """
+    name = PAPER.get(name, name)
+    if name not in FIGURES:
+        raise ValueError(f"a figure is one of {', '.join(FIGURES)}, or {', '.join(PAPER)}; got {name!r}")
+    picture = FIGURES[name]
+    panels = _panels(picture, source)
+    size = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
+    with matplotlib.rc_context(STYLE):
+        rows = len(panels)
+        columns = max(map(len, panels))
+        figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+        for row, line in zip(axes, panels, strict=True):
+            for ax in row[len(line) :]:
+                ax.remove()
+            for ax, (label, panel) in zip(row, line, strict=False):
+                panel(ax=ax)
+                if label:
+                    titled(ax, f"{label}\n{ax.get_title(loc='left')}".removesuffix("\n"))
+        legend_below(figure)
+    return figure
+
+
+def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
+    """Rows of panels."""
+    if picture.worlds == "none":
+        return [[("", partial(picture.function, source))]]
+    runs = methods(source)
+    if picture.panels == "one":
+        return [[("", partial(picture.function, [record for seeds in runs.values() for record in seeds]))]]
+    if picture.panels == "method":
+        colors = colors_of_q(common(record.snapshots for record in seeds) for seeds in runs.values())
+        return _wrapped([(label, partial(picture.function, seeds, colors=colors)) for label, seeds in runs.items()])
+    firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
+    if picture is FIGURES["archive"]:
+        firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
+    if picture.panels == "run":
+        return _wrapped([(label, partial(picture.function, record)) for label, record in firsts.items()])
+    columns = max(min(len(record.snapshots), 3) for record in firsts.values())
+    return [
+        [(label, partial(picture.function, record, generation=g)) for g in _spaced(record, columns)]
+        for label, record in firsts.items()
+    ]
+
+
+def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
+    """At most three panels in a row."""
+    return [panels[i : i + 3] for i in range(0, len(panels), 3)]
+
+
+def _spaced(record: Record, number: int) -> list[int]:
+    """An early, a middle and the last generation whose state is kept."""
+    last_state(record, None, "a novelty map")
+    at = np.linspace(min(1, len(record.snapshots) - 1), len(record.snapshots) - 1, number).round().astype(int)
+    return [record.snapshots[i] for i in at]

@@ -1,0 +1,148 @@
+"""The table of figures: what each is called, its number in the paper, what it shows, and the function that draws it.
+
+A new figure is a function in a file beside this one, and an entry here: command line, report, reproduction and tests
+read this table.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from matplotlib.axes import Axes
+
+from brns.pictures import curves, times, worlds
+
+
+class Picture(NamedTuple):
+    """One figure."""
+
+    title: str
+    function: Callable[..., Axes]
+    """`function(source, ax)` draws one panel"""
+    caption: str
+    """what is shown and how to read it, as HTML"""
+    paper: tuple[str, ...] = ()
+    """its numbers in the paper"""
+    worlds: Literal["all", "planar", "paths", "none"] = "all"
+    """the behaviors that it can be drawn of: any, points of a plane, paths; or it is drawn of no runs"""
+    panels: Literal["one", "method", "run", "states"] = "one"
+    """one panel for all runs, one a method, one for each method's first seed, or three of it: early, middle, last"""
+
+
+FIGURES: dict[str, Picture] = {
+    "maze": Picture(
+        "The world and what was tried",
+        worlds.maze,
+        "Every behavior that was evaluated, coloured by the generation of its birth, for the first seed of each "
+        "method. Solvers are ringed; where the task can replay them, the ways of at most three are drawn: the first, "
+        "one halfway, and the last.",
+        paper=("2a", "2d"),
+        panels="run",
+    ),
+    "novelty-map": Picture(
+        "Novelty over the behavior space",
+        worlds.novelty_map,
+        "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells, after an early, a middle and the last generation that was "
+        "kept, and the population that then lived (first seed of each method). Each map has its own colours: novelty "
+        "has its estimator's unit, and no scale in common. They span the values outside of walls.",
+        paper=("2c",),
+        worlds="planar",
+        panels="states",
+    ),
+    "archive": Picture(
+        "The archive",
+        worlds.archive,
+        "The behaviors that the archive holds at the end, coloured by the generation in which they entered, for "
+        "the first seed.",
+        paper=("2b",),
+        panels="run",
+    ),
+    "coverage": Picture(
+        "Coverage",
+        curves.coverage,
+        "The share of the 6 × 6 cells of the behavior space that the populations of generations 0 to g have visited.",
+        paper=("3a",),
+        worlds="planar",
+    ),
+    "uniformity": Picture(
+        "Uniformity",
+        curves.uniformity,
+        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on 6 × 6 cells: of "
+        "how many archive entries lie in each cell for a method with an archive, and of novelty itself at the cells' "
+        "centres, made a distribution, for the others. The two are not the same quantity; the paper sets them side by "
+        "side.",
+        paper=("3f",),
+        worlds="planar",
+    ),
+    "parent-distance": Picture(
+        "Distance to the parent",
+        curves.parent_distance,
+        "Euclidean distance in behavior space between an individual and its parent, mean over the population.",
+        paper=("3b",),
+    ),
+    "age": Picture("Age", curves.age, "Generations since birth, mean over the population.", paper=("3c",)),
+    "q": Picture(
+        "Q(i, j): is what was visited forgotten?",
+        curves.q,
+        "The mean novelty that the novelty function of generation j gives to the population of generation i ≤ j, for "
+        "three i. A search that remembers has it fall from left to right. Q has the estimator's own unit: compare "
+        "shapes, not heights.",
+        paper=("3d", "3e", "4a", "4b", "4c", "4d"),
+        panels="method",
+    ),
+    "eta": Picture(
+        "η",
+        curves.eta,
+        "η(i) is the mean of Q(i, j) / Q(i, i) over the kept generations j > i. Below the dotted line at 1, novelty "
+        "fades once visited.",
+        paper=("4e",),
+    ),
+    "kappa": Picture(
+        "κ",
+        curves.kappa,
+        "κ(i) counts the kept generations j after the minimum i* of Q(i, ·) with Q(i, j) > Q(i, i*) + ε: how often "
+        "what was visited became novel again. A count, so it grows with the run, and with how many states were kept.",
+        paper=("4f",),
+    ),
+    "kappa-share": Picture(
+        "κ per later generation",
+        curves.kappa_share,
+        "κ(i) divided by the number of kept generations after i, so that runs of different length and stride compare.",
+    ),
+    "signature": Picture(
+        "Spread of the paths",
+        curves.signature,
+        "Standard deviation of everything evaluated along each dimension of its path's signature, truncated at level 2 "
+        "(6 terms); bars are means over the runs.",
+        paper=("5",),
+        worlds="paths",
+    ),
+    "signature-coverage": Picture(
+        "Coverage of signature space",
+        curves.signature_coverage,
+        "The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that everything evaluated up to generation g "
+        "has visited, which the paper's table I has. It gives no bounds of that grid; ours follow from the arena's "
+        "size.",
+        worlds="paths",
+    ),
+    "signature-uniformity": Picture(
+        "Uniformity in signature space",
+        curves.signature_uniformity,
+        "Jensen–Shannon distance (base 2) from uniform of the survivors' novelty over the cells of signature space "
+        "that they occupy, which the paper's table I has.",
+        worlds="paths",
+    ),
+    "time": Picture(
+        "What novelty costs",
+        times.time,
+        "Time of one generation's novelty against the dimension of the descriptor.",
+        paper=("6",),
+        worlds="none",
+    ),
+}
+PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}
+"""the figures by their numbers in the paper"""
+
+
+def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
+    """The names of the figures that can be drawn of runs whose behaviors are points of a plane, or paths."""
+    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind))

@@ -1,0 +1,104 @@
+"""How a world looks, as data: what a task may tell of itself to figures, reports and movies.
+
+All of it is optional. A task without `scene` is drawn in the box of its behavior space, a task without `trajectory`
+without the ways of its solvers, and of a task without `film` there is no movie of an individual.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, UInt8
+
+from brns.core import Box
+
+# Colours for areas, which no other thing in a picture has.
+COLOURS = {"green": "#3a9d5d", "red": "#d1495b", "blue": "#3f7fd6", "violet": "#8e5bb5"}
+
+
+class Area(NamedTuple):
+    """A disc that matters to the task."""
+
+    x: float
+    y: float
+    radius: float
+    name: str
+    color: str
+
+
+class Scene(NamedTuple):
+    """The plane of a behavior space, in the world's units."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    axes: tuple[str, str] = ("behavior 1", "behavior 2")
+    paths: bool = False
+    """a descriptor is a path x1, y1, x2, y2, ...; the behavior lies where the path ends"""
+    down: bool = False
+    """y runs down, as in the pixels of an image"""
+    walls: Bool[np.ndarray, "h w"] | None = None
+    """pixels; row 0 is at the lowest y"""
+    walls_extent: tuple[float, float, float, float] = (0.0, 1.0, 0.0, 1.0)
+    """left, right, lowest and highest y of the pixels' outer edges"""
+    start: tuple[float, float] | None = None
+    areas: tuple[Area, ...] = ()
+    """a goal, or what else there is to reach"""
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, lowest and highest y, for `imshow(..., origin="lower")`."""
+        return self.low[0], self.high[0], self.low[1], self.high[1]
+
+    def place(self, descriptors: Float[Array | np.ndarray, "*n d"]) -> Float[np.ndarray, "*n 2"]:
+        """Where behaviors lie: the end of a path, or else the first two dimensions; a single one lies at height 0."""
+        descriptors = np.asarray(descriptors)
+        if descriptors.shape[-1] == 1:
+            return np.concatenate([descriptors, np.zeros_like(descriptors)], axis=-1)
+        return descriptors[..., -2:] if self.paths else descriptors[..., :2]
+
+
+class Film(NamedTuple):
+    """Pictures of one episode."""
+
+    pictures: Iterator[UInt8[np.ndarray, "height width 3"]]
+    most: int
+    """how many pictures there are, or fewer where the episode ends early"""
+    per_second: float
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """A task that says how its world looks."""
+
+    def scene(self) -> Scene:
+        """The world in the plane in which behaviors lie."""
+        ...
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """A task that can walk the ways of its individuals again."""
+
+    def trajectory(self, genotypes: Float[Array | np.ndarray, "n p"]) -> Float[Array | np.ndarray, "n times columns"]:
+        """Where n individuals were from start to end; the first two columns are x and y of the scene.
+
+        How many steps lie between two times is the task's choice; an argument `every` of its own may change it.
+        """
+        ...
+
+
+@runtime_checkable
+class Filmed(Protocol):
+    """A task that can film an individual."""
+
+    def film(self, genotype: Float[Array | np.ndarray, " p"]) -> Film:
+        """Pictures of the individual's episode, drawn one after another as they are asked for."""
+        ...
+
+
+def plain(space: Box) -> Scene:
+    """The scene of a world of which only its behavior space is known: the box of the first two dimensions."""
+    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+    if space.dimension == 1:
+        return Scene((float(low[0]), -1.0), (float(high[0]), 1.0), ("behavior", ""))
+    return Scene((float(low[0]), float(low[1])), (float(high[0]), float(high[1])))

@@ -1,0 +1,111 @@
+"""Searches of a user's own on the command line."""
+
+import numpy as np
+import pytest
+from shell import call
+
+from brns import Record
+
+MODULE = '''
+import equinox as eqx
+from brns import Box, Evaluation, BehaviorRecognition, NoveltySearch
+
+
+class Lonely(eqx.Module):
+    genes: int = 3
+    """how many genes"""
+    traceable = True
+
+    @property
+    def genotype_space(self):
+        return Box([-1.0] * self.genes, [1.0] * self.genes)
+
+    @property
+    def behavior_space(self):
+        return Box([-1.0, -1.0], [1.0, 1.0])
+
+    def evaluate(self, genotypes, key):
+        return Evaluation(genotypes[:, :2], genotypes[:, 2], genotypes[:, 2] > 2)
+
+
+def search():
+    return NoveltySearch(Lonely(), BehaviorRecognition(), population_size=6, offspring_size=6)
+
+
+other = NoveltySearch(Lonely(5), BehaviorRecognition(), population_size=6, offspring_size=6)
+nothing = 5
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the module and a finished run of its search."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "lonely_world.py").write_text(MODULE)
+    done = call("run", "lonely_world:search", "--generations", 2, "--keep-every", 1, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "kappa" in done.stdout  # the run's end knows the search
+    return folder
+
+
+RUN = "runs/lonely_world-search-seed0"
+SEARCH = ("--search", "lonely_world:search")
+
+
+def test_an_own_run_is_shown_with_and_without_its_search(folder):
+    alone = call("show", RUN, folder=folder)
+    assert alone.returncode == 0, alone.stderr
+    assert "coverage evaluated" in alone.stdout
+    assert "kappa" not in alone.stdout
+    assert "--search module:object" in alone.stdout
+    known = call("show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder)  # the one that fits is taken
+    assert "kappa" in known.stdout
+    assert "--search" not in known.stdout
+
+
+def test_figure_report_and_movie_take_the_search(folder):
+    refused = call("figure", "eta", RUN, folder=folder)
+    assert refused.returncode == 2
+    assert "--search module:object" in refused.stderr
+    assert call("figure", "age", RUN, folder=folder).returncode == 0
+    for arguments in (("figure", "eta", RUN), ("report", RUN), ("movie", RUN)):
+        done = call(*arguments, *SEARCH, folder=folder)
+        assert done.returncode == 0, done.stderr
+    assert "κ(i)" in (folder / "report.html").read_text()
+
+
+def test_an_own_run_goes_on_to_the_bits_of_one_that_never_stopped(folder):
+    whole = call("run", "lonely_world:search", "--generations", 3, "--out", "whole", folder=folder)
+    assert whole.returncode == 0, whole.stderr
+    refused = call("resume", RUN, "--generations", 3, folder=folder)
+    assert refused.returncode == 2
+    done = call("resume", RUN, "--generations", 3, *SEARCH, folder=folder)
+    assert done.returncode == 0, done.stderr
+    for name in ("offspring.genotype", "survivors.novelty"):
+        np.testing.assert_array_equal(Record(folder / RUN).column(name), Record(folder / "whole").column(name))
+
+
+def test_settings_of_an_own_search_can_be_set(folder):
+    changes = ("--set", "task.genes=4", "--set", "population_size=5")
+    done = call("run", "lonely_world:search", "--generations", 1, "--out", "set", *changes, folder=folder)
+    assert done.returncode == 0, done.stderr
+    record = Record(folder / "set")
+    assert (record.experiment["task"]["genes"], record.experiment["population_size"]) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run", "nowhere:search"), "no module 'nowhere'"),
+        (("run", "lonely_world:"), "module:object, such as"),
+        (("run", "lonely_world:searhc"), "has no 'searhc'"),
+        (("run", "lonely_world:nothing"), "must be a brns.NoveltySearch or a function that returns one; got int"),
+        (("run", "lonely_world:search", "--estimator", "archive"), "an estimator of its own"),
+        (("show", RUN, "--search", "lonely_world:other"), "made by another search than --search gives"),
+        (("show", RUN, "--json", "--csv"), "got both"),
+    ],
+)
+def test_what_is_no_search_is_an_error_that_says_so(folder, arguments, told):
+    done = call(*arguments, folder=folder)
+    assert done.returncode == 2
+    assert told in done.stderr

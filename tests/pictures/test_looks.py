@@ -1,0 +1,99 @@
+"""How figures look: colours that mean one thing, whole titles and points, bands that promise nothing impossible."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from brns.pictures import FIGURES, PAPER, figures_of
+from brns.pictures.bands import Line, bands, middles
+from brns.pictures.curves import colors_of_q
+from brns.pictures.methods import colors_of
+from brns.pictures.style import LINES, NOVELTY, START, TIME, colorbar, titled
+from brns.pictures.worlds import _draw_world
+from brns.scene import COLOURS, Scene
+
+
+def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
+    three = ["archive k-NN", "BR-NS", "BR-NS, paper's settings"]
+    assert colors_of(three) == colors_of(three[::-1])
+    assert colors_of(["archive k-NN"])["archive k-NN"] == colors_of(three)["archive k-NN"]
+    assert len(set(colors_of(three).values())) == 3
+
+
+def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their_own():
+    labels = ["archive k-NN, capacity=8", "archive k-NN, capacity=64", "Mine", "BR-NS", "Yours"]
+    shades = colors_of(labels)
+    assert len(set(shades.values())) == 5
+    assert set(shades.values()) <= set(LINES)
+    assert shades == colors_of(labels[::-1])
+    assert shades["archive k-NN, capacity=64"] == colors_of(["archive k-NN"])["archive k-NN"]
+    assert len(colors_of(map(str, range(20)))) == 20
+
+
+def test_lines_of_q_have_one_colour_a_generation_where_methods_keep_different_ones():
+    colors = colors_of_q([list(range(0, 21, 3)), list(range(0, 21, 2))])
+    assert set(colors) == {0, 6, 12} | {2, 8, 14}
+    assert len({tuple(color) for color in colors.values()}) == 6
+
+
+def test_time_and_novelty_have_different_colours_and_the_start_that_of_no_area():
+    assert TIME.name != NOVELTY
+    assert START not in COLOURS.values()
+
+
+def test_where_a_deviation_would_reach_below_zero_the_median_and_quartiles_stand():
+    (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
+    assert (found.middle[0], found.low[0], found.high[0]) == (0.0, 0.0, 2.25)
+    assert note == "\n(median and quartiles)"
+
+
+def test_elsewhere_the_mean_and_one_deviation_stand():
+    values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]  # what can be negative may reach below 0
+    (first, second), note = middles(values)
+    root = np.sqrt(2)
+    np.testing.assert_allclose([first.middle, first.low, first.high], [[5], [5 - root], [5 + root]])
+    np.testing.assert_allclose([second.middle, second.low], [[0], [-root]])
+    assert note == ""
+
+
+def test_all_lines_of_a_panel_have_the_same_statistic():
+    ax = Figure().subplots()
+    wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0], [9.0]])
+    assert bands(ax, [Line("a", [0], wild, "red"), Line("b", [0], tame, "blue")])
+    assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 5.5]
+
+
+def test_a_colour_bar_is_as_high_as_its_panel():
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    ax = figure.subplots()
+    shown = ax.imshow(np.zeros((2, 6)))
+    ax.set_aspect("equal")
+    colorbar(ax, shown, "novelty")
+    figure.draw_without_rendering()
+    (bar,) = ax.child_axes
+    assert bar.get_window_extent().height == pytest.approx(ax.get_window_extent().height)
+    assert bar.get_tightbbox().x1 <= figure.bbox.width
+
+
+def test_a_long_title_stays_within_its_panel():
+    figure = Figure(figsize=(5.4, 4.7), layout="constrained")
+    ax = figure.subplots()
+    titled(ax, "archive k-NN, capacity=10000, growth=6, entry=novelty, removal=random, k=15, seed 0")
+    figure.draw_without_rendering()
+    assert ax._left_title.get_window_extent().x1 <= figure.bbox.width
+    assert ax._left_title.get_window_extent().y1 <= figure.bbox.height
+
+
+def test_points_at_the_border_are_whole():
+    ax = Figure().subplots()
+    _draw_world(ax, Scene((0.0, 10.0), (100.0, 20.0), down=True))
+    assert ax.get_xlim() == (-2.0, 102.0)
+    assert ax.get_ylim() == (20.2, 9.8)
+
+
+def test_the_table_says_of_which_worlds_each_figure_is():
+    assert {"3a", "2d", "4d", "5", "6"} <= set(PAPER)
+    assert set(figures_of("planar")) & set(figures_of("paths")) == {k for k, f in FIGURES.items() if f.worlds == "all"}
+    assert "signature" not in figures_of("planar")
+    assert "novelty-map" not in figures_of("paths")
+    assert "time" not in (*figures_of("planar"), *figures_of("paths"))

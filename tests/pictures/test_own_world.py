@@ -1,0 +1,170 @@
+"""Worlds that brns does not know: pictures, report and movie of what they stored, and all else once they are given."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+import brns
+from brns import BehaviorRecognition, Box, Evaluation, NoveltySearch, Record, run
+from brns.metrics import coverage
+from brns.metrics.summary import summary
+from brns.pictures import draw, figures_of, movie, overview, report
+from brns.pictures.scene import scene, scene_of
+from brns.pictures.style import SOLVED
+from brns.scene import Area, Film, Scene
+from brns.workers.chunks import Chunked
+
+
+class Genes(eqx.Module):
+    """Behavior is the first d genes, solved where the first is above 0; nothing is said of how the world looks."""
+
+    d: int
+    traceable: bool = True
+
+    @property
+    def genotype_space(self):
+        return Box([-1.0] * (self.d + 1), [1.0] * (self.d + 1))
+
+    @property
+    def behavior_space(self):
+        return Box([-1.0] * self.d, [1.0] * self.d)
+
+    def evaluate(self, genotypes, key):
+        return Evaluation(genotypes[:, : self.d], jnp.round(genotypes[:, 0]), genotypes[:, 0] > 0)
+
+
+class Strides(Genes):
+    """Paths of d / 2 positions in a walled square; it can walk them again, and film them."""
+
+    d: int = 32
+
+    def scene(self):
+        walls = np.zeros((4, 4), bool)
+        walls[0] = True
+        goal = Area(0.5, 0.5, 0.1, "goal", "#3a9d5d")
+        return Scene(
+            (-1.0, -1.0), (1.0, 1.0), ("east", "north"), paths=True, walls=walls, walls_extent=(-1, 1, -1, 1),
+            start=(0.0, 0.0), areas=(goal,),
+        )  # fmt: skip
+
+    def trajectory(self, genotypes):
+        path = np.asarray(genotypes)[:, : self.d].reshape(len(genotypes), -1, 2)
+        return np.concatenate([np.zeros_like(path[:, :1]), path], axis=1)
+
+    def film(self, genotype):
+        shade = int(100 * (1 + genotype[0]))
+        return Film(iter([np.full((8, 8, 3), shade, np.uint8)] * 3), 3, 10.0)
+
+
+def search_of(task):
+    return NoveltySearch(task, BehaviorRecognition(), population_size=6, offspring_size=6)
+
+
+WORLDS: dict[str, Any] = {
+    "line": Genes(1),
+    "plane": Genes(2),
+    "high": Genes(32),
+    "paths": Strides(),
+    "chunked": Chunked(Strides()),
+}
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def known(request, tmp_path_factory):
+    """The search and a run of it, whose record knows it."""
+    search = search_of(WORLDS[request.param])
+    (record,) = run(search, 3, out=tmp_path_factory.mktemp("runs") / request.param, keep_every=1)
+    record.search = search
+    return search, record
+
+
+@pytest.fixture
+def alone(known):
+    """The same run read back by somebody who has no search."""
+    return Record(known[1].path)
+
+
+def test_a_picture_of_the_run_needs_no_search(known, alone):
+    points = [ax.collections[-1].get_offsets() for ax in overview(alone).axes]
+    world = scene_of(alone)
+    (last,) = alone.column("survivors.descriptor", [3])
+    np.testing.assert_allclose(points[1], world.place(last))
+    assert world.walls is None
+
+
+def test_what_needs_no_search_is_the_same_without(known, alone):
+    _, record = known
+    numbers = summary(record)
+    assert {name: value for name, value in numbers.items() if name in summary(alone)} == summary(alone)
+    left_out = {"eta", "eta_below_one", "kappa", "kappa_share", "epsilon"}
+    assert set(numbers) - set(summary(alone)) == left_out
+    if alone.behavior_space.dimension == 2:
+        drawn = draw("coverage", [alone]).axes[0].lines[0].get_ydata()
+        np.testing.assert_array_equal(drawn, coverage.of_record(record, (6, 6)))
+
+
+@pytest.mark.parametrize("name", ["novelty-map", "q", "eta", "uniformity", "archive"])
+def test_what_needs_the_search_says_how_to_give_it(name, alone):
+    with pytest.raises(ValueError, match=r"needs? the search that made .*--search module:object.*record\.search"):
+        draw(name, [alone])
+
+
+def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(known, alone, tmp_path):
+    _, record = known
+    assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
+    whole = report.write([record], tmp_path / "known.html").read_text()
+    assert "--search module:object" not in whole
+    kind = "paths" if scene_of(record).paths else "planar" if record.behavior_space.dimension == 2 else None
+    if kind:
+        for name in set(figures_of(kind)) - {"archive"}:  # this method has none
+            assert f'id="figure-{name}"' in whole
+    for one in (alone, record):
+        with Image.open(movie.write(one, tmp_path / "run.gif")) as film:
+            assert film.n_frames == 4
+
+
+def test_an_individual_of_a_world_without_a_film_is_refused(known, tmp_path):
+    search, record = known
+    if not isinstance(search.task, Genes) or isinstance(search.task, Strides):
+        pytest.skip("this world has a film")
+    with pytest.raises(ValueError, match="needs a task with a method `film`; Genes has none"):
+        movie.write_individual(record, tmp_path / "one.gif")
+
+
+@pytest.fixture(scope="module", params=[Strides(), Chunked(Strides())], ids=["itself", "wrapped"])
+def strides(request, tmp_path_factory):
+    search = search_of(request.param)
+    (record,) = run(search, 2, out=tmp_path_factory.mktemp("strides") / "run")
+    record.search = search
+    return record
+
+
+def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
+    left = overview(strides).axes[0]
+    assert [patch.get_label() for patch in left.patches] == ["goal"]
+    assert left.get_xlabel() == "east"
+    np.testing.assert_array_equal(np.isfinite(np.asarray(left.images[0].get_array(), float)).sum(), 4)
+    way = next(line for line in left.lines if line.get_color() == SOLVED)
+    np.testing.assert_allclose(way.get_xydata()[0], [0, 0])
+    np.testing.assert_allclose(way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6)
+
+
+def test_the_best_is_filmed_by_its_own_world(strides, tmp_path):
+    with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
+        assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
+    fitness = np.concatenate([strides.column("offspring.fitness", [g])[0] for g in strides.generations])
+    ends = np.concatenate([strides.column("offspring.descriptor", [g])[0] for g in strides.generations])
+    reach = np.hypot(*ends[:, -2:].T)
+    best = movie._genotype(strides, "best")  # of which the last position is genes 30 and 31
+    assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
+
+
+def test_what_brns_brings_tells_how_it_looks():
+    maze = scene(brns.DeceptiveMaze(steps=10))
+    assert (maze.down, maze.start, maze.areas[0][:3]) == (True, (60.0, 450.0), (60.0, 60.0, 42.0))
+    ant = scene(Chunked(brns.AntMaze()))
+    assert (ant.paths, ant.start, len(ant.areas)) == (True, (0.0, -24.0), 3)
