@@ -54,7 +54,7 @@ def options(
 @app.command()
 def run(
     experiment: Annotated[
-        str, typer.Argument(help=f"{', '.join(parts('world'))} (brns list), or a search of your own as module:object")
+        str,
         typer.Argument(help=f"{', '.join(parts('world'))}, see brns list; or a search of your own as module:object"),
     ],
     estimator: Annotated[
