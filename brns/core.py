@@ -214,9 +214,9 @@ def observed(descriptors: Any, number: int) -> Generation:
 
 
 def scored(
-    estimator: NoveltyEstimator, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+    estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors by an estimator; a `ValueError` where its novelty has another shape."""
+    r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`; a `ValueError` where the shape is another."""
     novelty = estimator.score(state, descriptors, population)
     if jnp.shape(novelty) != descriptors.shape[:1]:
         raise ValueError(
@@ -228,7 +228,7 @@ def scored(
 
 @eqx.filter_jit
 def novelty_of(
-    estimator: NoveltyEstimator, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+    estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     """`scored`, compiled: for measures and pictures, which ask again and again."""
     return scored(estimator, state, descriptors, population)

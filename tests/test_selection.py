@@ -78,6 +78,21 @@ def test_crowding_distance_by_hand():
     assert crowding.tolist() == [1.5, np.inf, np.inf, 1.0, np.inf]
 
 
+def test_fronts_are_those_of_the_definition():
+    """Against peeling by dominance, with ties, one objective constant, all alike, and every point on its own front."""
+    rng = np.random.default_rng(0)
+    line = np.arange(50.0)
+    cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)] + [rng.normal(size=(80, 2)) for _ in range(3)]
+    cases += [np.stack(both, axis=1) for both in ((line, line), (line, -line), (line, 0 * line), (0 * line, line))]
+    for objectives in [*cases, np.zeros((7, 2)), np.ones((1, 2)), -cases[1]]:
+        at_least = (objectives[:, None] >= objectives[None]).all(axis=-1)
+        dominates, expected, number = at_least & ~at_least.T, np.full(len(objectives), -1), 0
+        while (expected < 0).any():
+            best = (expected < 0) & ~dominates[expected < 0].any(axis=0)
+            expected[best], number = number, number + 1
+        np.testing.assert_array_equal(fronts(jnp.asarray(objectives, jnp.float32)), expected)
+
+
 def test_fronts_agree_with_deap():
     for objectives in [*SMOOTH, *GRIDDED]:
         expected = np.empty(len(objectives), int)

@@ -7,29 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from brns.core import Box, Generation, Population, take, unite
+from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder
-
-
-class Dataset(NamedTuple):
-    """Behaviors with their target embeddings, stored so that xi* is never evaluated twice on one of them."""
-
-    behavior: Float[Array, "n i"]
-    """as the encoders see them"""
-    embedding: Float[Array, "n e"]
-    """xi*(behavior)"""
-    present: Bool[Array, " n"]
-    """rows that are in the set; the others fill it up to a constant shape"""
-
-
-class Reservoir(NamedTuple):
-    """A uniform sample, of constant size, of all behaviors seen so far: those with the lowest of random numbers."""
-
-    dataset: Dataset
-    rank: Float[Array, " n"]
-    """the random number drawn when the behavior was seen; infinite in empty rows"""
+from brns.estimators.reservoir import Dataset, Reservoir, draw, keep
 
 
 class RecognitionState(NamedTuple):
@@ -164,12 +146,12 @@ class BehaviorRecognition(eqx.Module):
         """Train xi1 on D, then forget D (and keep a sample of it where there is a reservoir)."""
         key_train, key_replay, key_keep = jax.random.split(key, 3)
         seen = self._dataset(state, generation)
-        replayed = _draw(state.reservoir, self.replay if self.reservoir else 0, key_replay)
+        replayed = draw(state.reservoir, self.replay if self.reservoir else 0, key_replay)
         dataset = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), seen, replayed)
         usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
         predictor, optimiser = self._train(state, dataset, usual.id.shape[0] + replayed.present.shape[0], key_train)
         predictor = _spoilt_unless_finite(predictor, optimiser)
-        reservoir = _keep(state.reservoir, seen, key_keep)
+        reservoir = keep(state.reservoir, seen, key_keep)
         return state._replace(predictor=predictor, optimiser=optimiser, reservoir=reservoir)
 
     def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
@@ -295,23 +277,3 @@ def _spoilt_unless_finite(predictor: PyTree, optimiser: optax.OptState) -> PyTre
 
 def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     return (descriptors - state.center) / state.scale
-
-
-def _draw(reservoir: Reservoir, number: int, key: Key[Array, ""]) -> Dataset:
-    """Behaviors drawn from the reservoir, uniformly with replacement among those that are there."""
-    present = reservoir.dataset.present
-    if number == 0:
-        return take(reservoir.dataset, jnp.zeros(0, jnp.int32))
-    filled = jnp.sum(present)
-    rows: Int[Array, " m"] = jax.random.randint(key, (number,), 0, jnp.maximum(filled, 1))
-    return take(reservoir.dataset, rows)
-
-
-def _keep(reservoir: Reservoir, seen: Dataset, key: Key[Array, ""]) -> Reservoir:
-    """The reservoir with the behaviors seen: of all ever seen, those whose random number is lowest stay."""
-    size = reservoir.rank.shape[0]
-    if size == 0:
-        return reservoir
-    rank = jnp.where(seen.present, jax.random.uniform(key, seen.present.shape), jnp.inf)
-    candidates = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), reservoir, Reservoir(seen, rank))
-    return take(candidates, jnp.argsort(candidates.rank)[:size])

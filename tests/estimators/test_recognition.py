@@ -255,9 +255,8 @@ def test_divergence_raises_the_mean_of_m(initialisation):
     keys, points = jax.random.split(KEY, 20), uniform(1000, 500)
     m = [[score(e, init(e, SQUARE, key), points).mean() for key in keys] for e in (near, far)]
     ratio = np.divide(m[1], m[0])
-    print(initialisation, np.exp(np.log(ratio).mean()), (ratio > 1).mean())
-    assert np.exp(np.log(ratio).mean()) > 1.02
-    assert (ratio > 1).mean() >= 0.9
+    assert np.exp(np.log(ratio).mean()) > 1.4  # 1.51 to 1.52 were measured
+    assert (ratio > 1).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 32])

@@ -122,8 +122,7 @@ def test_final_positions_are_those_of_the_original(hard):
     last = np.asarray(hard.evaluate(jnp.asarray(RECORDED["weights"]), jax.random.key(0)).descriptor)
     distance = np.hypot(*(last - RECORDED["final"][:, :2]).T)
     same_cell = (last // 100 == RECORDED["final"][:, :2] // 100).all(axis=1)
-    print((distance < 1).mean())
-    assert (distance < 1).mean() >= 0.90
+    assert (distance < 1).mean() >= 0.90  # 0.91 was measured
     assert same_cell.mean() >= 0.97
 
 
