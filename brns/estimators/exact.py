@@ -56,7 +56,8 @@ class ExactRecognition(eqx.Module):
     alike, and before the first update, the box itself is the scale.
 
     The matrix is kept as a root of the inverse and changed by Andrews' formula, which can only shrink it: no novelty is
-    negative, and float32 suffices (see `benchmarks/exact.py`).
+    negative. In float32 its relative error was 4e-6 after 10^5 behaviors that spread, with 256 features
+    (`benchmarks/exact.py precision`); more of them, and all on one spot, are not measured yet.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error. The
     variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
