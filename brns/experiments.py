@@ -94,12 +94,13 @@ EXPERIMENTS = {
 }
 """the experiments by the name that the command line gives them"""
 
-_OF_WORLDS: dict[str, NoveltyEstimator] = {
+METHODS: dict[str, NoveltyEstimator] = {
     "recognition": BehaviorRecognition(),
     "paper": paper_recognition(),
     "archive": ArchiveKNN(k=15, growth=6, capacity=10000),
     "population": PopulationKNN(k=15),
 }
+"""the estimators of a world in which nothing was chosen, and of a comparison; by name"""
 
 ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
     "maze": {
@@ -115,7 +116,7 @@ ESTIMATORS: dict[str, dict[str, NoveltyEstimator]] = {
         "archive": ArchiveKNN(k=15, growth=10, capacity=6000),  # section 5.2, the largest of 2000, 4000 and 6000
         "population": PopulationKNN(k=15),
     },
-    **dict.fromkeys(("rooms", "path", "arm", "car", "projection"), _OF_WORLDS),
+    **dict.fromkeys(("rooms", "path", "arm", "car", "projection"), METHODS),
 }
 """the estimators of each experiment by the name that the command line gives them"""
 
@@ -125,8 +126,8 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
 
     A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
     """
-    make = _chosen("experiment", experiment, EXPERIMENTS)
-    search = make(_chosen("--estimator", estimator, ESTIMATORS[experiment]))
+    make = chosen("experiment", experiment, EXPERIMENTS)
+    search = make(chosen("--estimator", estimator, ESTIMATORS[experiment]))
     parts: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, "mutate": {}, "select": {}, "": {}}
     problems = []
     for change in changes:
@@ -153,7 +154,7 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
     return search
 
 
-def _chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
+def chosen(what: str, name: str, choices: Mapping[str, Any]) -> Any:
     if name not in choices:
         raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
     return choices[name]
