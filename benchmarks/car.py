@@ -2,8 +2,8 @@
 
     python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20] [--out results/car.md]
 
-Gymnasium's MountainCarContinuous as a JAX task, so that all seeds run as one batch; the behavior is how far the car
-came to the left and to the right. Few individuals and few generations: a test of novelty that is learned from little.
+All seeds of brns.MountainCar run as one batch; the behavior is how far the car came to the left and to the right. Few
+individuals and few generations: a test of novelty that is learned from little.
 For each estimator the table says in how many seeds the car reached the top, when it first did (median over all seeds;
 "never" where most did not), and how many of 20 x 20 cells of the behavior space were visited. It is printed, and with
 --out written as Markdown with where it comes from; docs/reproduction.md includes it.
@@ -12,7 +12,6 @@ For each estimator the table says in how many seeds the car reached the top, whe
 import argparse
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,9 +19,7 @@ import numpy as np
 from brns import (
     ArchiveKNN,
     BehaviorRecognition,
-    Box,
-    Evaluation,
-    FeedForward,
+    MountainCar,
     NoveltyEstimator,
     NoveltySearch,
     PopulationKNN,
@@ -32,8 +29,6 @@ from brns.reproduce.page import provenance_text, table
 from brns.reproduce.results import provenance
 from brns.runs.storage import write_bytes
 
-LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07
-POLICY = FeedForward((2, 8, 1), squash_output=True)
 ESTIMATORS = {
     "archive k-NN": ArchiveKNN(k=15, growth=6, capacity=10000),
     "population k-NN": PopulationKNN(k=15),
@@ -46,41 +41,6 @@ ESTIMATORS = {
     "the default, He's weights and small biases": BehaviorRecognition(initialisation="he-biased"),
     "the same, learning rate 3e-3": BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3),
 }
-
-
-def scaled(position):
-    """From the world's ends to -1 and 1."""
-    return 2 * (position - LEFT) / (RIGHT - LEFT) - 1
-
-
-class MountainCar(eqx.Module):
-    genotype_space: Box = Box([-1.0] * POLICY.genotype_length, [1.0] * POLICY.genotype_length)
-    behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
-    steps: int = 200
-    traceable: bool = True
-
-    def evaluate(self, genotypes, key):
-        n = len(genotypes)
-        layers = POLICY.layers(genotypes)
-
-        def step(car, _):
-            position, speed, furthest_left, furthest_right = car
-            push = POLICY.act(layers, jnp.stack([scaled(position), speed / FASTEST]))[0]
-            faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
-            further = jnp.clip(position + faster, LEFT, RIGHT)
-            there = position >= TOP  # the episode has ended
-            speed = jnp.where(there, speed, jnp.where((further <= LEFT) & (faster < 0), 0, faster))
-            position = jnp.where(there, position, further)
-            return (
-                position,
-                speed,
-                jnp.minimum(furthest_left, position),
-                jnp.maximum(furthest_right, position),
-            ), None
-
-        start = jnp.full(n, -0.5)
-        (position, _, left, right), _ = jax.lax.scan(step, (start, jnp.zeros(n), start, start), length=self.steps)
-        return Evaluation(jnp.stack([scaled(left), scaled(right)], axis=1), jnp.zeros(n), position >= TOP)
 
 
 def main() -> None:

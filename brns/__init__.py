@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from brns.parts import CLASSES as _CLASSES
 
 if TYPE_CHECKING:
+    from brns.comparison.run import Comparison as Comparison
+    from brns.comparison.run import compare as compare
     from brns.core import Box as Box
     from brns.core import Evaluation as Evaluation
     from brns.core import Generation as Generation
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 _HOME = {
+    "comparison.run": ("Comparison", "compare"),
     "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
     "workers.dask": ("Dask",),
     "workers.processes": ("Processes",),

@@ -73,8 +73,8 @@ OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
 
 def named(world: str, estimator: str = "recognition") -> NoveltySearch:
     """The experiment of a world and an estimator, by the names that the command line gives them."""
-    task = _chosen("experiment", world, parts("world"))
-    novelty = _chosen("--estimator", estimator, parts("estimator", "preset"))
+    task = chosen("experiment", world, parts("world"))
+    novelty = chosen("--estimator", estimator, parts("estimator", "preset"))
     chosen = OTHERWISE.get((world, estimator)) or novelty.load()()
     return EXPERIMENTS[world](chosen) if world in EXPERIMENTS else NoveltySearch(task.load()(), chosen)
 
@@ -101,7 +101,7 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
                     f"{', '.join(f'{part}.' for part in wanted if part)}; got {change!r}"
                 )
             if setting in OPERATORS and not part:
-                operator = _chosen(setting, text, parts(OPERATORS[setting])).load()()
+                operator = chosen(setting, text, parts(OPERATORS[setting])).load()()
                 search = eqx.tree_at(lambda s, part=setting: getattr(s, part), search, operator)
             else:
                 wanted[part][setting] = value(text)
@@ -121,7 +121,7 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     return search
 
 
-def _chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:
+def chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:
     if name not in choices:
         raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
     return choices[name]

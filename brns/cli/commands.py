@@ -1,4 +1,5 @@
-"""The command line: `brns run`, `resume`, `show`, `runs`, `figure`, `report`, `movie`, `reproduce`, `list`."""
+"""The command line: `brns run`, `resume`, `show`, `runs`, `figure`, `report`, `movie`,
+`reproduce`, `compare`, `list`."""
 
 import contextlib
 import os
@@ -164,6 +165,41 @@ def reproduce(
     out = out or Path("runs") / f"reproduction-{scale}"
     page = make(parts, scale, out, workers=workers, dask=dask, follow=follow_part, count=screen.track)
     console.print(f"Page: {page}", soft_wrap=True)
+
+
+@app.command()
+def compare(
+    worlds: Annotated[list[str], typer.Argument(help="suite, or some of its worlds, such as arm maze")],
+    estimator: Annotated[
+        list[str] | None, typer.Option(help="a method, the first is the reference; repeatable", show_default="all")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="how many seeds")] = 20,
+    generations: Annotated[
+        int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path("runs/comparison"),
+    workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="all cores")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
+) -> None:
+    """Compare methods in worlds of the suite, or go on with it: a table, a picture and a verdict."""
+    from brns.comparison import page
+    from brns.comparison.estimate import hours
+    from brns.comparison.run import compare as make
+    from brns.comparison.worlds import SUITE, world
+    from brns.experiments import chosen
+
+    wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]
+    known = parts("estimator", "preset")
+    # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
+    names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
+    methods = {name: chosen("--estimator", name, known).load()() for name in names}
+    if estimate:
+        console.print(hours(wanted, methods, seeds, generations, screen.count))
+        return
+    found = make(wanted, methods, seeds=seeds, generations=generations, out=out, workers=workers, count=screen.count)
+    for line in found.verdicts:
+        console.print(line)
+    console.print(f"Page: {page.write(found)}", soft_wrap=True)
 
 
 @app.command(name="list")

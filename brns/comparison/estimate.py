@@ -1,0 +1,39 @@
+"""How long a comparison will take, from a short trial in each world."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from brns.comparison.measure import measured
+from brns.comparison.worlds import World
+from brns.core import NoveltyEstimator
+from brns.counting import Count, uncounted
+from brns.search import NoveltySearch
+
+
+def hours(
+    worlds: Sequence[World],
+    methods: Mapping[str, NoveltyEstimator],
+    seeds: int,
+    generations: int | None = None,
+    count: Count = uncounted,
+) -> str:
+    """A line a world and the sum, as text.
+
+    In each world the first method runs 10 generations of 2 seeds; the others are taken to cost as much, and all to
+    compile as long.
+    """
+    lines, total = [], 0.0
+    for world in count(worlds, "trying", len(worlds)):
+        search = NoveltySearch(world.task(), next(iter(methods.values())), world.individuals, world.individuals)
+        began = time.perf_counter()
+        cost = measured(search, world.cells, 10, [0, 1]).milliseconds / 1000
+        compiling = max(time.perf_counter() - began - 20 * cost, 0.0)
+        steps = seeds * (generations or world.generations)
+        seconds = len(methods) * (compiling + steps * cost)
+        total += seconds
+        each = f"{1000 * cost:7.2f} ms a generation and seed"
+        lines.append(f"{world.name:12s} {each}, {seconds / 60:6.1f} minutes of a core")
+    cores = os.cpu_count() or 1
+    lines.append(f"{len(methods)} methods, {seeds} seeds: about {total / 60 / cores:.0f} minutes on {cores} cores")
+    return "\n".join(lines)

@@ -1,0 +1,43 @@
+"""A comparison as a picture: a panel a world, a band a method."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from brns.comparison.measure import Facts
+from brns.comparison.worlds import World
+from brns.pictures.style import LINES, STYLE, legend_below
+
+COLUMNS = 4
+
+
+def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
+    """Coverage of the reachable cells over evaluations: the mean over seeds, and a standard deviation to both sides."""
+    names = list(dict.fromkeys(name for methods in found.values() for name in methods))
+    colors = {name: LINES[i % len(LINES)] for i, name in enumerate(names)}
+    columns = min(COLUMNS, len(found))
+    rows = math.ceil(len(found) / columns)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(3.1 * columns + 0.5, 2.4 * rows + 0.8), layout="constrained")
+        for i, (name, methods) in enumerate(found.items()):
+            ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
+            for method, facts in methods.items():
+                share = facts.covered / world.cells.reachable
+                evaluations = world.individuals * np.arange(1, share.shape[1] + 1)
+                mean, deviation = share.mean(axis=0), share.std(axis=0)
+                style = "--" if names.index(method) >= len(LINES) else "-"
+                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=style)
+                ax.fill_between(
+                    evaluations, mean - deviation, mean + deviation, color=colors[method], alpha=0.12, linewidth=0
+                )
+            ax.set_title(f"{world.title} ({world.half})", fontsize=8.5)
+            ax.set_xlim(0, evaluations[-1])
+            ax.set_ylim(bottom=0)
+            ax.tick_params(labelsize=7)
+        figure.supxlabel("evaluations", fontsize=9)
+        figure.supylabel("share of the reachable cells", fontsize=9)
+        legend_below(figure, columns=8)
+    return figure

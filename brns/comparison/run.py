@@ -1,0 +1,165 @@
+"""All methods in one world or in the suite, side by side and resumable."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from brns.comparison import statistics
+from brns.comparison.measure import Facts, measured
+from brns.comparison.picture import picture
+from brns.comparison.worlds import SUITE, Cells, World, of_task
+from brns.core import Mutation, NoveltyEstimator, Task
+from brns.counting import Count, uncounted
+from brns.mutation import PolynomialMutation
+from brns.pictures.style import save
+from brns.runs.settings import describe
+from brns.runs.storage import RecordError, read_arrays, write_arrays, write_bytes
+from brns.search import NoveltySearch
+
+
+class Comparison(NamedTuple):
+    """What a comparison found."""
+
+    worlds: dict[str, World]
+    found: dict[str, dict[str, Facts]]
+    """by world, then by method"""
+    seeds: list[int]
+    reference: str
+    """the method against which the others are held: the first"""
+    out: Path
+
+    @property
+    def judged(self) -> list[statistics.Judged]:
+        """Every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run."""
+        return statistics.judged(self.found, self.reference)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The tidy frame: a row a world, method, seed and measure; `pandas.DataFrame(comparison.rows)`."""
+        return statistics.tidy(self.found, self.seeds)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """A sentence for every method but the reference."""
+        rows = self.judged
+        methods = list(dict.fromkeys(row.method for row in rows))
+        return [statistics.verdict(rows, method, self.reference) for method in methods]
+
+
+class _Job(NamedTuple):
+    world: World
+    method: str
+    search: NoveltySearch
+    path: Path
+
+
+def compare(
+    what: Task | NoveltySearch | World | Sequence[World] | str,
+    estimators: Mapping[str, NoveltyEstimator],
+    *,
+    seeds: int | Sequence[int] = 20,
+    generations: int | None = None,
+    out: str | os.PathLike = "runs/comparison",
+    mutations: Mapping[str, Mutation] | None = None,
+    cells: Cells | None = None,
+    workers: int | None = None,
+    count: Count = uncounted,
+) -> Comparison:
+    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling, cost, verdicts.
+
+    `what` is a task or a search of your own, a `World`, several, or "suite". The first estimator is the reference that
+    the others are held against. With `mutations`, each estimator runs with each, as "estimator, mutation".
+    `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
+    task lie, if its behavior is not planar. `workers` jobs, by default as many as there are cores, run side by side.
+
+    `out` gets a file a world and method when it is done, so that a second call goes on where the first was stopped and
+    computes nothing twice; then runs.csv, the tidy frame, and comparison.png. Memory and disk hold coverage curves and
+    Q of ten generations, no records.
+
+    Errors: `ValueError` for settings that make no comparison, or files in `out` that other settings made.
+    """
+    seeds = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not estimators or len(set(seeds)) < max(len(seeds), 1):
+        raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
+    worlds = {each.name: each for each in _worlds(what, generations, cells)}
+    varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
+    out = Path(out)
+    jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
+    found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        begun = [pool.submit(_done, job, seeds) for job in jobs]
+        try:
+            for _ in count((done.result() for done in as_completed(begun)), "comparing", len(begun)):
+                pass
+        finally:
+            pool.shutdown(cancel_futures=True)
+    for job, done in zip(jobs, begun, strict=True):
+        found[job.world.name][job.method] = done.result()
+    comparison = Comparison(worlds, found, seeds, jobs[0].method, out)
+    write_bytes(out / "runs.csv", _csv(comparison.rows))
+    save(picture(worlds, found), out / "comparison.png", dpi=110)
+    return comparison
+
+
+def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+    if isinstance(what, str):
+        if what != "suite":
+            raise ValueError(f'what is compared in is a task, a search, worlds or "suite"; got {what!r}')
+        chosen = list(SUITE)
+    elif isinstance(what, World):
+        chosen = [what]
+    elif isinstance(what, NoveltySearch):
+        chosen = [of_task(what.task, what.population_size, generations or 200, cells)]
+    elif isinstance(what, Task):
+        chosen = [of_task(what, 100, generations or 200, cells)]
+    else:
+        chosen = list(what)
+    return [each._replace(generations=generations or each.generations) for each in chosen]
+
+
+def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) -> Iterator[_Job]:
+    """World by world."""
+    for world in worlds:
+        task = world.task()
+        for name, estimator in estimators.items():
+            for operator, mutation in mutations.items():
+                method = f"{name}, {operator}" if operator else name
+                n = world.individuals
+                search = NoveltySearch(task, estimator, n, n, mutation)
+                if isinstance(what, NoveltySearch):
+                    rest = (what.offspring_size, mutation, what.select, what.fresh_parents)
+                    search = NoveltySearch(task, estimator, n, *rest)
+                file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
+                yield _Job(world, method, search, out / "runs" / world.name / f"{file}.npz")
+
+
+def _done(job: _Job, seeds: list[int]) -> Facts:
+    """The facts of a job, from its file if it is finished."""
+    settings = {"search": describe(job.search), "seeds": seeds, "generations": job.world.generations}
+    wanted = json.dumps(settings, sort_keys=True)
+    if job.path.exists():
+        arrays = read_arrays(job.path)
+        if arrays.pop("settings").tobytes().decode() != wanted:
+            raise RecordError(
+                f"{job.path} was made with other settings, seeds or generations; remove it, or take another folder"
+            )
+        return Facts(**{**arrays, "milliseconds": float(arrays["milliseconds"])})  # ty: ignore[invalid-argument-type]
+    facts = measured(job.search, job.world.cells, job.world.generations, seeds)
+    job.path.parent.mkdir(parents=True, exist_ok=True)
+    write_arrays(job.path, {**facts._asdict(), "settings": np.frombuffer(wanted.encode(), np.uint8)})
+    return facts
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,104 @@
+"""What the facts say: shares of the reference's coverage, tests with correction, effect sizes, and a verdict."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import mannwhitneyu
+
+from brns.comparison.measure import Facts
+
+FRACTIONS = (0.1, 0.25, 0.5, 1.0)
+"""of a run, at which coverage is told"""
+LEVEL = 0.05
+
+
+class Judged(NamedTuple):
+    """A method against the reference in a world, at a fraction of the run."""
+
+    world: str
+    method: str
+    fraction: float
+    share: float
+    """mean coverage over the reference's mean coverage"""
+    deviation: float
+    """standard deviation over the method's seeds, in the same unit"""
+    p: float
+    """Mann-Whitney, two-sided, corrected by Holm over all methods and worlds at this fraction"""
+    effect: float
+    """A of Vargha & Delaney: how probably a seed of the method covers more than one of the reference; 0.5 is chance"""
+
+    @property
+    def confirmed(self) -> str:
+        """More, less, or neither, at p < 0.05."""
+        if not self.p < LEVEL:
+            return "neither"
+        return "more" if self.effect > 0.5 else "less"
+
+
+def at(facts: Facts, fraction: float) -> Float[np.ndarray, " s"]:
+    """The cells covered by each seed after a fraction of the run."""
+    last = facts.covered.shape[1] - 1
+    return facts.covered[:, max(1, round(fraction * last))].astype(np.float64)
+
+
+def holm(p: Sequence[float]) -> Float[np.ndarray, " n"]:
+    r"""p-values corrected for their number, Holm 1979: $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order."""
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values)
+    steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
+    corrected = np.empty_like(values)
+    corrected[order] = np.maximum.accumulate(steps)
+    return corrected
+
+
+def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
+    """Every method against the reference in every world, at every fraction; `found` is by world, then by method."""
+    rows = []
+    for fraction in FRACTIONS:
+        raw = []
+        for world, methods in found.items():
+            theirs = at(methods[reference], fraction)
+            for method, facts in methods.items():
+                if method == reference:
+                    continue
+                ours = at(facts, fraction)
+                test = mannwhitneyu(ours, theirs, alternative="two-sided")
+                p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
+                effect = float(test.statistic) / (len(ours) * len(theirs))
+                deviation = float(np.std(ours, ddof=1)) if len(ours) > 1 else float("nan")
+                share = ours.mean() / theirs.mean()
+                raw.append(Judged(world, method, fraction, share, deviation / theirs.mean(), p, effect))
+        corrected = holm([row.p for row in raw])
+        rows += [row._replace(p=float(p)) for row, p in zip(raw, corrected, strict=True)]
+    return rows
+
+
+def verdict(rows: Sequence[Judged], method: str, reference: str) -> str:
+    """A method against the reference at the end of the run, in a sentence."""
+    ends = [row for row in rows if row.method == method and row.fraction == 1.0]
+    more, less = (sum(row.confirmed == side for row in ends) for side in ("more", "less"))
+    shares = [row.share for row in ends]
+    worlds = f"{len(ends)} world{'s' * (len(ends) != 1)}"
+    return (
+        f"{method} covers {np.mean(shares):.2f} of what {reference} covers (least {min(shares):.2f}, most "
+        f"{max(shares):.2f}): confirmed more in {more} and less in {less} of {worlds}"
+    )
+
+
+def tidy(found: Mapping[str, Mapping[str, Facts]], seeds: Sequence[int]) -> list[dict[str, str | int | float]]:
+    """One row a world, method, seed and measure; `first_solved` is absent where nothing was solved."""
+    rows = []
+    for world, methods in found.items():
+        for method, facts in methods.items():
+            measures = {f"coverage_{round(100 * fraction)}": at(facts, fraction) for fraction in FRACTIONS}
+            measures |= {"first_solved": facts.first_solved, "eta": facts.eta, "kappa": facts.kappa}
+            measures["milliseconds"] = np.full(len(seeds), facts.milliseconds)
+            rows += [
+                {"world": world, "method": method, "seed": seed, "measure": name, "value": float(value)}
+                for name, values in measures.items()
+                for seed, value in zip(seeds, values, strict=True)
+                if not (name == "first_solved" and value < 0)
+            ]
+    return rows

@@ -1,0 +1,133 @@
+"""The suite: the worlds in which methods are compared, each with the cells by which coverage is counted.
+
+One half is there to choose settings by (tune), the other to report what was chosen (report); two worlds more are held
+out of both. Cells lie over the place that a genotype truly reaches, whatever its descriptor, and are the same for all
+methods.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from brns.core import Population, Task
+from brns.tasks.arm import PlanarArm
+from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
+from brns.tasks.loose import LooseBox
+from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
+from brns.tasks.projection import LinearProjection
+
+Place = Callable[[Population], Float[Array, "n 2"]]
+"""where individuals truly are, as the oracle sees it"""
+
+
+def last_two(population: Population) -> Float[Array, "n 2"]:
+    """The end of a path, or a behavior of two dimensions as it is."""
+    return population.descriptor[:, -2:]
+
+
+def tip(population: Population) -> Float[Array, "n 2"]:
+    """The tip of the standard arm, from its genotype."""
+    return PlanarArm(population.genotype.shape[1]).places(population.genotype)[:, -1]
+
+
+class Cells(NamedTuple):
+    """A grid of `side` x `side` cells over a rectangle; what lies outside counts for the cell next to it."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    side: int
+    reachable: int
+    """how many cells can be reached: what a coverage of 1 is"""
+    counted: str
+    """how the reachable cells were counted"""
+    place: Place = last_two
+
+    def visited(self, population: Population) -> Bool[Array, " cells"]:
+        """The cells in which individuals lie."""
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
+        row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
+        return jnp.zeros(self.side**2, bool).at[row[:, 0] * self.side + row[:, 1]].set(True)
+
+
+class World(NamedTuple):
+    """A row of the suite."""
+
+    name: str
+    title: str
+    half: Literal["tune", "report", "held out"]
+    task: Callable[[], Task]
+    """makes the task, when it is needed: a maze's tables take 40 MB"""
+    individuals: int
+    """mu and lambda"""
+    generations: int
+    cells: Cells
+
+
+_FLOOD = "flood fill of the free pixels from the start"
+_DISC = "geometry: cells that the disc of radius 1 meets"
+_HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
+_ROOMS = _HARD._replace(reachable=400)
+_ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
+_PICTURE = _ARM._replace(place=tip)
+_LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, scaled(START), scaled(TOP + FASTEST)
+_CAR = Cells((_LEFTMOST, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, "all cells of the rectangle, some out of reach")
+_LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made")
+
+
+def _unequal() -> PlanarArm:
+    """An arm of 20 joints whose links grow shorter: 1, 0.9, 0.81, ..."""
+    return PlanarArm(20, "tip", tuple(0.9**i for i in range(20)))
+
+
+def _five() -> RoomsMaze:
+    """Another maze, of 5 x 5 rooms."""
+    return RoomsMaze(seed=7, rooms=5, start=(60.0, 540.0, math.pi / 4), goal=(540.0, 60.0))
+
+
+SUITE = (
+    World("maze", "hard maze", "tune", DeceptiveMaze, 100, 100, _HARD),
+    World("maze-20", "hard maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
+    World("maze-loose", "hard maze, box x 10", "report", lambda: LooseBox(DeceptiveMaze(), 10.0), 100, 100, _HARD),
+    World("maze-path", "hard maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
+    World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
+    World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
+    World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
+    World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
+    World("arm-loose", "arm, box x 10", "tune", lambda: LooseBox(PlanarArm(), 10.0), 100, 200, _ARM),
+    World("arm-looser", "arm, box x 100", "report", lambda: LooseBox(PlanarArm(), 100.0), 100, 200, _ARM),
+    World("arm-joints", "arm, 20 joints (40-d)", "tune", lambda: PlanarArm(20, "joints"), 100, 200, _ARM),
+    World("arm-picture", "arm, picture (256-d)", "report", lambda: PlanarArm(7, "picture"), 100, 150, _PICTURE),
+    World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
+    World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
+    World("arm-unequal", "arm, 20 unequal joints", "held out", _unequal, 100, 200, _ARM),
+    World("rooms-5", "rooms 7, 5 x 5", "held out", _five, 100, 80, _ROOMS),
+)
+"""the worlds, in the order in which they are told"""
+
+
+def world(name: str) -> World:
+    """The suite's world of that name."""
+    found = [each for each in SUITE if each.name == name]
+    if not found:
+        raise ValueError(f"a world is one of {', '.join(each.name for each in SUITE)}; got {name!r}")
+    return found[0]
+
+
+def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
+    """A task of your own as a world: 20 x 20 cells over its box, or `cells` where a behavior is not planar."""
+    box = task.behavior_space
+    if cells is None and box.dimension != 2:
+        raise ValueError(
+            f"coverage is counted in cells of a plane, and behaviors have {box.dimension} dimensions; say where an "
+            "individual lies: cells=Cells(low, high, side, reachable, counted, place)"
+        )
+    if cells is None:
+        (x, y), (right, top) = np.asarray(box.low).tolist(), np.asarray(box.high).tolist()
+        cells = Cells((x, y), (right, top), 20, 400, "all cells of the box")
+    name = type(task).__name__
+    return World(name, name, "report", lambda: task, individuals, generations, cells)
