@@ -6,16 +6,16 @@ OUT/README.md       the page, written from those
 """
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from brns.counting import Count, uncounted
 from brns.pictures import draw, save
 from brns.reproduce import page, pictures, results
+from brns.reproduce.alone import alone
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
+from brns.reproduce.provenance import here
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
 from brns.workers.spread import spread
@@ -133,27 +133,19 @@ def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
         rows[name] = results.of_variant(variant, _measured(records, count))
     note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
-    results.write_json(
-        out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}
-    )
+    results.write_json(out / "ablation" / "results.json", {"provenance": here(), "scale": note, "variants": rows})
     save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)
 
 
 def _timing(out: Path, scale: str, chosen: Scale) -> None:
-    """In a process of its own, which has one core from its first moment on."""
+    """What the folder lacks is measured in a process of its own, which has one core."""
     plan = chosen.timing
-    one_thread = {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    }
-    command = [sys.executable, "-m", "brns.reproduce.timing", str(out), "--repeats", str(plan.repeats)]
-    command += ["--generations", str(plan.generations), "--dimensions", *map(str, plan.dimensions)]
-    command += ["--entries", *map(str, plan.entries)]
-    subprocess.run(command, check=True, env={**os.environ, **one_thread})
+    arguments = [str(out), "--repeats", str(plan.repeats), "--generations", str(plan.generations)]
+    arguments += ["--dimensions", *map(str, plan.dimensions), "--entries", *map(str, plan.entries)]
+    alone("brns.reproduce.timing", arguments)
     note = f"Scale `{scale}`: {plan.repeats} repeats."
-    results.write_json(out / "results.json", {"provenance": results.provenance(), "scale": note})
-    costs = Costs(out)
+    results.write_json(out / "results.json", {"provenance": here(), "scale": note, "asked": plan._asdict()})
+    costs = Costs(out, plan)
     for name, picture in {
         "by-dimension": pictures.by_dimension,
         "by-entries": pictures.by_entries,

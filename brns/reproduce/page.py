@@ -1,15 +1,16 @@
 """The page that sets the paper's claims beside what was measured, written from the results alone."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from brns.pictures.report.page import MEASURES
-from brns.reproduce import claims
+from brns.reproduce import claims, provenance
 from brns.reproduce.claims import Claim, estimate_text
-from brns.reproduce.costs import Costs
-from brns.reproduce.pictures import NARROW, WIDE
+from brns.reproduce.costs import TREE, WIDE, Costs, read
+from brns.reproduce.plan import Timing
 from brns.runs.storage import write_bytes
 
 MORE = {
@@ -144,39 +145,28 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _timing(out: Path, results: Mapping[str, Any]) -> str:
-    costs = Costs(out / "timing")
+    costs = Costs(out / "timing", Timing(**results["asked"]) if "asked" in results else None)
     shown = [n for n in costs.entries if n <= 10_000] or costs.entries
-    head = ["d", WIDE, NARROW, *(f"{name}, {n}" for n in shown for name in ("KD-tree", "best exact"))]
-    lines = [head]
+    others = [name for name in costs.estimators if name != WIDE]
+    lines = [["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]]
+    crossing = [["d", *(f"{name} against {theirs}" for name in costs.estimators for theirs in (TREE, "best exact"))]]
     for d in costs.dimensions:
         mine = costs.ms(WIDE, d, 0, 50)
-        cells = [
-            ratio for n in shown for ratio in (costs.ms("KD-tree", d, n, 50) / mine, costs.best_exact(d, n, 50) / mine)
-        ]
-        lines.append(
-            [str(d), f"{mine:.3g} ms", f"{costs.ms(NARROW, d, 0, 50) / mine:.2g}", *(f"{cell:.2g}" for cell in cells)]
-        )
-    crossing = [
-        [
-            "d",
-            *(f"{name} against {theirs}" for name in ("width 3d", "width 64") for theirs in ("KD-tree", "best exact")),
-        ]
-    ]
-    for d in costs.dimensions:
-        points = [
-            costs.crossover(name, theirs, d, 50).text for name in (WIDE, NARROW) for theirs in ("KD-tree", "exact")
-        ]
-        crossing.append([str(d), *points])
+        cells = [costs.ms(name, d, 0, 50) for name in others]
+        cells += [cost for n in shown for cost in (costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50))]
+        lines.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
+        points = [costs.crossover(name, against, d, 50) for name in costs.estimators for against in (TREE, "exact")]
+        crossing.append([str(d), *(point.text for point in points)])
     return "\n\n".join(
         [
             "## What novelty costs (table I, figure 6)",
-            provenance_text(results),
+            _timing_provenance(results, out / "timing"),
             "One generation of novelty: all individuals scored, and what was seen taken in. CPU time on one core, one "
             "thread, warm, medians over repeats in which the methods take turns.",
             _claims(claims.of_timing(costs)),
             "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
             table(lines),
-            "### The number of archive entries from which on BR-NS is cheaper",
+            "### The number of archive entries from which on a method without an archive is cheaper",
             table(crossing),
             _figures(out, "timing", OF_COSTS),
         ]
@@ -204,10 +194,24 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    made = results["provenance"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    machine = f"{made['machine']['processor']}, {made['machine']['cores']} cores"
-    return f"Command: `{made['command']}`. Commit {made['commit']}; {versions}; {machine}. {results['scale']}"
+    """One line on where a table's numbers come from."""
+    return f"Command: `{results['provenance']['command']}`. {provenance.text(results['provenance'])} {results['scale']}"
+
+
+def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
+    """Where each row was measured: rows of several calls have several places."""
+    if "asked" not in results:  # by a version of before, which wrote one stamp for all
+        return provenance_text(results)
+    sessions = json.loads((folder / "sessions.json").read_text())
+    rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
+    told = [
+        f"{rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)}"
+        for number, made in enumerate(sessions)
+        if rows[str(number)]
+    ]
+    if rows[""]:
+        told.append(f"{rows['']} rows: by a version of brns that did not say where it measured.")
+    return "\n".join([f"{results['scale']} Measured by:", "", *(f"- {line}" for line in told)])
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:

@@ -1,10 +1,7 @@
 """What is kept of a comparison: numbers of every seed, curves over generations, figures, and where they come from."""
 
 import csv
-import importlib.metadata
 import json
-import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,8 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
-from brns.runs.record import PACKAGES, Record, command, commit
+from brns.reproduce.provenance import here
+from brns.runs.record import Record
 from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
 
@@ -30,21 +28,6 @@ AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""
 Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
-
-
-def provenance() -> dict[str, Any]:
-    """The command, versions, machine and commit, for whoever reads the numbers."""
-    return {
-        "command": command(),
-        "commit": commit(),
-        "machine": {
-            "processor": _processor(),
-            "cores": _cores(),
-            "system": f"{platform.system()} {platform.machine()}",
-        },
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
-    }
 
 
 Rows = Sequence[Mapping[str, float]]
@@ -66,7 +49,7 @@ def of_methods(
         }
     first = next(iter(runs.values()))[0]
     return {
-        "provenance": provenance(),
+        "provenance": here(),
         "planned_generations": planned,
         "experiment": {key: value for key, value in first.experiment.items() if key != "estimator"},
         "methods": methods,
@@ -199,16 +182,3 @@ OF_PATHS: dict[str, Callable[[Record], Curve]] = {
     "reach": reach,
     "areas": areas,
 }
-
-
-def _processor() -> str:
-    """The processor's name, as the system tells it."""
-    try:
-        with open("/proc/cpuinfo") as stream:
-            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,63 @@
+"""Where numbers come from: the command, commit, machine, device and versions that made them."""
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from brns.runs.record import PACKAGES, command, commit
+
+
+def here() -> dict[str, Any]:
+    """That of this process; `xla_flags` because they change how sums are rounded."""
+    return {
+        "command": command(),
+        "commit": commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": _cores(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "device": jax.default_backend(),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
+    }
+
+
+def text(made: Mapping[str, Any]) -> str:
+    """One sentence or two on one of them, whatever of it is known."""
+    parts = [f"Commit {made.get('commit') or 'unknown'}"]
+    if made.get("versions"):
+        parts.append(", ".join(f"{name} {version}" for name, version in made["versions"].items()))
+    if made.get("machine"):
+        cores = made["machine"]["cores"]
+        parts.append(f"{made['machine']['processor']}, {cores} core{'s' if cores > 1 else ''}")
+    if made.get("device"):
+        parts.append(f"device {made['device']}")
+    if made.get("xla_flags"):
+        parts.append(f"XLA_FLAGS `{made['xla_flags']}`")
+    found = "; ".join(parts) + "."
+    if made.get("load"):
+        before, after = (made["load"][when][0] for when in ("before", "after"))
+        found += (
+            f" The machine's load (processes that run, mean of a minute) was {before:.2f} before the timing and "
+            f"{after:.2f} at its end, of which the timing itself is 1."
+        )
+    return found
+
+
+def _processor() -> str:
+    """The processor's name, as the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as stream:
+            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
