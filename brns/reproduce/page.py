@@ -9,8 +9,10 @@ from typing import Any
 from brns.pictures.report.page import MEASURES
 from brns.reproduce import claims, provenance
 from brns.reproduce.claims import Claim, estimate_text
+from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import TREE, WIDE, Costs, read
 from brns.reproduce.plan import Timing
+from brns.reproduce.results import read_json
 from brns.runs.storage import write_bytes
 
 MORE = {
@@ -56,7 +58,7 @@ def write(out: Path) -> Path:
     parts = [_intro()]
     for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
         if (out / name / "results.json").exists():
-            parts.append(section(out, json.loads((out / name / "results.json").read_text())))
+            parts.append(section(out, read_json(out / name / "results.json")))
     path = out / "README.md"
     write_bytes(path, ("\n\n".join(parts) + "\n").encode())
     return path
@@ -71,9 +73,13 @@ def _intro() -> str:
         "judged by; *BR-NS, default* is what this library gives when nothing is said: inputs scaled to [-1, 1], "
         "uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
         "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
-        "seeds and generations; a command that was stopped goes on when it is given again. The rules by which verdicts "
-        "are given stand in `brns/reproduce/claims.py`: where two methods are compared, a difference of means that a "
-        "Mann-Whitney test over seeds does not confirm (two-sided, p < 0.05) *holds partly*."
+        "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
+        "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
+        "and the p of a table are adjusted together by Holm's method. A claim *holds* where all its comparisons are "
+        "confirmed (p < 0.05), *holds partly* where means point its way and that is not confirmed or not all, and "
+        "*does not hold* where none does; with so few seeds that no test could confirm it, it *cannot be tested*. "
+        "Beside a verdict stand the largest of its p and the least of its effects: the share of pairs of seeds (of "
+        "seeds, against a limit) in which it is as claimed, 0.5 being no difference."
     )
 
 
@@ -83,8 +89,8 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
             "## The deceptive maze (section 5.1)",
             provenance_text(results),
             _claims(claims.of_maze(results)),
-            "### The defaults",
-            _claims(claims.of_defaults(results)),
+            "### The default, judged by the same rows",
+            _claims(claims.of_maze(results, "recognition")),
             "### Numbers",
             _numbers(results),
             _figures(out, "maze", CAPTIONS),
@@ -99,6 +105,8 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
             provenance_text(results),
             results["note"],
             _claims(claims.of_ant(results)),
+            "### The default, judged by the same rows",
+            _claims(claims.of_ant(results, "recognition")),
             "### Numbers",
             _numbers(results),
             _figures(out, "ant", {**CAPTIONS, "maze": "Figure 2d: the arena and the paths, by generation, first seed"}),
@@ -125,8 +133,8 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
         lines = [["variant", "solved", *columns.values()]]
         for row in (row for row in results["variants"].values() if row["group"] == group):
             runs = len(row["rows"])
-            solved = sum("first_solved" in seed for seed in row["rows"])
-            most = max(seed["kappa_share"] for seed in row["rows"])
+            solved = sum(seed.get("first_solved") is not None for seed in row["rows"])
+            most = max(seed["kappa_share"] for seed in row["rows"] if seed.get("kappa_share") is not None)
             cells = [
                 f"{most:.2f}" if name == "kappa_share_most" else estimate_text(row["summary"].get(name), runs)
                 for name in columns
@@ -163,7 +171,7 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
             _timing_provenance(results, out / "timing"),
             "One generation of novelty: all individuals scored, and what was seen taken in. CPU time on one core, one "
             "thread, warm, medians over repeats in which the methods take turns.",
-            _claims(claims.of_timing(costs)),
+            _claims(of_timing(costs)),
             "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
             table(lines),
             "### The number of archive entries from which on a method without an archive is cheaper",
@@ -174,8 +182,8 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _claims(rows: Sequence[Claim]) -> str:
-    lines = [["source", "the paper", "measured", "verdict"]]
-    return table(lines + [[row.source, row.paper, row.measured, f"**{row.verdict}**"] for row in rows])
+    lines = [["source", "the paper", "measured", "tests", "verdict"]]
+    return table(lines + [[row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"] for row in rows])
 
 
 def _numbers(results: Mapping[str, Any]) -> str:

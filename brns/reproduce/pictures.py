@@ -30,7 +30,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
             found = [value for row in rows.values() for seed in row["rows"] if (value := seed.get(measure)) is not None]
             edge = max(found, default=1.0) * 1.08
             for y, row in enumerate(rows.values()):
-                values = [seed[measure] for seed in row["rows"] if measure in seed]
+                values = [seed[measure] for seed in row["rows"] if seed.get(measure) is not None]
                 never = len(row["rows"]) - len(values)
                 spread = np.linspace(-0.25, 0.25, len(row["rows"]))
                 color = LINES[list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])]

@@ -152,8 +152,24 @@ def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """JSON that a person can read and that differs between two calls only where its content does."""
-    write_bytes(path, (json.dumps(content, indent=1, allow_nan=True) + "\n").encode())
+    """JSON that a person can read and that differs between two calls only where its content does.
+
+    JSON has no NaN or infinity: a number that is not finite is written as null.
+    """
+    write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What `write_json` wrote; also the NaN of files of before, as None."""
+    return json.loads(path.read_text(), parse_constant=lambda name: None)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
