@@ -15,7 +15,7 @@ from brns.reproduce import page, pictures, results
 from brns.reproduce.alone import alone
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
-from brns.reproduce.provenance import here
+from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
 from brns.workers.spread import spread
@@ -126,14 +126,15 @@ def _measured(records: Sequence[Record], count: Count) -> list[dict[str, float]]
 
 
 def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Count) -> None:
-    plan, rows = chosen.ablation, {}
+    plan, rows, runs = chosen.ablation, {}, {}
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
-        rows[name] = results.of_variant(variant, _measured(records, count))
+        rows[name], runs[variant.label] = results.of_variant(variant, _measured(records, count)), records
     note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
-    results.write_json(out / "ablation" / "results.json", {"provenance": here(), "scale": note, "variants": rows})
+    found = {"provenance": here(), "made": of_runs(runs), "scale": note, "variants": rows}
+    results.write_json(out / "ablation" / "results.json", found)
     save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)
 
 

@@ -3,12 +3,12 @@
 import importlib.metadata
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 
-from brns.runs.record import PACKAGES, command, commit
+from brns.runs.record import PACKAGES, Record, command, commit
 
 
 def here() -> dict[str, Any]:
@@ -28,14 +28,33 @@ def here() -> dict[str, Any]:
     }
 
 
+def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
+    """What the runs' own run.json say, each different answer once, with the names of those that gave it as `rows`."""
+    keys = ("commit", "versions", "machine", "device", "xla_flags")
+    found: list[dict[str, Any]] = []
+    for name, seeds in runs.items():
+        for record in seeds:
+            said = {key: record.facts[key] for key in keys if key in record.facts}
+            same = next((one for one in found if {k: v for k, v in one.items() if k != "rows"} == said), None)
+            if same is None:
+                found.append({**said, "rows": [name]})
+            elif name not in same["rows"]:
+                same["rows"].append(name)
+    return found
+
+
 def text(made: Mapping[str, Any]) -> str:
     """One sentence or two on one of them, whatever of it is known."""
     parts = [f"Commit {made.get('commit') or 'unknown'}"]
     if made.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in made["versions"].items()))
-    if made.get("machine"):
-        cores = made["machine"]["cores"]
-        parts.append(f"{made['machine']['processor']}, {cores} core{'s' if cores > 1 else ''}")
+    machine = made.get("machine")
+    if isinstance(machine, Mapping):
+        cores = machine.get("cores")
+        parts.append(str(machine.get("processor", "processor unknown")))
+        parts[-1] += f", {cores} core{'s' if cores > 1 else ''}" if isinstance(cores, int) else ""
+    elif machine:
+        parts.append(str(machine))
     if made.get("device"):
         parts.append(f"device {made['device']}")
     if made.get("xla_flags"):

@@ -19,7 +19,7 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
-from brns.reproduce.provenance import here
+from brns.reproduce.provenance import here, of_runs
 from brns.runs.record import Record
 from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
@@ -44,12 +44,12 @@ def of_methods(
             "label": labels[name],
             "estimator": records[0].experiment["estimator"],
             "seeds": [record.seed for record in records],
-            "commits": sorted({record.facts["commit"] or "unknown" for record in records}),
             **_estimated(rows[name]),
         }
     first = next(iter(runs.values()))[0]
     return {
         "provenance": here(),
+        "made": of_runs({labels[name]: records for name, records in runs.items()}),
         "planned_generations": planned,
         "experiment": {key: value for key, value in first.experiment.items() if key != "estimator"},
         "methods": methods,

@@ -9,9 +9,12 @@ from brns.experiments import maze, paper_recognition
 from brns.reproduce import reproduce
 from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import Costs
-from brns.reproduce.plan import SCALES, ant_methods, variants
+from brns.reproduce.page import provenance_text
+from brns.reproduce.plan import SCALES, Runs, Timing, ant_methods, variants
+from brns.reproduce.provenance import of_runs
 from brns.reproduce.runs import run
 from brns.reproduce.verdicts import HOLDS, PARTLY
+from brns.runs.record import Record
 from brns.runs.settings import build, describe
 
 
@@ -82,6 +85,56 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert run(search, plan, tmp_path / "run", "a run")[0].generations[-1] == plan.generations
 
 
+PLAN = Runs(seeds=2, generations=6, keep_every=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (PLAN._replace(seeds=3), "holds runs of 2 seeds and 6 generations.* asked for are 3 seeds and 6"),
+        (PLAN._replace(generations=5), "2 seeds and 6 generations.* 2 seeds and 5 generations"),
+        (PLAN._replace(keep_every=1), "kept every 2, .* kept every 1"),
+        (PLAN, "stopped before its founders were saved"),
+    ],
+)
+def test_what_was_computed_is_never_removed(tmp_path, asked, words):
+    search = maze(paper_recognition())
+    for seed in range(2):
+        Record.create(tmp_path / "run" / f"seed-{seed}", search, seed, range(2), PLAN.generations, PLAN.keep_every)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    with pytest.raises(ValueError, match=words):
+        run(search, asked, tmp_path / "run", "a run")
+    assert len(before) == 2
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+
+
+def test_a_table_says_what_made_its_runs(tmp_path):
+    def record(**facts):
+        one = Record.create(tmp_path / f"{len(list(tmp_path.iterdir()))}", maze(paper_recognition()), 0, [0], 1, 1)
+        one.facts.clear()
+        one.facts.update(facts)
+        return one
+
+    here = {"command": "brns reproduce maze", "commit": "analysis", "versions": {"brns": "2"}}
+    runs = {
+        "one": [record(commit="aaa", versions={"brns": "1"}, device="gpu") for _ in range(2)],
+        "two": [record(commit="aaa", versions={"brns": "1"}, device="gpu")],
+        "three": [record(commit="bbb", machine={"processor": "Z80", "cores": 1})],
+        "four": [record(commit=None)],
+    }
+    made = of_runs(runs)
+    assert [one["rows"] for one in made] == [["one", "two"], ["three"], ["four"]]
+    text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
+    assert "- Runs: one, two: Commit aaa; brns 1; device gpu." in text
+    assert "- Runs: three: Commit bbb; Z80, 1 core." in text
+    assert "- Runs: four: Commit unknown." in text
+    assert "- Measured: Commit analysis; brns 2." in text
+    old = {"a": {"label": "A", "commits": ["ccc"]}, "b": {"label": "B", "commits": ["ddd", "eee"]}}
+    text = provenance_text({"provenance": here, "methods": old, "scale": "Small."})
+    assert "A: Commit ccc." in text
+    assert "B: Commit ddd, eee." in text
+
+
 def test_wrong_parts_and_scales_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"one of smoke, short, paper; got 'huge'"):
         reproduce(["maze"], "huge", tmp_path)
@@ -102,3 +155,35 @@ def test_a_whole_part_at_the_smallest_scale(tmp_path):
     assert lines[0] == "method,measure,generation,mean,deviation,seeds"
     row = next(line.split(",") for line in lines if line.startswith("paper,coverage_evaluated,6,"))
     assert float(row[3]) == pytest.approx(found["methods"]["paper"]["summary"]["coverage_evaluated"]["mean"], rel=1e-4)
+
+
+TINY = SCALES["smoke"]._replace(
+    ablation=Runs(1, 1, 1),
+    variants=("paper", "population"),
+    ant=Runs(1, 1, 1),
+    ant_steps=4,
+    timing=Timing((2,), (200,), 1, 20),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "words", "figure"),
+    [
+        ("ablation", "| no archive: k-NN in the population | 0 of 1 |", "ablation.png"),
+        (
+            "ant",
+            "An episode has 4 control steps. In 1 generations no archive above 10 entries fills up",
+            "signature.png",
+        ),
+        ("timing", "1 repeats. Measured by:", "over-time.png"),
+    ],
+)
+def test_each_other_part_from_end_to_end(tmp_path, monkeypatch, part, words, figure):
+    monkeypatch.setitem(SCALES, "tiny", TINY)
+    for _ in range(2):  # the second finds all done
+        text = reproduce([part], "tiny", tmp_path).read_text()
+        assert words in text
+        assert f"{part}/{figure}" in text
+        assert (tmp_path / part / figure).exists()
+    json.loads((tmp_path / part / "results.json").read_text(), parse_constant=pytest.fail)
