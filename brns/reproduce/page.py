@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.pictures.report.page import MEASURES
+from brns.metrics.measures import MEASURES
 from brns.reproduce import claims, provenance
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.cost_claims import of_timing
@@ -69,9 +69,9 @@ def _intro() -> str:
         "# The paper's claims, and what was measured\n\n"
         "This page is written by `brns reproduce`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & "
         "Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are "
-        "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the claims are "
-        "judged by; *BR-NS, default* is what this library gives when nothing is said: inputs scaled to [-1, 1], "
-        "uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
+        "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of "
+        "claims is about; *BR-NS, default*, in the second, is what this library gives when nothing is said: inputs "
+        "scaled to [-1, 1], uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
         "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
         "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
         "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
@@ -188,7 +188,7 @@ def _claims(rows: Sequence[Claim]) -> str:
 
 def _numbers(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
-    titles = {name: title for name, (title, _) in MEASURES.items()} | MORE
+    titles = {name: measure.title for name, measure in MEASURES.items()} | MORE
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
         cells = [estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods]
@@ -202,8 +202,31 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    """One line on where a table's numbers come from."""
-    return f"Command: `{results['provenance']['command']}`. {provenance.text(results['provenance'])} {results['scale']}"
+    """Where a table's numbers come from: what made the runs, as they say themselves, and what measured them."""
+    analysis = provenance.text(results["provenance"])
+    lead = f"Command: `{results['provenance']['command']}`."
+    made = _made(results)
+    if made is None:  # one process made and measured
+        return f"{lead} {analysis} {results['scale']}"
+    told = [provenance.text(one) for one in made]
+    if len(made) > 1:
+        told = [f"{', '.join(one['rows'])}: {words}" for one, words in zip(made, told, strict=True)]
+    lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
+    return "\n".join(lines)
+
+
+def _made(results: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """What made the runs; of results of before only the commits are known, or nothing."""
+    if "made" in results:
+        return results["made"]
+    if "variants" in results:
+        return [{}]
+    if "methods" not in results:
+        return None
+    rows: dict[str, list[str]] = {}
+    for method in results["methods"].values():
+        rows.setdefault(", ".join(method.get("commits", [])), []).append(method["label"])
+    return [{"commit": commits, "rows": labels} for commits, labels in rows.items()]
 
 
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
