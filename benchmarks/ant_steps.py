@@ -17,7 +17,7 @@ import numpy as np
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures import method
 from brns.reproduce.page import provenance_text, table
-from brns.reproduce.results import provenance
+from brns.reproduce.provenance import here
 from brns.runs.record import Record
 from brns.runs.settings import configure
 from brns.runs.storage import write_bytes
@@ -83,7 +83,7 @@ def main() -> None:
         ]
         print(*blocks[-4:], sep="\n\n", end="\n\n", flush=True)
     if asked.out:
-        source = provenance_text({"provenance": provenance(), "scale": "One run of each method."})
+        source = provenance_text({"provenance": here(), "scale": "One run of each method."})
         write_bytes(asked.out, "\n\n".join([*blocks, source, ""]).encode())
 
 

@@ -26,7 +26,7 @@ from brns import (
 )
 from brns.experiments import paper_recognition
 from brns.reproduce.page import provenance_text, table
-from brns.reproduce.results import provenance
+from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
 
 ESTIMATORS = {
@@ -58,7 +58,7 @@ def main() -> None:
         scale = (
             f"{asked.individuals} individuals, {asked.generations} generations; mean ± standard deviation over seeds."
         )
-        source = provenance_text({"provenance": provenance(), "scale": scale})
+        source = provenance_text({"provenance": here(), "scale": scale})
         write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
 
 

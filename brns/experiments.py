@@ -75,8 +75,8 @@ def named(world: str, estimator: str = "recognition") -> NoveltySearch:
     """The experiment of a world and an estimator, by the names that the command line gives them."""
     task = chosen("experiment", world, parts("world"))
     novelty = chosen("--estimator", estimator, parts("estimator", "preset"))
-    chosen = OTHERWISE.get((world, estimator)) or novelty.load()()
-    return EXPERIMENTS[world](chosen) if world in EXPERIMENTS else NoveltySearch(task.load()(), chosen)
+    wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
+    return EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
 
 
 def configured(experiment: str, estimator: str, changes: Sequence[str]) -> NoveltySearch:

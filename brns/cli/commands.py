@@ -194,9 +194,9 @@ def compare(
     names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
     methods = {name: chosen("--estimator", name, known).load()() for name in names}
     if estimate:
-        console.print(hours(wanted, methods, seeds, generations, screen.count))
+        console.print(hours(wanted, methods, seeds, generations, screen.track))
         return
-    found = make(wanted, methods, seeds=seeds, generations=generations, out=out, workers=workers, count=screen.count)
+    found = make(wanted, methods, seeds=seeds, generations=generations, out=out, workers=workers, count=screen.track)
     for line in found.verdicts:
         console.print(line)
     console.print(f"Page: {page.write(found)}", soft_wrap=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from brns.comparison.measure import measured
 from brns.comparison.worlds import World
 from brns.core import NoveltyEstimator
-from brns.counting import Count, uncounted
+from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch
 
 
@@ -16,7 +16,7 @@ def hours(
     methods: Mapping[str, NoveltyEstimator],
     seeds: int,
     generations: int | None = None,
-    count: Count = uncounted,
+    count: Track = untracked,
 ) -> str:
     """A line a world and the sum, as text.
 

@@ -10,7 +10,7 @@ from brns.comparison.measure import KEPT, Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, Judged, at
 from brns.reproduce.page import provenance_text, table
-from brns.reproduce.results import provenance
+from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
 
 HALVES = {
@@ -68,7 +68,7 @@ def text(comparison: Comparison) -> str:
         _by_world(comparison, lambda world, method: f"{comparison.found[world][method].milliseconds:.2g}"),
         "## The worlds",
         _worlds(comparison),
-        provenance_text({"provenance": provenance(), "scale": f"{seeds} seeds."}),
+        provenance_text({"provenance": here(), "scale": f"{seeds} seeds."}),
     ]
     lines = "\n\n".join(parts).replace(".\n\n- ", ".\n- ")
     return lines + "\n"

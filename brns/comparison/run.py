@@ -1,6 +1,7 @@
 """All methods in one world or in the suite, side by side and resumable."""
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -16,11 +17,11 @@ from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task
 from brns.core import Mutation, NoveltyEstimator, Task
-from brns.counting import Count, uncounted
 from brns.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.settings import describe
-from brns.runs.storage import RecordError, read_arrays, write_arrays, write_bytes
+from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
+from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch
 
 
@@ -70,7 +71,7 @@ def compare(
     mutations: Mapping[str, Mutation] | None = None,
     cells: Cells | None = None,
     workers: int | None = None,
-    count: Count = uncounted,
+    count: Track = untracked,
 ) -> Comparison:
     """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling, cost, verdicts.
 
@@ -131,11 +132,10 @@ def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) ->
         for name, estimator in estimators.items():
             for operator, mutation in mutations.items():
                 method = f"{name}, {operator}" if operator else name
-                n = world.individuals
-                search = NoveltySearch(task, estimator, n, n, mutation)
                 if isinstance(what, NoveltySearch):
-                    rest = (what.offspring_size, mutation, what.select, what.fresh_parents)
-                    search = NoveltySearch(task, estimator, n, *rest)
+                    search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
+                else:
+                    search = NoveltySearch(task, estimator, world.individuals, world.individuals, mutation)
                 file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
                 yield _Job(world, method, search, out / "runs" / world.name / f"{file}.npz")
 
@@ -145,7 +145,7 @@ def _done(job: _Job, seeds: list[int]) -> Facts:
     settings = {"search": describe(job.search), "seeds": seeds, "generations": job.world.generations}
     wanted = json.dumps(settings, sort_keys=True)
     if job.path.exists():
-        arrays = read_arrays(job.path)
+        arrays = read_arrays(job.path, Seal(None, job.world.generations))
         if arrays.pop("settings").tobytes().decode() != wanted:
             raise RecordError(
                 f"{job.path} was made with other settings, seeds or generations; remove it, or take another folder"
@@ -153,7 +153,8 @@ def _done(job: _Job, seeds: list[int]) -> Facts:
         return Facts(**{**arrays, "milliseconds": float(arrays["milliseconds"])})  # ty: ignore[invalid-argument-type]
     facts = measured(job.search, job.world.cells, job.world.generations, seeds)
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    write_arrays(job.path, {**facts._asdict(), "settings": np.frombuffer(wanted.encode(), np.uint8)})
+    arrays = {**facts._asdict(), "settings": np.frombuffer(wanted.encode(), np.uint8)}
+    write_arrays(job.path, arrays, Seal(None, job.world.generations))
     return facts
 
 

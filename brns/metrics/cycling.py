@@ -7,6 +7,15 @@ $Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$, for $j \ge i$.
 
 A novelty that remembers has Q fall along a row. Q is a square matrix of which only the entries j >= i are read; the
 others are NaN. Its rows may be any increasing generations, such as every tenth: "generation" then means one of those.
+
+Q has its estimator's unit, and kappa's margin is a distance while novelty may be a squared one. Beside the paper's
+statistics stands one that means the same for every estimator: the rank of $P_i$ among probes spread over the space,
+
+$R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
+(\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
+
+with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
+increasing transformation of novelty changes it.
 """
 
 from collections.abc import Sequence
@@ -43,14 +52,24 @@ class Cycling(NamedTuple):
     eta: Float[np.ndarray, " g-1"]
     kappa: Float[np.ndarray, " g-1"]
     kappa_share: Float[np.ndarray, " g-1"]
+    r: Float[np.ndarray, "g g"]
+    """R(i, j), NaN where j < i; in [0, 1]"""
+    regained: Float[np.ndarray, " g-1"]
+
+
+PROBES = 256
+"""uniform points that stand for the behavior space: R's error by their number is below 1 / (2 sqrt(256)) = 0.03"""
+MARGIN = 0.1
+"""by how much a rank must rise to count: three times that error"""
 
 
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
-    """Q, epsilon, eta and kappa of a run; the arguments are those of `q_matrix`."""
+    """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`."""
     generations = _kept(record, generations)
     search = search or record.search
-    q, margin = q_matrix(record, generations, search), epsilon_of_record(record, generations, search)
-    return Cycling(np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin))
+    (q, r), margin = _matrices(record, generations, search), epsilon_of_record(record, generations, search)
+    found = np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin)
+    return Cycling(*found, r, regained(r))
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -92,6 +111,27 @@ def relative(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = q / np.diag(q)[:, None]
     return np.where(_later(len(q)) | np.eye(len(q), dtype=bool), ratio, np.nan)
+
+
+def regained(r: Float[Array | np.ndarray, "g g"], margin: float = MARGIN) -> Float[np.ndarray, " g-1"]:
+    r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
+
+    The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and $R(i, j) \ge R(i, i) - \delta$:
+    its rank had fallen, rose again by more than the margin $\delta$, and is back where it was when the population
+    lived. That all novelty becomes equal, so that ranks near one half mean little, does not count for a population that
+    was among the most novel. Ours; the paper has no such statistic.
+    """
+    r = _checked(r)
+    least = np.minimum.accumulate(np.where(_later(len(r)) | np.eye(len(r), dtype=bool), r, np.inf), axis=1)
+    with np.errstate(invalid="ignore"):
+        back = (r > least + margin) & (r >= np.diag(r)[:, None] - margin) & _later(len(r))
+    return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
+
+
+def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+    """The share of probes that are less novel than each individual, equals counted half."""
+    known = np.sort(np.asarray(probes))
+    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
 
 
 def share_below_one(eta: Float[Array | np.ndarray, " n"]) -> float:
@@ -146,8 +186,13 @@ def q_matrix(
     cannot rebuild a part of your own. One state is in memory at a time. An individual has one behavior, so each is
     scored once by each state, from the generation on in which it first survives.
     """
-    search = search or record.search
-    generations = _kept(record, generations)
+    return _matrices(record, _kept(record, generations), search or record.search)[0]
+
+
+def _matrices(
+    record: Record, generations: list[int], search: NoveltySearch
+) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
+    """Q and R, whose novelty is scored together: the probes' before the individuals'."""
     points = survivors(record, "descriptor", generations)
     g, mu, d = points.shape
     if d != search.task.behavior_space.dimension:
@@ -157,15 +202,17 @@ def q_matrix(
         )
     # Individuals live for many generations: each is scored once by a state, not once for every P_i it is in.
     _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
-    row, everyone = row.reshape(g, mu), points.reshape(g * mu, d)[first]
+    probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
+    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
     known = np.maximum.accumulate(row.max(axis=1)) + 1
     blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
-    q = np.full((g, g), np.nan)
+    q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
         state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
         novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
-    return q
+        r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
+    return q, r
 
 
 BLOCK = 512

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.metrics import coverage, cycling, dynamics, paths
-from brns.metrics.recorded import NoveltySearch, Record, evaluated
+from brns.metrics.measures import MEASURES, Measured
+from brns.metrics.recorded import NoveltySearch, Record
 
 
 class Estimate(NamedTuple):
@@ -22,50 +22,26 @@ class Estimate(NamedTuple):
 def summary(
     record: Record, grid: Sequence[int] | None = None, search: NoveltySearch | None = None, of_paths: bool = False
 ) -> dict[str, float]:
-    """The numbers of one run.
+    """The numbers of one run by name, as the table of `measures` says what they mean.
 
-    `generations`, `evaluations` and `solutions` are counts; `first_solved` is the generation of the first success,
-    absent where there is none. `age` and `parent_distance` are means over generations 1 on, absent before there is
-    one. `coverage_survivors` and `coverage_evaluated` are final shares of `grid`, by default 6 x 6 (paper, section
-    5.1) over a planar behavior space and else absent. Where behaviors are planar paths (`of_paths`),
-    `coverage_signatures` is the final share of signature space that was evaluated, and `uniformity_signatures` the
-    mean over generations of how far the survivors' novelty is from uniform there (table I). `eta`, `kappa` and
-    `kappa_share` are means over generations, `eta_below_one` the share of generations with eta < 1, `epsilon` kappa's
-    margin: over the states kept, absent where fewer than 2 are, or where a part of the search is a user's own and
-    `search` is not given.
+    `grid` are the cells of coverage, by default 6 x 6 (paper, section 5.1) over a planar behavior space and else none.
+    Measures of paths are taken where behaviors are planar paths (`of_paths`), those of ages and parents from generation
+    1 on, those of cycling where 2 states or more were kept and every part of the search is known: give `search` where
+    one is a user's own. What a run does not have is absent.
     """
     search = search or _known(record)
-    space = search.task.behavior_space if search else record.behavior_space
-    solved = evaluated(record, "solved")
-    row: dict[str, float] = {
-        "generations": float(record.generations[-1]),
-        "evaluations": float(sum(map(len, solved))),
-        "solutions": float(sum(rows.sum() for rows in solved)),
-    }
-    when = [g for g, rows in zip(record.generations, solved, strict=True) if rows.any()]
-    if when:
-        row["first_solved"] = float(when[0])
-    if grid is None and space.dimension == 2:
+    if grid is None and record.behavior_space.dimension == 2:
         grid = (6, 6)
-    if grid is not None:
-        row["coverage_survivors"] = float(coverage.of_record(record, grid, "survivors", search)[-1])
-        row["coverage_evaluated"] = float(coverage.of_record(record, grid, "evaluated", search)[-1])
-    if of_paths:
-        row["coverage_signatures"] = float(paths.coverage_of_record(record, search)[-1])
-        row["uniformity_signatures"] = float(paths.uniformity_of_record(record, search).mean())
-    if len(record.generations) > 1:
-        row["age"] = float(dynamics.age_of_record(record)[1:].mean())
-        distance = dynamics.parent_distance_of_record(record)
-        if np.isfinite(distance).any():
-            row["parent_distance"] = float(np.nanmean(distance))
-    if search and len(record.snapshots) > 1:
-        found = cycling.of_record(record, search=search)
-        row["eta"] = float(found.eta.mean())
-        row["eta_below_one"] = cycling.share_below_one(found.eta)
-        row["kappa"] = float(found.kappa.mean())
-        row["kappa_share"] = float(found.kappa_share.mean())
-        row["epsilon"] = found.epsilon
-    return row
+    there = {
+        "nothing": True,
+        "grid": grid is not None,
+        "paths": of_paths,
+        "generations": len(record.generations) > 1,
+        "states": search is not None and len(record.snapshots) > 1,
+    }
+    run = Measured(record, search, grid)
+    found = {name: row.function(run) for name, row in MEASURES.items() if there[row.needs]}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _known(record: Record) -> NoveltySearch | None:

@@ -6,15 +6,15 @@ OUT/README.md       the page, written from those
 """
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
+from brns.reproduce.alone import alone
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
+from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
 from brns.runs.tracking import Track, untracked
@@ -112,34 +112,27 @@ def _measured(records: Sequence[Record], count: Track) -> list[dict[str, float]]
 
 
 def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
-    plan, rows = chosen.ablation, {}
+    plan, rows, runs = chosen.ablation, {}, {}
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
-        rows[name] = results.of_variant(variant, _measured(records, count))
+        rows[name], runs[variant.label] = results.of_variant(variant, _measured(records, count)), records
     note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
-    results.write_json(
-        out / "ablation" / "results.json", {"provenance": results.provenance(), "scale": note, "variants": rows}
-    )
+    found = {"provenance": here(), "made": of_runs(runs), "scale": note, "variants": rows}
+    results.write_json(out / "ablation" / "results.json", found)
     save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)
 
 
 def _timing(out: Path, scale: str, chosen: Scale) -> None:
-    """In a process of its own, which has one core from its first moment on."""
+    """What the folder lacks is measured in a process of its own, which has one core."""
     plan = chosen.timing
-    one_thread = {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    }
-    command = [sys.executable, "-m", "brns.reproduce.timing", str(out), "--repeats", str(plan.repeats)]
-    command += ["--generations", str(plan.generations), "--dimensions", *map(str, plan.dimensions)]
-    command += ["--entries", *map(str, plan.entries)]
-    subprocess.run(command, check=True, env={**os.environ, **one_thread})
+    arguments = [str(out), "--repeats", str(plan.repeats), "--generations", str(plan.generations)]
+    arguments += ["--dimensions", *map(str, plan.dimensions), "--entries", *map(str, plan.entries)]
+    alone("brns.reproduce.timing", arguments)
     note = f"Scale `{scale}`: {plan.repeats} repeats."
-    results.write_json(out / "results.json", {"provenance": results.provenance(), "scale": note})
-    costs = Costs(out)
+    results.write_json(out / "results.json", {"provenance": here(), "scale": note, "asked": plan._asdict()})
+    costs = Costs(out, plan)
     for name, picture in {
         "by-dimension": pictures.by_dimension,
         "by-entries": pictures.by_entries,

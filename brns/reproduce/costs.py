@@ -1,11 +1,18 @@
-"""Timings read back, and where two methods cost the same."""
+"""Timings on disk: rows written and read back, and where two methods cost the same."""
 
 import csv
+import io
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from brns.reproduce.plan import Timing
+from brns.runs.storage import write_bytes
+
+WIDE, NARROW, DEFAULT = "BR-NS, width 3d", "BR-NS, width 64", "BR-NS, default"
+KNN, BRUTE, TREE = "k-NN", "brute force", "KD-tree"
 
 
 class Crossover(NamedTuple):
@@ -22,18 +29,29 @@ class Crossover(NamedTuple):
 
 
 class Costs:
-    """The medians over repeats of `timing.csv`, and `cost-over-time.csv` beside it."""
+    """The medians over repeats of `timing.csv`, and `cost-over-time.csv` beside it.
 
-    def __init__(self, folder: Path):
-        self.rows = _read(folder / "timing.csv")
-        self.over_time = _read(folder / "cost-over-time.csv")
+    `asked` are the dimensions, entries, repeats and generations of which to speak, where the files hold more.
+    """
+
+    def __init__(self, folder: Path, asked: Timing | None = None):
         found = defaultdict(list)
-        for row in self.rows:
+        for row in read(folder / "timing.csv"):
             found[row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])].append(float(row["ms"]))
-        self.medians = {key: float(np.median(values)) for key, values in found.items()}
-        self.dimensions = sorted({d for _, d, _, _ in self.medians})
-        self.entries = sorted({n for _, _, n, _ in self.medians if n})
-        self.generations = max(int(row["generation"]) for row in self.over_time)
+        self.dimensions = sorted(asked.dimensions if asked else {d for _, d, _, _ in found})
+        self.entries = sorted(asked.entries if asked else {n for _, _, n, _ in found if n})
+        self.medians = {
+            key: float(np.median(values))
+            for key, values in found.items()
+            if key[1] in self.dimensions and key[2] in (0, *self.entries)
+        }
+        self.estimators = list(dict.fromkeys(method for method, _, n, _ in self.medians if n == 0))
+        self.over_time = [
+            row
+            for row in read(folder / "cost-over-time.csv")
+            if asked is None or row["generations"] == str(asked.generations)
+        ]
+        self.generations = asked.generations if asked else max(int(row["generation"]) for row in self.over_time)
 
     def ms(self, method: str, d: int, entries: int, individuals: int) -> float:
         """The median CPU time of a generation in milliseconds."""
@@ -41,7 +59,7 @@ class Costs:
 
     def best_exact(self, d: int, entries: int, individuals: int) -> float:
         """That of the cheaper of the two exact searches without a tree."""
-        return min(self.ms(method, d, entries, individuals) for method in ("k-NN", "brute force"))
+        return min(self.ms(method, d, entries, individuals) for method in (KNN, BRUTE))
 
     def crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
         """From how many entries on `ours` is cheaper than `theirs`, a method or "exact" for the best exact search.
@@ -73,6 +91,21 @@ class Costs:
         return float(np.min(cost[-tenth:]) / np.min(cost[:tenth]))
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of a file, none if there is no file."""
+    if not path.exists():
+        return []
     with open(path, newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
+    """The file with these rows too, whole or not at all; rows of before keep what they said, and lack new columns."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(read(path))
+    for row in rows:
+        shown = [f"{value:.6g}" if isinstance(value, float) else value for value in row]
+        writer.writerow(dict(zip(columns, shown, strict=True)))
+    write_bytes(path, text.getvalue().encode())

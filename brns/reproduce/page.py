@@ -1,16 +1,19 @@
 """The page that sets the paper's claims beside what was measured, written from the results alone."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
-from brns.pictures.report.page import MEASURES
-from brns.reproduce import claims
+from brns.reproduce import claims, provenance
 from brns.reproduce.claims import Claim, estimate_text
-from brns.reproduce.costs import Costs
-from brns.reproduce.pictures import NARROW, WIDE
+from brns.reproduce.cost_claims import of_timing
+from brns.reproduce.costs import TREE, WIDE, Costs, read
+from brns.reproduce.plan import Timing
+from brns.reproduce.results import read_json
 from brns.runs.storage import write_bytes
 
 MORE = {
@@ -43,7 +46,7 @@ def write(out: Path) -> Path:
     parts = [_intro()]
     for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
         if (out / name / "results.json").exists():
-            parts.append(section(out, json.loads((out / name / "results.json").read_text())))
+            parts.append(section(out, read_json(out / name / "results.json")))
     path = out / "README.md"
     write_bytes(path, ("\n\n".join(parts) + "\n").encode())
     return path
@@ -54,13 +57,17 @@ def _intro() -> str:
         "# The paper's claims, and what was measured\n\n"
         "This page is written by `brns reproduce`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & "
         "Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are "
-        "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the claims are "
-        "judged by; *BR-NS, default* is what this library gives when nothing is said: inputs scaled to [-1, 1], "
-        "uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
+        "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of "
+        "claims is about; *BR-NS, default*, in the second, is what this library gives when nothing is said: inputs "
+        "scaled to [-1, 1], uniform initial weights, hidden layers of 64, 32 outputs. It keeps no past behaviors.\n\n"
         "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
-        "seeds and generations; a command that was stopped goes on when it is given again. The rules by which verdicts "
-        "are given stand in `brns/reproduce/claims.py`: where two methods are compared, a difference of means that a "
-        "Mann-Whitney test over seeds does not confirm (two-sided, p < 0.05) *holds partly*."
+        "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
+        "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
+        "and the p of a table are adjusted together by Holm's method. A claim *holds* where all its comparisons are "
+        "confirmed (p < 0.05), *holds partly* where means point its way and that is not confirmed or not all, and "
+        "*does not hold* where none does; with so few seeds that no test could confirm it, it *cannot be tested*. "
+        "Beside a verdict stand the largest of its p and the least of its effects: the share of pairs of seeds (of "
+        "seeds, against a limit) in which it is as claimed, 0.5 being no difference."
     )
 
 
@@ -70,8 +77,8 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
             "## The deceptive maze (section 5.1)",
             provenance_text(results),
             _claims(claims.of_maze(results)),
-            "### The defaults",
-            _claims(claims.of_defaults(results)),
+            "### The default, judged by the same rows",
+            _claims(claims.of_maze(results, "recognition")),
             "### Numbers",
             _numbers(results),
             _figures(out, "maze", CAPTIONS),
@@ -86,6 +93,8 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
             provenance_text(results),
             results["note"],
             _claims(claims.of_ant(results)),
+            "### The default, judged by the same rows",
+            _claims(claims.of_ant(results, "recognition")),
             "### Numbers",
             _numbers(results),
             _figures(out, "ant", CAPTIONS),
@@ -112,8 +121,8 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
         lines = [["variant", "solved", *columns.values()]]
         for row in (row for row in results["variants"].values() if row["group"] == group):
             runs = len(row["rows"])
-            solved = sum("first_solved" in seed for seed in row["rows"])
-            most = max(seed["kappa_share"] for seed in row["rows"])
+            solved = sum(seed.get("first_solved") is not None for seed in row["rows"])
+            most = max(seed["kappa_share"] for seed in row["rows"] if seed.get("kappa_share") is not None)
             cells = [
                 f"{most:.2f}" if name == "kappa_share_most" else estimate_text(row["summary"].get(name), runs)
                 for name in columns
@@ -132,39 +141,28 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _timing(out: Path, results: Mapping[str, Any]) -> str:
-    costs = Costs(out / "timing")
+    costs = Costs(out / "timing", Timing(**results["asked"]) if "asked" in results else None)
     shown = [n for n in costs.entries if n <= 10_000] or costs.entries
-    head = ["d", WIDE, NARROW, *(f"{name}, {n}" for n in shown for name in ("KD-tree", "best exact"))]
-    lines = [head]
+    others = [name for name in costs.estimators if name != WIDE]
+    lines = [["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]]
+    crossing = [["d", *(f"{name} against {theirs}" for name in costs.estimators for theirs in (TREE, "best exact"))]]
     for d in costs.dimensions:
         mine = costs.ms(WIDE, d, 0, 50)
-        cells = [
-            ratio for n in shown for ratio in (costs.ms("KD-tree", d, n, 50) / mine, costs.best_exact(d, n, 50) / mine)
-        ]
-        lines.append(
-            [str(d), f"{mine:.3g} ms", f"{costs.ms(NARROW, d, 0, 50) / mine:.2g}", *(f"{cell:.2g}" for cell in cells)]
-        )
-    crossing = [
-        [
-            "d",
-            *(f"{name} against {theirs}" for name in ("width 3d", "width 64") for theirs in ("KD-tree", "best exact")),
-        ]
-    ]
-    for d in costs.dimensions:
-        points = [
-            costs.crossover(name, theirs, d, 50).text for name in (WIDE, NARROW) for theirs in ("KD-tree", "exact")
-        ]
-        crossing.append([str(d), *points])
+        cells = [costs.ms(name, d, 0, 50) for name in others]
+        cells += [cost for n in shown for cost in (costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50))]
+        lines.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
+        points = [costs.crossover(name, against, d, 50) for name in costs.estimators for against in (TREE, "exact")]
+        crossing.append([str(d), *(point.text for point in points)])
     return "\n\n".join(
         [
             "## What novelty costs (table I, figure 6)",
-            provenance_text(results),
+            _timing_provenance(results, out / "timing"),
             "One generation of novelty: all individuals scored, and what was seen taken in. CPU time on one core, one "
             "thread, warm, medians over repeats in which the methods take turns.",
-            _claims(claims.of_timing(costs)),
+            _claims(of_timing(costs)),
             "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
             table(lines),
-            "### The number of archive entries from which on BR-NS is cheaper",
+            "### The number of archive entries from which on a method without an archive is cheaper",
             table(crossing),
             _figures(out, "timing", OF_COSTS),
         ]
@@ -172,13 +170,13 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _claims(rows: Sequence[Claim]) -> str:
-    lines = [["source", "the paper", "measured", "verdict"]]
-    return table(lines + [[row.source, row.paper, row.measured, f"**{row.verdict}**"] for row in rows])
+    lines = [["source", "the paper", "measured", "tests", "verdict"]]
+    return table(lines + [[row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"] for row in rows])
 
 
 def _numbers(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
-    titles = {name: title for name, (title, _) in MEASURES.items()} | MORE
+    titles = {name: measure.title for name, measure in MEASURES.items()} | MORE
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
         cells = [estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods]
@@ -192,10 +190,47 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    made = results["provenance"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    machine = f"{made['machine']['processor']}, {made['machine']['cores']} cores"
-    return f"Command: `{made['command']}`. Commit {made['commit']}; {versions}; {machine}. {results['scale']}"
+    """Where a table's numbers come from: what made the runs, as they say themselves, and what measured them."""
+    analysis = provenance.text(results["provenance"])
+    lead = f"Command: `{results['provenance']['command']}`."
+    made = _made(results)
+    if made is None:  # one process made and measured
+        return f"{lead} {analysis} {results['scale']}"
+    told = [provenance.text(one) for one in made]
+    if len(made) > 1:
+        told = [f"{', '.join(one['rows'])}: {words}" for one, words in zip(made, told, strict=True)]
+    lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
+    return "\n".join(lines)
+
+
+def _made(results: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """What made the runs; of results of before only the commits are known, or nothing."""
+    if "made" in results:
+        return results["made"]
+    if "variants" in results:
+        return [{}]
+    if "methods" not in results:
+        return None
+    rows: dict[str, list[str]] = {}
+    for method in results["methods"].values():
+        rows.setdefault(", ".join(method.get("commits", [])), []).append(method["label"])
+    return [{"commit": commits, "rows": labels} for commits, labels in rows.items()]
+
+
+def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
+    """Where each row was measured: rows of several calls have several places."""
+    if "asked" not in results:  # by a version of before, which wrote one stamp for all
+        return provenance_text(results)
+    sessions = json.loads((folder / "sessions.json").read_text())
+    rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
+    told = [
+        f"{rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)}"
+        for number, made in enumerate(sessions)
+        if rows[str(number)]
+    ]
+    if rows[""]:
+        told.append(f"{rows['']} rows: by a version of brns that did not say where it measured.")
+    return "\n".join([f"{results['scale']} Measured by:", "", *(f"- {line}" for line in told)])
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,7 @@
 """The figures that are not of single runs: the ablation, and what novelty costs."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import matplotlib
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brns.pictures.style import INK, LINES, STYLE, legend_below
-from brns.reproduce.costs import Costs
+from brns.reproduce.costs import BRUTE, KNN, TREE, Costs
 
 PANELS = {
     "first_solved": "first solver (generation)",
@@ -17,7 +18,6 @@ PANELS = {
     "coverage_at_50": "coverage at generation 50",
     "kappa_share": "κ per later generation",
 }
-WIDE, NARROW = "BR-NS, width 3d", "BR-NS, width 64"
 
 
 def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
@@ -30,7 +30,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
             found = [value for row in rows.values() for seed in row["rows"] if (value := seed.get(measure)) is not None]
             edge = max(found, default=1.0) * 1.08
             for y, row in enumerate(rows.values()):
-                values = [seed[measure] for seed in row["rows"] if measure in seed]
+                values = [seed[measure] for seed in row["rows"] if seed.get(measure) is not None]
                 never = len(row["rows"]) - len(values)
                 spread = np.linspace(-0.25, 0.25, len(row["rows"]))
                 color = LINES[list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])]
@@ -47,7 +47,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 def by_dimension(costs: Costs) -> Figure:
     """Figure 6: the cost of a generation against d, with as many entries as the paper's archive, or the nearest."""
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
-    lines = {WIDE: 0, NARROW: 0, "BR-NS, default": 0, "k-NN": entries, "brute force": entries, "KD-tree": entries}
+    lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, individuals in zip(axes, (50, 200), strict=True):
@@ -68,9 +68,9 @@ def by_entries(costs: Costs) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, d in zip(axes, chosen, strict=True):
-            for name in ("KD-tree", "brute force", "k-NN"):
+            for name in (TREE, BRUTE, KNN):
                 _line(ax, costs, [(n, name, d, n, 50) for n in costs.entries], name)
-            for name, style in ((WIDE, "--"), (NARROW, ":")):
+            for name, style in zip(costs.estimators, cycle(("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))), strict=False):
                 ax.axhline(costs.ms(name, d, 0, 50), color=INK, ls=style, lw=1.3, label=name)
             ax.set(xscale="log", yscale="log", xlabel="entries of the archive", ylabel="CPU ms per generation")
             ax.set_title(f"d = {d}")
@@ -84,9 +84,9 @@ def crossover(costs: Costs) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, (theirs, title) in zip(
-            axes, (("KD-tree", "a KD-tree, rebuilt"), ("exact", "the best exact k-NN")), strict=True
+            axes, ((TREE, "a KD-tree, rebuilt"), ("exact", "the best exact k-NN")), strict=True
         ):
-            for name, color in ((WIDE, LINES[0]), (NARROW, LINES[1])):
+            for name, color in zip(costs.estimators, cycle(LINES), strict=False):
                 points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
                 ax.plot(costs.dimensions, [p.entries for p in points], color=color, lw=1.4, label=name)
                 for d, point in zip(costs.dimensions, points, strict=True):
@@ -103,28 +103,23 @@ def crossover(costs: Costs) -> Figure:
 
 
 def over_time(costs: Costs) -> Figure:
-    """The cost of a generation, and the memory that the method keeps, over a long search."""
+    """The cost of a generation, and the memory that the method keeps, over a long search.
+
+    `ArchiveKNN` keeps the rows of all entries to come from the start; a tree is rebuilt, and only its points are kept.
+    """
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for name in dict.fromkeys(row["method"] for row in costs.over_time):
             rows = [row for row in costs.over_time if row["method"] == name]
             g = [int(row["generation"]) for row in rows]
             axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2)
-            used = [_used(row) for row in rows]
-            axes[1].plot(g[1:], used[1:], label=name, lw=1.4)
+            axes[1].plot(g[1:], [float(row["bytes"]) / 1e6 for row in rows[1:]], label=name, lw=1.4)
         axes[0].set(xlabel="generation", ylabel="CPU ms per generation", yscale="log")
         axes[1].set(xlabel="generation", ylabel="MB kept", yscale="log")
         for ax in axes:
             _plain(ax)
         legend_below(figure)
     return figure
-
-
-def _used(row: Mapping[str, str]) -> float:
-    """Megabytes in use: of an archive, its entries so far; of anything else, its whole state."""
-    if row["method"].startswith("BR-NS"):
-        return float(row["bytes"]) / 1e6
-    return int(row["entries"]) * 4 * (int(row["d"]) + 4) / 1e6
 
 
 def _two_panels() -> tuple[Figure, Any]:

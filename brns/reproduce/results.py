@@ -1,10 +1,7 @@
 """What is kept of a comparison: numbers of every seed, curves over generations, figures, and where they come from."""
 
 import csv
-import importlib.metadata
 import json
-import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
-from brns.runs.provenance import PACKAGES, command, commit
+from brns.reproduce.provenance import here, of_runs
 from brns.runs.record import Record
 from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
@@ -31,21 +28,6 @@ AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""
 Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
-
-
-def provenance() -> dict[str, Any]:
-    """The command, versions, machine and commit, for whoever reads the numbers."""
-    return {
-        "command": command(),
-        "commit": commit(),
-        "machine": {
-            "processor": _processor(),
-            "cores": _cores(),
-            "system": f"{platform.system()} {platform.machine()}",
-        },
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
-    }
 
 
 Rows = Sequence[Mapping[str, float]]
@@ -62,12 +44,12 @@ def of_methods(
             "label": labels[name],
             "estimator": records[0].experiment["estimator"],
             "seeds": [record.seed for record in records],
-            "commits": sorted({record.facts["commit"] or "unknown" for record in records}),
             **_estimated(rows[name]),
         }
     first = next(iter(runs.values()))[0]
     return {
-        "provenance": provenance(),
+        "provenance": here(),
+        "made": of_runs({labels[name]: records for name, records in runs.items()}),
         "planned_generations": planned,
         "experiment": {key: value for key, value in first.experiment.items() if key != "estimator"},
         "methods": methods,
@@ -170,8 +152,24 @@ def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """JSON that a person can read and that differs between two calls only where its content does."""
-    write_bytes(path, (json.dumps(content, indent=1, allow_nan=True) + "\n").encode())
+    """JSON that a person can read and that differs between two calls only where its content does.
+
+    JSON has no NaN or infinity: a number that is not finite is written as null.
+    """
+    write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What `write_json` wrote; also the NaN of files of before, as None."""
+    return json.loads(path.read_text(), parse_constant=lambda name: None)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
@@ -200,16 +198,3 @@ OF_PATHS: dict[str, Callable[[Record], Curve]] = {
     "reach": reach,
     "areas": areas,
 }
-
-
-def _processor() -> str:
-    """The processor's name, as the system tells it."""
-    try:
-        with open("/proc/cpuinfo") as stream:
-            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

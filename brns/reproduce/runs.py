@@ -1,6 +1,5 @@
 """Runs that are made, or gone on with, until they have the generations that a scale asks for."""
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -19,16 +18,40 @@ def unseen(steps: Iterable[list[Saved]], title: str, total: int, done: int) -> I
 
 
 def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow = unseen) -> list[Record]:
-    """One record per seed, at least as long as planned; goes on where an earlier call was stopped."""
-    begun = records(out) if out.exists() and any(out.rglob("run.json")) else []
-    if len(begun) == plan.seeds and all(record.snapshots for record in begun):
+    """One record per seed, as long as planned; goes on where an earlier call was stopped.
+
+    Nothing that was computed is ever removed. `ValueError` where the folder holds runs of other seeds, of another
+    stride of states, or that were planned to be longer; `RecordError` where they are of another experiment.
+    """
+    if out.exists() and any(out.rglob("run.json")):
+        begun = records(out)
+        _check_same(begun, plan, out)
         steps, done = go_on(out, plan.generations, search=search), min(record.snapshots[-1] for record in begun)
-    else:  # stopped before the founders of all seeds were saved, or never begun
-        shutil.rmtree(out, ignore_errors=True)
+    else:
         steps, done = _start(search, plan, out), 0
     for _ in follow(steps, title, plan.generations, done):
         pass
     return records(out)
+
+
+def _check_same(begun: list[Record], plan: Runs, out: Path) -> None:
+    """The runs in the folder are those of the plan, or its beginning."""
+    first = begun[0]
+    held = Runs(len(first.seeds), max(record.planned for record in begun), first.facts["keep_every"])
+    if (held.seeds, held.keep_every) != (plan.seeds, plan.keep_every) or held.generations > plan.generations:
+        raise ValueError(
+            f"{out} holds runs of {_words(held)}, and asked for are {_words(plan)}: what was computed is never "
+            "removed, so take another folder (--out), or remove this one yourself"
+        )
+    if not all(record.snapshots for record in begun):
+        raise ValueError(
+            f"{out} was stopped before its founders were saved, and has nothing to go on from: remove it, and give "
+            "the command again"
+        )
+
+
+def _words(plan: Runs) -> str:
+    return f"{plan.seeds} seeds and {plan.generations} generations, a state kept every {plan.keep_every}"
 
 
 def _start(search: NoveltySearch, plan: Runs, out: Path) -> Iterator[list[Saved]]:

@@ -5,205 +5,150 @@
 A generation of novelty scores parents and offspring and takes in what was seen: BR-NS trains on the offspring, an
 archive receives its entries. `k-NN` is `ArchiveKNN`; `brute force` is what NumPy and BLAS do in five lines; `KD-tree`
 is SciPy's, rebuilt for the generation, as the published code does with scikit-learn's. All methods get uniform
-descriptors, take turns within a repeat, after one call that compiles, and run on one core with one thread (`brns
-reproduce timing` sees to that). A second call goes on after the last dimension that is whole in the file.
+descriptors of new individuals, take turns within a repeat, after one call that compiles. `brns reproduce timing`
+runs this on one core with one thread.
+
+A second call measures what the files lack of what is asked, and keeps every row that they hold. `sessions.json` tells
+of each call that measured where it ran and how busy the machine was; a row's `session` is its place in that list.
 """
 
 import argparse
-import csv
-import io
-import time
+import json
+import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import cycle
 from pathlib import Path
+from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from scipy.spatial import KDTree
 
-from brns.core import Box, Generation, NoveltyEstimator, Population, take
-from brns.estimators.archive import Archive, ArchiveKNN
-from brns.estimators.recognition import BehaviorRecognition
-from brns.experiments import paper_recognition
+from brns.estimators.archive import ArchiveKNN
+from brns.reproduce.costs import BRUTE, KNN, TREE, append, read
+from brns.reproduce.plan import Timing
+from brns.reproduce.provenance import here
+from brns.reproduce.timed import ESTIMATORS, Exact, K, Novelty, Timed, brute_force, kd_tree, timed
 from brns.runs.storage import write_bytes
 
-COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes")
-OVER_TIME = ("method", "d", "entries", "generation", "ms", "wall_ms", "bytes")
+COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
+OVER_TIME = ("method", "d", "generations", "generation", "entries", "ms", "wall_ms", "bytes", "session")
 SIZES = (50, 200)
 """parents and offspring together: table I's 25 + 25 and figure 6's 100 + 100"""
-RECOGNITION = {
-    "BR-NS, width 3d": paper_recognition(),
-    "BR-NS, width 64": eqx.tree_at(lambda e: e.width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None),
-    "BR-NS, default": BehaviorRecognition(),
-}
-K = 15
-DIMENSION = 32
-"""of the search whose cost is followed over time"""
-
-Call = Callable[[], object]
+GROWTH = 10
+"""entries of an archive in a generation; section 5.2"""
+DIMENSION, BLOCK = 32, 20
+"""of the search whose cost is followed over time: its behaviors, and the generations of which one median is kept"""
 
 
-def measure(out: Path, dimensions: list[int], entries: list[int], repeats: int) -> None:
-    """Append to `out` the rows of the dimensions that it does not hold yet, each dimension whole or not at all."""
-    done = {int(row["d"]) for row in _rows(out)}
-    for d in dimensions:
-        if d in done:
-            continue
-        rows = [row for individuals in SIZES for row in _dimension(d, entries, individuals, repeats)]
-        _append(out, COLUMNS, rows)
+class Session:
+    """Where and when rows are measured: begun by the first row, written with the machine's load whenever rows are."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / "sessions.json"
+        self.before = list(os.getloadavg())
+        self.known: list[dict[str, Any]] = json.loads(self.path.read_text()) if self.path.exists() else []
+        self.number = len(self.known)
+
+    def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
+        """Add the rows to a file beside `sessions.json`, all of them or none."""
+        made = {**here(), "load": {"before": self.before, "after": list(os.getloadavg())}}
+        write_bytes(self.path, (json.dumps([*self.known, made], indent=1) + "\n").encode())
+        append(self.path.parent / name, columns, [(*row, self.number) for row in rows])
+
+
+def measure(session: Session, plan: Timing) -> None:
+    """Add to `timing.csv` what it lacks of the plan, each dimension and number of individuals whole or not at all."""
+    path = session.path.parent / "timing.csv"
+    keys = ("method", "d", "entries", "individuals")
+    done = Counter(tuple(row[key] for key in keys) for row in read(path))
+    for d in plan.dimensions:
+        for individuals in SIZES:
+            wanted = {
+                (method, n): make
+                for (method, n), make in _methods(d, plan.entries, individuals).items()
+                if done[method, str(d), str(n), str(individuals)] < plan.repeats
+            }
+            if not wanted:
+                continue
+            begin = {(method, n): done[method, str(d), str(n), str(individuals)] for method, n in wanted}
+            session.append(path.name, COLUMNS, list(_turns(wanted, begin, plan.repeats, d, individuals)))
         print(f"{d} dimensions measured", flush=True)
 
 
-def follow(out: Path, generations: int) -> None:
-    """Cost per generation over a long search, 25 + 25 individuals and 10 new entries a generation, in blocks of 20."""
-    if _rows(out):
-        return
-    individuals, block, growth = SIZES[0], 20, 10
-    estimators = {
-        "BR-NS, width 3d": RECOGNITION["BR-NS, width 3d"],
-        "BR-NS, default": RECOGNITION["BR-NS, default"],
-        "k-NN": ArchiveKNN(k=K, growth=growth, capacity=growth * generations),
+def follow(session: Session, generations: int) -> None:
+    """Add to `cost-over-time.csv` the cost of a generation over a search of so many, in blocks of 20, where it lacks.
+
+    25 + 25 individuals; 10 of them enter the archive in each generation, so that it has `10 * generation` entries.
+    """
+    path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
+    done = {row["method"] for row in read(path) if row.get("generations") == str(generations)}
+    estimators = {**ESTIMATORS, KNN: ArchiveKNN(k=K, growth=GROWTH, capacity=GROWTH * generations)}
+    searches = {
+        name: Novelty(estimator, DIMENSION, individuals) for name, estimator in estimators.items() if name not in done
     }
-    searches = {name: Novelty(estimator, DIMENSION, individuals) for name, estimator in estimators.items()}
-    archived, rows = np.random.default_rng(0).random((growth * generations + individuals, DIMENSION)), []
-    for search in searches.values():
-        search()  # compile
-    for g in range(0, generations, block):
-        entries = growth * g
+    archived = np.random.default_rng(0).random((GROWTH * generations + individuals, DIMENSION))
+    rows: list[tuple] = []
+    for g in range(0, generations, BLOCK):
         for name, search in searches.items():
-            spent = np.array([_timed(search, least=0.0) for _ in range(block)])
+            entries = search.entries
+            assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"
+            spent = np.array([timed(search, least=0.0) for _ in range(BLOCK)])
             cpu, wall = np.median(spent, axis=0).tolist()
-            rows.append((name, DIMENSION, entries if name == "k-NN" else 0, g, cpu, wall, search.bytes))
-        if g % (10 * block) == 0:
-            known = archived[: entries + individuals]
-            cpu, wall = _timed(partial(kd_tree, known, individuals, K))
-            rows.append(("KD-tree", DIMENSION, entries, g, cpu, wall, known.nbytes))
-    _append(out, OVER_TIME, rows)
+            rows.append((name, DIMENSION, generations, g, entries, cpu, wall, search.bytes))
+        if TREE not in done and g % (10 * BLOCK) == 0:
+            tree = Exact(kd_tree, archived[: GROWTH * g + individuals], individuals)
+            rows.append((TREE, DIMENSION, generations, g, tree.entries, *timed(tree), tree.bytes))
+    if rows:
+        session.append(path.name, OVER_TIME, rows)
     print(f"{generations} generations followed", flush=True)
 
 
-class Novelty:
-    """One generation of an estimator's novelty a call, on uniform descriptors: score all, take in what was seen."""
+def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Callable[[], Timed]]:
+    """How each method is made, by its name and number of entries; full archives stay as large as they are."""
 
-    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0):
-        self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
-        if isinstance(self.state, Archive):
-            self.state = _filled(self.state, entries)
-        self.step = jax.jit(partial(_generation, estimator))
-        # Sixteen generations in turn, made beforehand: only novelty is timed.
-        rng, zeros, half = np.random.default_rng(d), jnp.zeros(individuals, jnp.float32), individuals // 2
-        everyone = []
-        for number in range(2, 18):
-            descriptors = jnp.asarray(rng.random((individuals, d), dtype=np.float32))
-            ids = number * individuals + jnp.arange(individuals, dtype=jnp.int32)
-            born = jnp.full(individuals, number, jnp.int32)
-            everyone.append(Population(zeros[:, None], descriptors, zeros, zeros > 0, zeros, ids, ids, born))
-        halves = [(take(who, slice(half)), take(who, slice(half, None))) for who in everyone]
-        keys = jax.random.split(jax.random.key(1), len(everyone))
-        self.given = cycle(zip(everyone, halves, keys, strict=True))
+    def points(n: int, dtype: type) -> np.ndarray:
+        return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    def __call__(self) -> None:
-        self.state, novelty = self.step(self.state, *next(self.given))
-        novelty.block_until_ready()
-
-    @property
-    def bytes(self) -> int:
-        """The memory of the estimator's state."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves(self.state))
-
-
-def _generation(estimator, state, everyone, halves, key):
-    novelty = estimator.score(state, everyone.descriptor, everyone)
-    parents, offspring = halves
-    return estimator.update(state, Generation(parents, offspring, parents), key), novelty
-
-
-def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Exact novelty of the first n of the references: candidates by one BLAS product, then exact differences."""
-    queries = references[:n]
-    squared = (references**2).sum(1) - 2 * queries @ references.T  # less what is the same for all of a query's
-    candidates = np.argpartition(squared, k + 8, axis=1)[:, : k + 9]
-    distances = np.linalg.norm(references[candidates] - queries[:, None], axis=2)
-    return np.sort(distances, axis=1)[:, 1 : k + 1].mean(axis=1)
-
-
-def kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """The same by a tree that is built for the occasion."""
-    return KDTree(references).query(references[:n], k + 1)[0][:, 1:].mean(axis=1)
-
-
-def _filled(archive: Archive, entries: int) -> Archive:
-    """The archive with so many uniform entries of nobody alive."""
-    capacity, d = archive.descriptor.shape
-    number = np.where(np.arange(capacity) < entries, 2**30 + np.arange(capacity), -1).astype(np.int32)
-    points = np.zeros((capacity, d), np.float32)
-    points[:entries] = np.random.default_rng(entries).random((entries, d), dtype=np.float32)
-    return Archive(*map(jnp.asarray, (points, number, np.zeros(capacity, np.float32), number, number)))
-
-
-def _dimension(d: int, entries: list[int], individuals: int, repeats: int) -> Iterator[tuple]:
-    """The rows of one dimension and number of individuals."""
-    calls: dict[tuple[str, int], tuple[Call, int]] = {}
-    for name, estimator in RECOGNITION.items():
-        step = Novelty(estimator, d, individuals)
-        calls[name, 0] = step, step.bytes
+    made: dict[tuple[str, int], Callable[[], Timed]] = {
+        (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
+    }
     for n in entries:
-        knn = Novelty(ArchiveKNN(k=K, growth=10, capacity=n), d, individuals, n)
-        calls["k-NN", n] = knn, knn.bytes
-        points = np.random.default_rng(n).random((n + individuals, d), dtype=np.float32)
-        calls["brute force", n] = partial(brute_force, points, individuals, K), points.nbytes
-        calls["KD-tree", n] = partial(kd_tree, points.astype(np.float64), individuals, K), 2 * points.nbytes
-    for call, _ in calls.values():
-        call()  # compile
+        archive = ArchiveKNN(k=K, growth=GROWTH, capacity=n)
+        made[KNN, n] = partial(Novelty, archive, d, individuals, n)
+        made[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
+        made[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
+    return made
+
+
+def _turns(
+    wanted: dict[tuple[str, int], Callable[[], Timed]],
+    begin: dict[tuple[str, int], int],
+    repeats: int,
+    d: int,
+    individuals: int,
+) -> Iterator[tuple]:
+    """Rows of the methods in turn, each from its first missing repeat on."""
+    made = {key: make() for key, make in wanted.items()}
     for repeat in range(repeats):
-        for (name, n), (call, size) in calls.items():
-            cpu, wall = _timed(call)
-            yield name, d, n, individuals, repeat, cpu, wall, size
-
-
-def _timed(call: Call, least: float = 0.02) -> tuple[float, float]:
-    """Milliseconds of CPU and of wall time of a call, repeated for `least` seconds."""
-    calls = 0
-    cpu, wall = time.process_time(), time.perf_counter()
-    while True:
-        call()
-        calls += 1
-        if time.perf_counter() - wall >= least:
-            break
-    return 1e3 * (time.process_time() - cpu) / calls, 1e3 * (time.perf_counter() - wall) / calls
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with open(path, newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def _append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
-    """The file with these rows too, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if not path.exists():
-        writer.writerow(columns)
-    writer.writerows([f"{value:.6g}" if isinstance(value, float) else value for value in row] for row in rows)
-    write_bytes(path, ((path.read_text() if path.exists() else "") + text.getvalue()).encode())
+        for (method, n), call in made.items():
+            if repeat >= begin[method, n]:
+                cpu, wall = timed(call)
+                assert call.entries == n, f"{method} has {call.entries} entries and not {n}"
+                yield method, d, n, individuals, repeat, cpu, wall, call.bytes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, help="directory of timing.csv and cost-over-time.csv")
+    parser.add_argument("out", type=Path, help="directory of timing.csv, cost-over-time.csv and sessions.json")
     parser.add_argument("--dimensions", type=int, nargs="+", required=True)
     parser.add_argument("--entries", type=int, nargs="+", required=True)
     parser.add_argument("--repeats", type=int, required=True)
     parser.add_argument("--generations", type=int, required=True)
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    measure(asked.out / "timing.csv", asked.dimensions, asked.entries, asked.repeats)
-    follow(asked.out / "cost-over-time.csv", asked.generations)
+    session = Session(asked.out)
+    measure(session, Timing(tuple(asked.dimensions), tuple(asked.entries), asked.repeats, asked.generations))
+    follow(session, asked.generations)
 
 
 if __name__ == "__main__":

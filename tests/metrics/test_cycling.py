@@ -69,6 +69,52 @@ def test_share_below_one_is_strict():
     assert cycling.share_below_one(cycling.eta(Q)) == 1 / 3
 
 
+def test_novelty_regained_by_hand():
+    # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late; row 2 moves by 0.05.
+    r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
+    np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
+    # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
+    np.testing.assert_allclose(cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0])
+    with pytest.raises(ValueError, match="at least 2"):
+        cycling.regained(np.array([[0.5]]))
+
+
+def test_ranks_by_hand():
+    # Of the probes 1, 2, 2, 3: none is below 1 and one equal, one below 2 and two equal, all are below 4.
+    np.testing.assert_allclose(
+        cycling.ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])), [0.125, 0.5, 1.0]
+    )
+
+
+class Remembered(eqx.Module):
+    """Novelty = distance to the place that the state tells, to some power: all else was forgotten."""
+
+    power: int
+
+    def score(self, state, descriptors, population):
+        return jnp.abs(descriptors[:, 0] - state) ** self.power
+
+
+@pytest.mark.parametrize("power", [1, 2, 4])
+def test_a_novelty_that_forgets_regains_whatever_its_power(power):
+    """All live near 0 in a box from 0 to 6; what is remembered is 6, then 0, then 6 again."""
+    alive = line([0.1, 0.2], [0, 1])
+    states = {g: jnp.float32(s) for g, s in enumerate([6.0, 0.0, 6.0])}
+    found = cycling.of_record(FakeRecord([(alive, alive)] * 3, states, Remembered(power)))
+    np.testing.assert_allclose(found.regained, [1 / 2, 1])
+    np.testing.assert_allclose(found.r[0], [1, 0, 1], atol=0.05)
+    assert np.isnan(found.r[1, 0])
+    once = cycling.of_record(FakeRecord([(alive, alive)] * 3, states, Remembered(1)))
+    np.testing.assert_array_equal(found.r, once.r)
+
+
+def test_a_novelty_that_remembers_regains_nothing():
+    alive = line([0.1, 0.2], [0, 1])
+    states = {g: jnp.float32(s) for g, s in enumerate([6.0, 0.0, 0.0])}
+    found = cycling.of_record(FakeRecord([(alive, alive)] * 3, states, Remembered(2)))
+    np.testing.assert_allclose(found.regained, [0, 0])
+
+
 @pytest.mark.parametrize(
     ("epsilon", "expected"),
     [

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from fake_record import FakeRecord, family
 
+from brns.metrics import summary as summaries
+from brns.metrics.measures import MEASURES, Measure
 from brns.metrics.summary import over_seeds, summary
 
 
@@ -33,12 +35,15 @@ def test_a_run_without_states():
 
 
 def test_a_run_with_states():
-    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1, novelty rises once in a row."""
+    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1, novelty rises once in a row.
+
+    All places are equally novel at any time, so that no rank ever changes.
+    """
     record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
     found = summary(record)
     margin = found.pop("epsilon")
     assert 0 < margin < 2
-    cycling = {"eta": 1.75, "eta_below_one": 0.5, "kappa": 1.0, "kappa_share": 0.75}
+    cycling = {"eta": 1.75, "eta_below_one": 0.5, "kappa": 1.0, "kappa_share": 0.75, "regained": 0.0}
     assert found == pytest.approx({**FACTS, **cycling})
 
 
@@ -63,3 +68,17 @@ def test_different_tasks_are_not_mixed():
         over_seeds(records)
     with pytest.raises(ValueError, match="at least one record"):
         over_seeds([])
+
+
+def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
+    row = Measure("young", "Young", "survivors born in the last generation", lambda run: 7.0)
+    never = Measure("never", "Never", "what no run has", lambda run: None)
+    paths = Measure("turns", "Turns", "of a path", lambda run: 1.0, "paths")
+    monkeypatch.setattr(summaries, "MEASURES", {one.name: one for one in (row, never, paths)})
+    assert summary(FakeRecord(family())) == {"young": 7.0}
+    assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
+
+
+def test_every_measure_has_words():
+    assert all(row.name == name and row.title and row.meaning for name, row in MEASURES.items())
+    assert len({row.title for row in MEASURES.values()}) == len(MEASURES)

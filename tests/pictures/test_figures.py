@@ -373,7 +373,8 @@ def test_a_setting_cannot_be_read_as_mathematics(archived, tmp_path):
 def told(monkeypatch, recognition, q):
     """What `watch` says of a run with the matrix Q, kappa's margin being 0.5."""
     q = np.where(np.triu(np.ones((4, 4), bool)), np.array(q, float), np.nan)
-    found = cycling.Cycling(np.arange(4), q, 0.5, cycling.eta(q), cycling.kappa(q, 0.5), cycling.kappa_share(q, 0.5))
+    kappas = cycling.kappa(q, 0.5), cycling.kappa_share(q, 0.5)
+    found = cycling.Cycling(np.arange(4), q, 0.5, cycling.eta(q), *kappas, q, cycling.regained(q))
     monkeypatch.setattr("brns.metrics.watch.cycling.of_record", lambda record, chosen: found)
     return watch(recognition[0])
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from brns import AntMaze, ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
+from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
 from brns.metrics.summary import over_seeds
 from brns.pictures import figures_of, novelty_grid
@@ -81,7 +82,7 @@ def test_the_table_holds_the_summarys_numbers(runs, page):
     cells = Elements(page.read_text()).cells
     for group in (runs[:2], runs[2:]):
         for name, estimate in over_seeds(group).items():
-            at = cells.index(report.MEASURES[name][0])
+            at = cells.index(MEASURES[name].title)
             expected = number(estimate.mean)
             if estimate.seeds == 2:
                 expected += f" ± {number(estimate.deviation)}"

@@ -2,95 +2,20 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from brns.experiments import maze, paper_recognition
 from brns.pictures import figures_of
-from brns.reproduce import claims, reproduce
+from brns.reproduce import reproduce
+from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import Costs
-from brns.reproduce.plan import SCALES, ant_methods, variants
+from brns.reproduce.page import provenance_text
+from brns.reproduce.plan import SCALES, Runs, Timing, ant_methods, variants
+from brns.reproduce.provenance import of_runs
 from brns.reproduce.runs import run
-from brns.reproduce.timing import brute_force, kd_tree
+from brns.reproduce.verdicts import HOLDS, PARTLY
+from brns.runs.record import Record
 from brns.runs.settings import build, describe
-
-
-def results(planned=400, **methods):
-    """A results file of methods, each with its seeds' numbers by measure."""
-    found = {}
-    for name, measures in methods.items():
-        seeds = max(map(len, measures.values()))
-        rows = [{k: v[i] for k, v in measures.items() if i < len(v)} for i in range(seeds)]
-        summary = {k: {"mean": float(np.mean(v)), "deviation": 0.0, "seeds": len(v)} for k, v in measures.items()}
-        found[name] = {"label": name, "rows": rows, "summary": summary, "seeds": list(range(seeds))}
-    return {"planned_generations": planned, "methods": found}
-
-
-GOOD = {
-    "first_solved": [40.0] * 8,
-    "full_coverage": [80.0] * 8,
-    "coverage_at_50": [0.8 + 0.01 * i for i in range(8)],
-    "uniformity_first": [0.4] * 8,
-    "uniformity_last": [0.1] * 8,
-    "age": [1.5] * 8,
-    "parent_distance": [200.0 + i for i in range(8)],
-    "eta_below_one": [1.0] * 8,
-    "kappa_share": [0.0] * 8,
-    "kappa_root": [0.0] * 8,
-}
-
-
-def verdicts(paper, archive, planned=400):
-    return {
-        row.paper.split(":")[0]: row.verdict for row in claims.of_maze(results(planned, paper=paper, archive=archive))
-    }
-
-
-def test_the_papers_claims_hold_where_the_numbers_are_the_papers():
-    archive = GOOD | {"coverage_at_50": [0.95] * 8, "parent_distance": [100.0 + i for i in range(8)]}
-    assert set(verdicts(GOOD, archive).values()) == {claims.HOLDS}
-
-
-@pytest.mark.parametrize(
-    ("claim", "change", "verdict"),
-    [
-        ("novelty search finds the goal", {"first_solved": [40.0] * 5}, claims.PARTLY),
-        ("novelty search finds the goal", {"first_solved": [40.0] * 3}, claims.FAILS),
-        ("both methods reach full coverage of the 6 × 6 cells", {"full_coverage": [80.0] * 7}, claims.PARTLY),
-        ("individuals live further from their parents with BR-NS", {"parent_distance": [50.0] * 8}, claims.FAILS),
-        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.3] * 8}, claims.PARTLY),
-        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.5] * 8}, claims.FAILS),
-        ("κ is close to zero for both", {"kappa_share": [0.3] * 8}, claims.PARTLY),
-    ],
-)
-def test_a_claim_falls_with_its_numbers(claim, change, verdict):
-    archive = GOOD | {"coverage_at_50": [0.95] * 8, "parent_distance": [100.0 + i for i in range(8)]}
-    assert verdicts(GOOD | change, archive)[claim] == verdict
-
-
-def test_a_difference_that_seeds_do_not_confirm_holds_partly():
-    ours = GOOD | {"parent_distance": [100.0, 300.0] * 4}
-    theirs = GOOD | {"parent_distance": [99.0, 299.0] * 4}
-    assert verdicts(ours, theirs)["individuals live further from their parents with BR-NS"] == claims.PARTLY
-
-
-@pytest.mark.parametrize(
-    ("generations", "verdict"),
-    [
-        ([60.0] * 8, claims.HOLDS),
-        ([81.0, 79.0] * 4, claims.HOLDS),
-        ([82.0, 79.0] * 4, claims.PARTLY),
-        ([100.0 + i for i in range(8)], claims.FAILS),
-        ([60.0] * 7, claims.FAILS),
-    ],
-)
-def test_the_defaults_are_judged_by_when_they_cover_all(generations, verdict):
-    found = claims.of_defaults(results(recognition=GOOD | {"full_coverage": generations}, archive=GOOD))
-    assert [row.verdict for row in found] == [claims.HOLDS, claims.HOLDS, verdict]
-
-
-def test_a_short_run_decides_nothing():
-    assert set(verdicts(GOOD, GOOD, planned=50).values()) == {claims.UNTESTED}
 
 
 @pytest.fixture
@@ -109,7 +34,7 @@ def costs(tmp_path):
     (tmp_path / "timing.csv").write_text("\n".join(lines) + "\n")
     over = ["method,d,entries,generation,ms,wall_ms,bytes"]
     for g in range(0, 2000, 20):
-        over += [f'"BR-NS, width 3d",32,0,{g},2,2,8', f"k-NN,32,{10 * g},{g},2,2,8"]
+        over += [f'"BR-NS, width 3d",32,0,{g},2,2,8', f"k-NN,32,{10 * g},{g},{1 + g / 1000},2,8"]
         over += [f"KD-tree,32,{10 * g},{g},{1 + g / 500},2,8"]
     (tmp_path / "cost-over-time.csv").write_text("\n".join(over) + "\n")
     return Costs(tmp_path)
@@ -123,15 +48,10 @@ def test_the_crossover_is_where_costs_are_equal(costs):
 
 
 def test_what_costs_more_is_said(costs):
-    found = {row.source: row for row in claims.of_timing(costs)}
-    assert found["table I"].verdict == claims.HOLDS
-    assert found["table I, our baseline"].verdict == claims.PARTLY
-    assert found["3.3"].verdict == claims.HOLDS
-
-
-def test_the_baselines_of_the_timing_agree():
-    references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
-    np.testing.assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
+    found = {row.source: row for row in of_timing(costs)}
+    assert found["table I"].verdict == HOLDS
+    assert found["table I, our baseline"].verdict == PARTLY
+    assert found["3.3"].verdict == HOLDS
 
 
 def test_archives_that_never_fill_are_run_once():
@@ -165,6 +85,56 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert run(search, plan, tmp_path / "run", "a run")[0].generations[-1] == plan.generations
 
 
+PLAN = Runs(seeds=2, generations=6, keep_every=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (PLAN._replace(seeds=3), "holds runs of 2 seeds and 6 generations.* asked for are 3 seeds and 6"),
+        (PLAN._replace(generations=5), "2 seeds and 6 generations.* 2 seeds and 5 generations"),
+        (PLAN._replace(keep_every=1), "kept every 2, .* kept every 1"),
+        (PLAN, "stopped before its founders were saved"),
+    ],
+)
+def test_what_was_computed_is_never_removed(tmp_path, asked, words):
+    search = maze(paper_recognition())
+    for seed in range(2):
+        Record.create(tmp_path / "run" / f"seed-{seed}", search, seed, range(2), PLAN.generations, PLAN.keep_every)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    with pytest.raises(ValueError, match=words):
+        run(search, asked, tmp_path / "run", "a run")
+    assert len(before) == 2
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+
+
+def test_a_table_says_what_made_its_runs(tmp_path):
+    def record(**facts):
+        one = Record.create(tmp_path / f"{len(list(tmp_path.iterdir()))}", maze(paper_recognition()), 0, [0], 1, 1)
+        one.facts.clear()
+        one.facts.update(facts)
+        return one
+
+    here = {"command": "brns reproduce maze", "commit": "analysis", "versions": {"brns": "2"}}
+    runs = {
+        "one": [record(commit="aaa", versions={"brns": "1"}, device="gpu") for _ in range(2)],
+        "two": [record(commit="aaa", versions={"brns": "1"}, device="gpu")],
+        "three": [record(commit="bbb", machine={"processor": "Z80", "cores": 1})],
+        "four": [record(commit=None)],
+    }
+    made = of_runs(runs)
+    assert [one["rows"] for one in made] == [["one", "two"], ["three"], ["four"]]
+    text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
+    assert "- Runs: one, two: Commit aaa; brns 1; device gpu." in text
+    assert "- Runs: three: Commit bbb; Z80, 1 core." in text
+    assert "- Runs: four: Commit unknown." in text
+    assert "- Measured: Commit analysis; brns 2." in text
+    old = {"a": {"label": "A", "commits": ["ccc"]}, "b": {"label": "B", "commits": ["ddd", "eee"]}}
+    text = provenance_text({"provenance": here, "methods": old, "scale": "Small."})
+    assert "A: Commit ccc." in text
+    assert "B: Commit ddd, eee." in text
+
+
 def test_wrong_parts_and_scales_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"one of smoke, short, paper; got 'huge'"):
         reproduce(["maze"], "huge", tmp_path)
@@ -175,7 +145,7 @@ def test_wrong_parts_and_scales_are_named(tmp_path):
 def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
-    assert text.count("cannot be tested at this scale") == 12
+    assert text.count("**cannot be tested at this scale**") == 23
     assert set(found["methods"]) == {"paper", "recognition", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
     for name in figures_of("planar"):
@@ -185,3 +155,35 @@ def test_a_whole_part_at_the_smallest_scale(tmp_path):
     assert lines[0] == "method,measure,generation,mean,deviation,seeds"
     row = next(line.split(",") for line in lines if line.startswith("paper,coverage_evaluated,6,"))
     assert float(row[3]) == pytest.approx(found["methods"]["paper"]["summary"]["coverage_evaluated"]["mean"], rel=1e-4)
+
+
+TINY = SCALES["smoke"]._replace(
+    ablation=Runs(1, 1, 1),
+    variants=("paper", "population"),
+    ant=Runs(1, 1, 1),
+    ant_steps=4,
+    timing=Timing((2,), (200,), 1, 20),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "words", "figure"),
+    [
+        ("ablation", "| no archive: k-NN in the population | 0 of 1 |", "ablation.png"),
+        (
+            "ant",
+            "An episode has 4 control steps. In 1 generations no archive above 10 entries fills up",
+            "signature.png",
+        ),
+        ("timing", "1 repeats. Measured by:", "over-time.png"),
+    ],
+)
+def test_each_other_part_from_end_to_end(tmp_path, monkeypatch, part, words, figure):
+    monkeypatch.setitem(SCALES, "tiny", TINY)
+    for _ in range(2):  # the second finds all done
+        text = reproduce([part], "tiny", tmp_path).read_text()
+        assert words in text
+        assert f"{part}/{figure}" in text
+        assert (tmp_path / part / figure).exists()
+    json.loads((tmp_path / part / "results.json").read_text(), parse_constant=pytest.fail)

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
 from brns.metrics.summary import Estimate, over_seeds
 from brns.pictures import FIGURES, draw, methods
@@ -21,30 +22,6 @@ from brns.pictures.source import without_search
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
-
-MEASURES = {
-    "generations": ("Generations", "finished after the founders"),
-    "evaluations": ("Evaluations", "individuals that the task was asked about, the founders included"),
-    "solutions": ("Solutions", "evaluated individuals that met the task's success criterion"),
-    "first_solved": ("First solution", "generation of the first success, over the seeds that had one"),
-    "coverage_survivors": (
-        "Coverage, survivors",
-        "share of the grid's cells that the populations visited; 6 × 6 cells",
-    ),
-    "coverage_evaluated": ("Coverage, evaluated", "share of the same cells that anything evaluated visited"),
-    "coverage_signatures": ("Coverage, signatures", "share of the cells of signature space that was evaluated"),
-    "uniformity_signatures": (
-        "Uniformity, signatures",
-        "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
-    ),
-    "age": ("Age", "generations since birth, mean over the population and over generations 1 on"),
-    "parent_distance": ("Distance to parent", "in behavior space, mean over the population and over generations 1 on"),
-    "eta": ("η", "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades"),
-    "eta_below_one": ("Share with η < 1", "of the kept generations i"),
-    "kappa": ("κ", "kept generations after the minimum of Q(i, ·) that exceed it by more than ε, mean over i"),
-    "kappa_share": ("κ per later generation", "the same, divided by the kept generations after i; in [0, 1]"),
-    "epsilon": ("ε", "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings"),
-}
 
 
 def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:
@@ -134,7 +111,7 @@ def _summary(runs: Mapping[str, list[Record]]) -> str:
     )
     lines = []
     for measure in dict.fromkeys(measure for column in columns.values() for measure in column):
-        title, meaning = MEASURES.get(measure, (measure.replace("_", " "), ""))
+        title, meaning = MEASURES[measure].title, MEASURES[measure].meaning
         cells = "".join(
             f"<td class='number'>{_estimate(c.get(measure), len(runs[n]))}</td>" for n, c in columns.items()
         )

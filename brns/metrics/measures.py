@@ -1,0 +1,170 @@
+"""The table of measures: every number of a run that summaries, reports and reproductions show.
+
+A new measure is a function of its own file and one more row here.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from brns.metrics import coverage, cycling, dynamics, paths
+from brns.metrics.recorded import NoveltySearch, Record, evaluated
+
+
+class Measured:
+    """A run that is being measured, with what several measures share computed once."""
+
+    def __init__(self, record: Record, search: NoveltySearch | None, grid: Sequence[int] | None):
+        self.record, self.search, self.grid = record, search, grid
+
+    @cached_property
+    def solved(self) -> list[np.ndarray]:
+        """Who met the success criterion, of all evaluated, by generation."""
+        return evaluated(self.record, "solved")
+
+    @cached_property
+    def cycling(self) -> cycling.Cycling:
+        return cycling.of_record(self.record, search=self.search)
+
+
+class Measure(NamedTuple):
+    """One number of a run."""
+
+    name: str
+    title: str
+    meaning: str
+    function: Callable[[Measured], float | None]
+    """None where the run has no such number, as there is no first solution without one"""
+    needs: Literal["nothing", "grid", "paths", "generations", "states"] = "nothing"
+    """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states kept"""
+
+
+def _first_solved(run: Measured) -> float | None:
+    return next((float(g) for g, rows in zip(run.record.generations, run.solved, strict=True) if rows.any()), None)
+
+
+def _covered(run: Measured, individuals: Literal["survivors", "evaluated"]) -> float:
+    assert run.grid is not None
+    return float(coverage.of_record(run.record, run.grid, individuals, run.search)[-1])
+
+
+def _parent_distance(run: Measured) -> float | None:
+    distance = dynamics.parent_distance_of_record(run.record)
+    return float(np.nanmean(distance)) if np.isfinite(distance).any() else None
+
+
+_ROWS = (
+    Measure(
+        "generations",
+        "Generations",
+        "finished after the founders",
+        lambda run: float(run.record.generations[-1]),
+    ),
+    Measure(
+        "evaluations",
+        "Evaluations",
+        "individuals that the task was asked about, the founders included",
+        lambda run: float(sum(map(len, run.solved))),
+    ),
+    Measure(
+        "solutions",
+        "Solutions",
+        "evaluated individuals that met the task's success criterion",
+        lambda run: float(sum(rows.sum() for rows in run.solved)),
+    ),
+    Measure(
+        "first_solved",
+        "First solution",
+        "generation of the first success, over the seeds that had one",
+        _first_solved,
+    ),
+    Measure(
+        "coverage_survivors",
+        "Coverage, survivors",
+        "share of the grid's cells that the populations visited; 6 × 6 cells",
+        lambda run: _covered(run, "survivors"),
+        "grid",
+    ),
+    Measure(
+        "coverage_evaluated",
+        "Coverage, evaluated",
+        "share of the same cells that anything evaluated visited",
+        lambda run: _covered(run, "evaluated"),
+        "grid",
+    ),
+    Measure(
+        "coverage_signatures",
+        "Coverage, signatures",
+        "share of the cells of signature space that was evaluated",
+        lambda run: float(paths.coverage_of_record(run.record, run.search)[-1]),
+        "paths",
+    ),
+    Measure(
+        "uniformity_signatures",
+        "Uniformity, signatures",
+        "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
+        lambda run: float(paths.uniformity_of_record(run.record, run.search).mean()),
+        "paths",
+    ),
+    Measure(
+        "age",
+        "Age",
+        "generations since birth, mean over the population and over generations 1 on",
+        lambda run: float(dynamics.age_of_record(run.record)[1:].mean()),
+        "generations",
+    ),
+    Measure(
+        "parent_distance",
+        "Distance to parent",
+        "in behavior space, mean over the population and over generations 1 on",
+        _parent_distance,
+        "generations",
+    ),
+    Measure(
+        "eta",
+        "η",
+        "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades",
+        lambda run: float(run.cycling.eta.mean()),
+        "states",
+    ),
+    Measure(
+        "eta_below_one",
+        "Share with η < 1",
+        "of the kept generations i",
+        lambda run: cycling.share_below_one(run.cycling.eta),
+        "states",
+    ),
+    Measure(
+        "kappa",
+        "κ",
+        "kept generations after the minimum of Q(i, ·) that exceed it by more than ε, mean over i",
+        lambda run: float(run.cycling.kappa.mean()),
+        "states",
+    ),
+    Measure(
+        "kappa_share",
+        "κ per later generation",
+        "the same, divided by the kept generations after i; in [0, 1]",
+        lambda run: float(run.cycling.kappa_share.mean()),
+        "states",
+    ),
+    Measure(
+        "epsilon",
+        "ε",
+        "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings",
+        lambda run: run.cycling.epsilon,
+        "states",
+    ),
+    Measure(
+        "regained",
+        "Novelty regained",
+        "share of the later kept generations in which a population ranks as novel again among uniform points as when "
+        "it lived, after it had not; without unit, mean over i",
+        lambda run: float(run.cycling.regained.mean()),
+        "states",
+    ),
+)
+MEASURES = {row.name: row for row in _ROWS}
+"""by name, in the order in which they are shown"""

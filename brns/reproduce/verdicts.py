@@ -1,0 +1,161 @@
+"""Verdicts: small rules, each of which takes seeds' values and says what a test over seeds makes of a difference.
+
+Every comparison is tested two-sided over seeds, and the p of one table are adjusted together by Holm's method. A claim
+holds where every one of its comparisons is confirmed (adjusted p < 0.05); it does not hold where all means point the
+other way; what is between holds partly. With too few seeds for any outcome to be confirmed it cannot be tested.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest, mannwhitneyu
+
+HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds partly", "does not hold", "cannot be tested at this scale"
+LEVEL = 0.05
+Values = Sequence[float]
+"""one number a seed"""
+
+
+class Comparison(NamedTuple):
+    """One difference that was claimed."""
+
+    claimed: bool
+    """the means differ as claimed"""
+    p: float
+    """of the test that there is no difference, two-sided"""
+    effect: float
+    """the share of pairs of seeds, or of seeds, in which it is as claimed, ties half; 0.5 is no difference"""
+    testable: bool
+    """so many seeds can give p < 0.05 at all"""
+    enough: bool = True
+    """the difference is as large as was claimed"""
+
+
+Finding = list[Comparison] | str
+"""what is to be tested, or a verdict that needs no test"""
+
+
+class Judged(NamedTuple):
+    """A verdict and what it rests on."""
+
+    verdict: str
+    p: float | None = None
+    """the largest of the comparisons', adjusted"""
+    effect: float | None = None
+    """the least of the comparisons'"""
+
+
+def larger(one: Values, other: Values) -> Finding:
+    """`one` is larger than `other`: Mann-Whitney over seeds, with Vargha and Delaney's A as the effect.
+
+    $A = P(x > y) + P(x = y) / 2$ for a seed x of the one and y of the other method.
+    """
+    if not len(one) or not len(other):
+        return FAILS
+    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    effect = float(np.mean((a[:, None] > b) + 0.5 * (a[:, None] == b)))
+    p = float(mannwhitneyu(a, b).pvalue) if np.ptp(np.append(a, b)) else 1.0
+    least = 2 / math.comb(len(a) + len(b), len(a))
+    return [Comparison(bool(a.mean() > b.mean()), p, effect, least < LEVEL)]
+
+
+def no_larger(one: Values, other: Values, margin: float = 0.1) -> Finding:
+    """`one` is at most `other`, which a test confirms where `one` is below `other` and a tenth of its mean more."""
+    if not len(one) or not len(other):
+        return FAILS
+    return larger([value + margin * abs(float(np.mean(other))) for value in other], one)
+
+
+def lowest(ours: Values, others: Sequence[Values]) -> Finding:
+    """`ours` is below each of the others."""
+    return both(*(larger(other, ours) for other in others)) if others else UNTESTED
+
+
+def ordered(groups: Sequence[Values]) -> Finding:
+    """Each group is below the one before it."""
+    if len(groups) < 2:
+        return UNTESTED
+    return both(*(larger(before, after) for before, after in pairwise(groups)))
+
+
+def falls(first: Values, last: Values, to: float = 0.5) -> Finding:
+    """In every seed's run a number falls, in the mean to less than half; a sign test over seeds.
+
+    Of one seed, `first` and `last` stand at one place.
+    """
+    if not len(first):
+        return FAILS
+    a, b = np.asarray(first, np.float64), np.asarray(last, np.float64)
+    enough = bool(b.mean() < to * a.mean())
+    return [_signs(bool(b.mean() < a.mean()), int(np.sum(b < a)), int(np.sum(b > a)), len(a))._replace(enough=enough)]
+
+
+def below(values: Values, limit: float) -> Finding:
+    """The number is below a limit; a sign test over seeds."""
+    return _against(values, limit, sign=-1)
+
+
+def above(values: Values, limit: float) -> Finding:
+    """The number is above a limit; a sign test over seeds."""
+    return _against(values, limit, sign=1)
+
+
+def in_every_seed(have: int, seeds: int, partly: float = 0.5) -> Finding:
+    """Something happened in every seed, or at least in this share of them; counted, not tested."""
+    return HOLDS if have == seeds else PARTLY if have >= partly * seeds else FAILS
+
+
+def both(*findings: Finding) -> Finding:
+    """All of several: their comparisons together, or, where one needs no test and does not hold, its verdict."""
+    fixed = [finding for finding in findings if isinstance(finding, str)]
+    lacking = [verdict for verdict in (UNTESTED, FAILS, PARTLY) if verdict in fixed]
+    tests = [one for finding in findings if not isinstance(finding, str) for one in finding]
+    return lacking[0] if lacking else tests or HOLDS
+
+
+def judge(findings: Sequence[Finding]) -> list[Judged]:
+    """The verdicts of one table, in which all tests are adjusted together."""
+    judged = [
+        finding if isinstance(finding, str) or all(one.testable for one in finding) else UNTESTED
+        for finding in findings
+    ]
+    adjusted = iter(holm([one.p for finding in judged if not isinstance(finding, str) for one in finding]))
+    return [
+        Judged(finding) if isinstance(finding, str) else _judged([one._replace(p=next(adjusted)) for one in finding])
+        for finding in judged
+    ]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    r"""Adjusted p of m tests: $\tilde p_{(i)} = \max_{j \le i} \min(1, (m - j + 1) p_{(j)})$, in ascending order of p.
+
+    Source: Holm 1979, A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p, kind="stable")
+    raised = (len(p) - np.arange(len(p))) * np.asarray(p, np.float64)[order]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0) if len(p) else []
+    return adjusted.tolist()
+
+
+def _judged(comparisons: Sequence[Comparison]) -> Judged:
+    confirmed = all(one.claimed and one.p < LEVEL and one.enough for one in comparisons)
+    verdict = HOLDS if confirmed else PARTLY if any(one.claimed for one in comparisons) else FAILS
+    return Judged(verdict, max(one.p for one in comparisons), min(one.effect for one in comparisons))
+
+
+def _against(values: Values, limit: float, sign: int) -> Finding:
+    if not len(values):
+        return FAILS
+    over = sign * (np.asarray(values, np.float64) - limit)
+    return [_signs(bool(over.mean() > 0), int(np.sum(over > 0)), int(np.sum(over < 0)), len(over))]
+
+
+def _signs(claimed: bool, there: int, against: int, seeds: int) -> Comparison:
+    """The sign test: ties say nothing, and are left out of p."""
+    p = float(binomtest(there, there + against).pvalue) if there + against else 1.0
+    effect = (there + (seeds - there - against) / 2) / seeds
+    return Comparison(claimed, p, effect, 2 * 0.5**seeds < LEVEL)

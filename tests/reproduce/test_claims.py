@@ -1,0 +1,221 @@
+"""The claims: every row of the maze and of the ant, by results made by hand on both sides of its rule."""
+
+import json
+
+import numpy as np
+import pytest
+
+from brns.reproduce import claims
+from brns.reproduce.results import read_json, write_json
+from brns.reproduce.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
+
+GOOD = {
+    "first_solved": [40.0] * 20,
+    "full_coverage": [80.0 + i for i in range(20)],
+    "coverage_at_50": [0.8 + 0.001 * i for i in range(20)],
+    "uniformity_first": [0.4] * 20,
+    "uniformity_last": [0.1] * 20,
+    "age": [1.5] * 20,
+    "parent_distance": [200.0 + i for i in range(20)],
+    "eta_below_one": [1.0] * 20,
+    "kappa_share": [0.0] * 20,
+    "kappa_root": [0.0] * 20,
+    "regained": [0.0] * 20,
+}
+ARCHIVE = GOOD | {
+    "full_coverage": [100.0 + i for i in range(20)],
+    "coverage_at_50": [0.95] * 20,
+    "parent_distance": [100.0 + i for i in range(20)],
+}
+
+
+def results(planned=400, **methods):
+    """A results file of methods, each with its seeds' numbers by measure."""
+    found = {}
+    for name, measures in methods.items():
+        seeds = max(map(len, measures.values()))
+        rows = [{k: v[i] for k, v in measures.items() if i < len(v)} for i in range(seeds)]
+        summary = {k: {"mean": float(np.mean(v)), "deviation": 0.0, "seeds": len(v)} for k, v in measures.items()}
+        name = name.replace("_", "-")
+        found[name] = {"label": name, "rows": rows, "summary": summary, "seeds": list(range(seeds))}
+    return {"planned_generations": planned, "methods": found}
+
+
+def short(row):
+    return row.paper.split(":")[0].split(" (")[0]
+
+
+def told(found, claim):
+    """The verdict on the claim that begins so."""
+    (verdict,) = [verdict for words, verdict in found.items() if words.startswith(claim)]
+    return verdict
+
+
+def verdicts(ours, archive=ARCHIVE, planned=400, name="paper"):
+    found = claims.of_maze(results(planned, **{name: ours}, archive=archive), name)
+    return {short(row): row.verdict for row in found}
+
+
+@pytest.mark.parametrize(("name", "rows"), [("paper", 11), ("recognition", 12)])
+def test_all_of_the_maze_holds_where_the_numbers_are_the_papers(name, rows):
+    found = verdicts(GOOD, name=name)
+    assert len(found) == rows
+    assert set(found.values()) == {HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("claim", "change", "verdict"),
+    [
+        ("novelty search finds the goal", {"first_solved": [40.0] * 13}, PARTLY),
+        ("novelty search finds the goal", {"first_solved": [40.0] * 7}, FAILS),
+        ("both methods reach full coverage of the 6 × 6 cells", {"full_coverage": [80.0] * 19}, PARTLY),
+        ("BR-NS covers a little later than the archive", {"coverage_at_50": [0.99] * 20}, FAILS),
+        ("individuals live further from their parents with BR-NS", {"parent_distance": [50.0] * 20}, FAILS),
+        ("individuals live further from their parents with BR-NS", {"parent_distance": [50.0, 300.0] * 10}, PARTLY),
+        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.3] * 20}, PARTLY),
+        ("BR-NS's novelty converges to a uniform distribution", {"uniformity_last": [0.5] * 20}, FAILS),
+        ("ages stay low", {"age": [6.0] * 20}, PARTLY),
+        ("η < 1 in all generations, for both", {"eta_below_one": [0.845] * 20}, PARTLY),
+        ("κ is close to zero for both", {"kappa_share": [0.3] * 20}, PARTLY),
+        (
+            "the same by the root",
+            {"kappa_root": [0.3] * 20},
+            FAILS,
+        ),
+        (
+            "what was visited",
+            {"regained": [0.3] * 20},
+            PARTLY,
+        ),
+        ("BR-NS covers all cells", {"full_coverage": [150.0] * 20}, FAILS),
+        ("BR-NS covers all cells", {"full_coverage": [60.0] * 19}, FAILS),
+        (
+            "BR-NS covers all cells",
+            {"full_coverage": [20.0, 150.0] * 10},
+            PARTLY,
+        ),
+    ],
+)
+def test_a_claim_on_the_maze_falls_with_its_numbers(claim, change, verdict):
+    assert told(verdicts(GOOD | change, name="recognition"), claim) == verdict
+
+
+def test_too_few_seeds_decide_no_difference():
+    few = {name: values[:3] for name, values in GOOD.items()}, {name: values[:3] for name, values in ARCHIVE.items()}
+    found = verdicts(*few)
+    assert found.pop("novelty search finds the goal") == HOLDS
+    assert found.pop("both methods reach full coverage of the 6 × 6 cells") == HOLDS
+    assert set(found.values()) == {UNTESTED}
+
+
+def test_a_short_run_decides_nothing():
+    assert set(verdicts(GOOD, planned=50).values()) == {UNTESTED}
+
+
+def test_results_of_before_have_no_row_for_a_measure_that_they_lack():
+    def old(numbers):
+        return {name: values for name, values in numbers.items() if name != "regained"}
+
+    assert len(verdicts(old(GOOD), old(ARCHIVE))) == 10
+
+
+ANT = {
+    "first_solved": [60.0] * 12,
+    "areas": [3.0] * 12,
+    "eta": [0.4 + 0.001 * i for i in range(12)],
+    "eta_below_one": [1.0] * 12,
+    "kappa_share": [0.01 + 0.001 * i for i in range(12)],
+    "regained": [0.01 + 0.001 * i for i in range(12)],
+    "uniformity_signatures": [0.05 + 0.001 * i for i in range(12)],
+    "coverage_signatures": [3e-4 + 1e-6 * i for i in range(12)],
+    **{f"deviation_{term}": [2.0 + 0.01 * i for i in range(12)] for term in ("x", "y", "xx", "xy", "yx", "yy")},
+}
+
+
+def an_archive(step):
+    """The smallest archive is of step 3, the largest of step 1: the smaller, the worse."""
+    raised = {name: [v + 0.1 * step for v in ANT[name]] for name in ("eta", "kappa_share", "regained")}
+    uniform = [v + 0.1 for v in ANT["uniformity_signatures"]]
+    return ANT | raised | {"uniformity_signatures": uniform, "coverage_signatures": [5e-4] * 12}
+
+
+ARCHIVES = {"archive_2000": an_archive(3), "archive_4000": an_archive(2), "archive_6000": an_archive(1)}
+SMALL = {"archive_2000": an_archive(1), "archive_4000": an_archive(2), "archive_6000": an_archive(3)}
+
+
+def of_ant(ours=ANT, archives=ARCHIVES, planned=1000):
+    found = claims.of_ant(results(planned, **archives, paper=ours))
+    return {short(row): row.verdict for row in found}
+
+
+def all_changed(**change):
+    return {name: archive | change for name, archive in ARCHIVES.items()}
+
+
+def test_all_of_the_ant_holds_where_the_numbers_are_the_papers():
+    found = of_ant()
+    assert len(found) == 9
+    assert set(found.values()) == {HOLDS}
+
+
+SOLVES = "every method solves the task within the first hundred generations"
+LOWEST = "BR-NS gives the lowest η and κ"
+
+
+@pytest.mark.parametrize(
+    ("claim", "ours", "archives", "verdict"),
+    [
+        (
+            "every method solves the task",
+            {"first_solved": [60.0] * 11 + [101.0]},
+            {},
+            PARTLY,
+        ),
+        (
+            "every method solves the task",
+            {"first_solved": [101.0] * 12},
+            {},
+            FAILS,
+        ),
+        ("a larger archive gives lower η and κ", {}, SMALL, FAILS),
+        ("a larger archive gives lower η and κ", {}, all_changed(kappa_share=[0.2] * 12), PARTLY),
+        ("every archive has η < 1 in all generations", {}, all_changed(eta_below_one=[0.9] * 12), FAILS),
+        ("archives have a high κ", {}, all_changed(kappa_share=[0.04] * 12), FAILS),
+        (LOWEST, {"eta": [0.9] * 12, "kappa_share": [0.9] * 12}, {}, FAILS),
+        (LOWEST, {"eta": [0.9] * 12}, {}, PARTLY),
+        ("BR-NS regains", {"regained": [0.9] * 12}, {}, FAILS),
+        ("BR-NS's novelty is the nearest to uniform", {"uniformity_signatures": [0.9] * 12}, {}, FAILS),
+        ("BR-NS's novelty is the nearest to uniform", {"uniformity_signatures": [0.1, 0.18] * 6}, {}, PARTLY),
+        (
+            "an archive of 6000",
+            {"coverage_signatures": [6e-4] * 12},
+            {},
+            FAILS,
+        ),
+        ("both reach equally far in signature space", {"deviation_xy": [1.0] * 12}, {}, PARTLY),
+    ],
+)
+def test_a_claim_on_the_ant_falls_with_its_numbers(claim, ours, archives, verdict):
+    assert told(of_ant(ANT | ours, ARCHIVES | archives), claim) == verdict
+
+
+def test_three_seeds_of_the_ant_or_a_short_run_decide_no_difference():
+    three = {name: {k: v[:3] for k, v in archive.items()} for name, archive in ARCHIVES.items()}
+    found = of_ant({name: values[:3] for name, values in ANT.items()}, three)
+    assert found.pop(SOLVES) == HOLDS
+    assert set(found.values()) == {UNTESTED}
+    short_run = of_ant(planned=150)
+    assert short_run.pop(SOLVES) == HOLDS
+    assert set(short_run.values()) == {UNTESTED}
+
+
+def test_one_archive_is_in_no_order():
+    assert of_ant(archives={"archive_6000": an_archive(1)})["a larger archive gives lower η and κ"] == UNTESTED
+
+
+def test_results_are_strict_json_and_those_of_before_are_read(tmp_path):
+    write_json(tmp_path / "results.json", {"a": float("nan"), "b": [1.0, float("inf")], "c": {"d": (2.0,)}})
+    read = json.loads((tmp_path / "results.json").read_text(), parse_constant=pytest.fail)
+    assert read == {"a": None, "b": [1.0, None], "c": {"d": [2.0]}}
+    (tmp_path / "old.json").write_text('{"mean": 1.0, "deviation": NaN, "seeds": 1}')
+    assert claims.estimate_text(read_json(tmp_path / "old.json"), 1) == "1"

@@ -1,0 +1,155 @@
+"""The timing: what is recorded is what was, and a second call measures only what is missing."""
+
+import csv
+import json
+import os
+import subprocess
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from brns.estimators.archive import ArchiveKNN
+from brns.estimators.counts import GridCounts
+from brns.reproduce import timing
+from brns.reproduce.alone import alone
+from brns.reproduce.costs import BRUTE, KNN, TREE, WIDE, Costs, append
+from brns.reproduce.page import _timing_provenance
+from brns.reproduce.plan import Timing
+from brns.reproduce.timed import Exact, Novelty, brute_force, kd_tree, timed
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """One cheap estimator, 16 + 16 individuals."""
+    monkeypatch.setattr(timing, "ESTIMATORS", {"counts": GridCounts(cells=4)})
+    monkeypatch.setattr(timing, "SIZES", (32,))
+    monkeypatch.setattr(timing, "DIMENSION", 2)
+    monkeypatch.setattr(timing, "K", 1)  # compiles sooner
+
+
+def rows(path):
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_an_archive_grows_by_ten_a_generation_whatever_the_length(small, tmp_path):
+    timing.follow(timing.Session(tmp_path), 100)
+    found = [row for row in rows(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
+    assert [int(row["entries"]) for row in found] == [0, 200, 400, 600, 800]
+    # 1000 rows of 2 coordinates, id, novelty, birth and entry, of 4 bytes each
+    assert {int(row["bytes"]) for row in found} == {1000 * 6 * 4}
+    (tree,) = [row for row in rows(tmp_path / "cost-over-time.csv") if row["method"] == TREE]
+    assert (tree["entries"], tree["bytes"]) == ("0", "0")
+
+
+def test_nobody_enters_twice_in_a_long_timing():
+    search = Novelty(ArchiveKNN(k=1, growth=10, capacity=1000), 2, 32)
+    for _ in range(90):  # more than 16 batches of 32 individuals would allow
+        search.prepare()
+        search()
+    there = np.asarray(search.state.id)[np.asarray(search.state.id) >= 0]
+    assert search.entries == len(np.unique(there)) == 900
+    assert len(np.unique(np.asarray(search.state.descriptor)[:900], axis=0)) == 900
+
+
+OLD = "method,d,entries,individuals,repeat,ms,wall_ms,bytes\n"
+
+
+def test_other_entries_and_more_repeats_are_added(small, tmp_path):
+    held = (("counts", 0), (KNN, 64), (BRUTE, 64), (TREE, 64))
+    text = OLD + "".join(f"{name},2,{n},32,0,1,1,8\n" for name, n in held)
+    (tmp_path / "timing.csv").write_text(text)
+    timing.measure(timing.Session(tmp_path), Timing((2,), (64,), 1, 0))
+    assert (tmp_path / "timing.csv").read_text() == text
+    timing.measure(timing.Session(tmp_path), Timing((2,), (1000,), 2, 0))
+    found = [(row["method"], row["entries"], row["repeat"]) for row in rows(tmp_path / "timing.csv")]
+    assert found[:4] == [("counts", "0", "0"), (KNN, "64", "0"), (BRUTE, "64", "0"), (TREE, "64", "0")]
+    added = [("counts", "0", "1")] + [(name, "1000", repeat) for name in (KNN, BRUTE, TREE) for repeat in "01"]
+    assert sorted(found[4:]) == sorted(added)
+
+
+def test_costs_speak_of_what_was_asked(tmp_path):
+    """One folder with d = 1 measured with 64 entries over 20 generations, and d = 2 with 100 over 40."""
+    plans = [Timing((1,), (64,), 1, 20), Timing((2,), (100,), 1, 40)]
+    for plan in plans:
+        (d,), (n,) = plan.dimensions, plan.entries
+        fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)] + [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
+        append(tmp_path / "timing.csv", timing.COLUMNS, fixed)
+        over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in range(0, plan.generations, 20)]
+        append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
+    for plan, blocks in zip(plans, (1, 2), strict=True):
+        costs = Costs(tmp_path, plan)
+        assert (costs.dimensions, costs.entries) == (list(plan.dimensions), list(plan.entries))
+        assert costs.estimators == [WIDE]
+        assert costs.best_exact(plan.dimensions[0], plan.entries[0], 50) == 2.0
+        assert len(costs.over_time) == blocks
+
+
+def test_only_what_a_longer_search_lacks_is_followed(small, tmp_path):
+    done = [("counts", 2, 100, 0, 0, 1.0, 1.0, 8, 0), (TREE, 2, 100, 0, 0, 1.0, 1.0, 8, 0)]
+    append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, [(KNN, 2, 40, 0, 0, 1.0, 1.0, 8, 0), *done])
+    timing.follow(timing.Session(tmp_path), 100)
+    added = rows(tmp_path / "cost-over-time.csv")[3:]
+    assert {(row["method"], row["generations"]) for row in added} == {(KNN, "100")}
+    before = (tmp_path / "cost-over-time.csv").read_text()
+    timing.follow(timing.Session(tmp_path), 100)
+    assert (tmp_path / "cost-over-time.csv").read_text() == before
+
+
+def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
+    (tmp_path / "timing.csv").write_text(OLD + "counts,3,0,32,0,1,1,8\n")
+    timing.measure(timing.Session(tmp_path), Timing((1,), (), 1, 0))
+    timing.measure(timing.Session(tmp_path), Timing((2,), (), 1, 0))
+    assert [row["session"] for row in rows(tmp_path / "timing.csv")] == ["", "0", "1"]
+    sessions = json.loads((tmp_path / "sessions.json").read_text())
+    assert [len(made["load"]["before"]) for made in sessions] == [3, 3]
+    text = _timing_provenance({"scale": "Small.", "asked": {}}, tmp_path)
+    assert text.count("1 rows: `") == 2
+    assert "1 rows: by a version of brns that did not say where it measured" in text
+    assert text.count("load") == 2
+
+
+def test_only_the_call_is_timed():
+    class Prepared(Exact):
+        def prepare(self):
+            end = time.process_time() + 0.05
+            while time.process_time() < end:
+                pass
+
+    cpu, _ = timed(Prepared(lambda *_: None, np.zeros((1, 1)), 1), least=0.0)
+    assert cpu < 25
+
+
+def test_exact_searches_agree_and_keep_their_entries():
+    references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
+    np.testing.assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
+    search = Exact(kd_tree, references, 20)
+    assert (search.entries, search.bytes) == (480, 480 * 8 * 4)
+
+
+def test_a_call_scores_as_the_archive_does():
+    search = Novelty(ArchiveKNN(k=1, growth=10, capacity=1000), 2, 32)
+    search.prepare()
+    everyone, _, _ = search.given
+    _, novelty = search.step(search.state, *search.given)
+    np.testing.assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
+    assert jnp.array_equal(everyone.id, jnp.arange(64, 96))
+
+
+def test_alone_is_one_core_with_the_callers_flags(tmp_path, monkeypatch):
+    (tmp_path / "told.py").write_text(
+        "import os, sys\n"
+        "cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 1\n"
+        "open(sys.argv[1], 'w').write(f\"{cores}|{os.environ['XLA_FLAGS']}|{os.environ['OMP_NUM_THREADS']}\")\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    alone("told", [str(tmp_path / "said")])
+    expected = "1|--xla_cpu_enable_fast_math=false --xla_cpu_multi_thread_eigen=false|1"
+    assert (tmp_path / "said").read_text() == expected
+    assert before is None or os.sched_getaffinity(0) == before
+    with pytest.raises(subprocess.CalledProcessError):
+        alone("no_such_module_of_ours", [])
