@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,10 +21,11 @@ from brns.runs.record import Record
 def conclude(directory: Path, found: Sequence[Record]) -> None:
     """Tables of the runs of each method, over their seeds, and a picture of each run."""
     groups = by_method(found)
-    rows = {record.path: row for record, row in zip(found, _rows(found), strict=True)}
+    rows = {record.path: row for record, row in zip(found, _rows(track(found, "Measuring", len(found))), strict=True)}
     for label, runs in groups.items():
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
-        console.print(_table(title, runs, [rows[record.path] for record in runs]))
+        console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
+        console.print(_table(runs, [rows[record.path] for record in runs]))
     if note := without_search(found):
         console.print(note, soft_wrap=True)
     for record in track(found, "Drawing", len(found)):
@@ -68,13 +69,13 @@ def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
     return groups
 
 
-def _rows(found: Sequence[Record]) -> list[dict[str, float]]:
-    return [summary(record, of_paths=scene_of(record).paths) for record in track(found, "Measuring", len(found))]
+def _rows(found: Iterable[Record]) -> list[dict[str, float]]:
+    return [summary(record, of_paths=scene_of(record).paths) for record in found]
 
 
-def _table(title: str, runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
     several = len(runs) > 1
-    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
     table.add_column()
     for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
         table.add_column(head, justify="right")

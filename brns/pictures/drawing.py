@@ -14,7 +14,7 @@ from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
 from brns.pictures.methods import method, methods
 from brns.pictures.source import known_search
-from brns.pictures.style import STYLE, legend_below, titled
+from brns.pictures.style import STYLE, Shown, legend_below, titled
 from brns.pictures.worlds import maze, novelty_map, population
 from brns.runs.record import Record
 
@@ -30,7 +30,7 @@ def overview(record: Record) -> Figure:
     """
     mapped = record.snapshots and known_search(record) is not None and record.behavior_space.dimension == 2
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(12.4, 6.0), layout="constrained")
+        figure = Shown(figsize=(12.4, 6.0), layout="constrained")
         left, right = figure.subplots(1, 2)
         maze(record, left)
         if mapped:
@@ -57,7 +57,7 @@ def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> F
     with matplotlib.rc_context(STYLE):
         rows = len(panels)
         columns = max(map(len, panels))
-        figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
+        figure = Shown(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
         for row, line in zip(axes, panels, strict=True):
             for ax in row[len(line) :]:

@@ -1,5 +1,6 @@
 """How the figures look: colours, type, legends and colour bars."""
 
+import io
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,16 @@ STYLE: Any = {
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
 NOVELTY = "viridis"
+
+
+class Shown(Figure):
+    """A figure that a notebook shows by itself: once, and without a magic line."""
+
+    def _repr_png_(self) -> bytes:
+        # Where a magic line told IPython how to show figures, it does not ask for this.
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
 
 
 def colorbar(ax: Axes, shown: Any, label: str) -> None:

@@ -1,14 +1,17 @@
 """How figures look: colours that mean one thing, whole titles and points, bands that promise nothing impossible."""
 
+import io
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
-from brns.pictures import FIGURES, PAPER, figures_of
+from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.curves import colors_of_q
 from brns.pictures.methods import colors_of
-from brns.pictures.style import LINES, NOVELTY, START, TIME, colorbar, titled
+from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, colorbar, titled
 from brns.pictures.worlds import _draw_world
 from brns.scene import COLOURS, Scene
 
@@ -97,3 +100,10 @@ def test_the_table_says_of_which_worlds_each_figure_is():
     assert "signature" not in figures_of("planar")
     assert "novelty-map" not in figures_of("paths")
     assert "time" not in (*figures_of("planar"), *figures_of("paths"))
+
+
+def test_a_notebook_shows_a_figure_by_itself():
+    with Image.open(io.BytesIO(Shown(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
+        assert picture.size == (100, 50)
+    times = [{"method": "tree", "d": 2, "entries": 0, "ms": 1.0}]
+    assert isinstance(draw("time", times), Shown)
