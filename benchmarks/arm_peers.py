@@ -1,0 +1,152 @@
+"""The planar arm at equal evaluations: brns beside pyribs' novelty search and its MAP-Elites.
+
+    python benchmarks/arm_peers.py [--joints 7] [--evaluations 20000] [--seeds 5] [--out results/arm-peers.md]
+
+100 + 100 individuals of brns by archive, and by every other estimator of a comparison, each with polynomial mutation.
+pyribs (needs `pip install ribs`): novelty search as its documentation has it, a ProximityArchive ranked by novelty with
+five CMA-ES emitters of 20, and MAP-Elites with Iso+LineDD on a grid of the suite's cells, in batches of 100. Told are the cells of the suite that everything evaluated covered at 10,
+25, 50 and 100 % of the evaluations, mean ± standard deviation over seeds, and CPU time a generation of 100, evaluation
+included, without the first generations, in which code is compiled.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns import NoveltySearch, PlanarArm
+from brns.comparison.worlds import world
+from brns.experiments import METHODS
+from brns.reproduce.page import provenance_text, table
+from brns.reproduce.results import provenance
+from brns.runs.storage import write_bytes
+
+BATCH, FRACTIONS = 100, (0.1, 0.25, 0.5, 1.0)
+SIDE, ISO, LINE = world("arm").cells.side, 0.02, 0.2
+Batches = Iterator[np.ndarray]
+"""the tips of the arms that a method evaluates, batch by batch, without end"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--joints", type=int, default=7)
+    parser.add_argument("--evaluations", type=int, default=20_000)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    arm = PlanarArm(asked.joints)
+    methods: dict[str, Callable[[PlanarArm, int], Batches]] = {
+        f"brns, {name}": (lambda arm, seed, estimator=estimator: ours(arm, estimator, seed))
+        for name, estimator in {"archive": METHODS["archive"], **METHODS}.items()
+    }
+    methods |= {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
+    rows = [["method", *(f"{fraction:.0%}" for fraction in FRACTIONS), "CPU ms a generation"]]
+    for name, method in methods.items():
+        try:
+            rows.append([name, *told(arm, method, asked.evaluations // BATCH, asked.seeds)])
+        except ImportError as error:
+            print(f"{name}: left out ({error})")
+            continue
+        print(*rows[-1], sep="  ", flush=True)
+    if asked.out:
+        scale = f"{asked.joints} joints, {asked.evaluations} evaluations, {asked.seeds} seeds."
+        text = f"{table(rows)}\n\n{provenance_text({'provenance': provenance(), 'scale': scale})}\n"
+        write_bytes(asked.out, text.encode())
+
+
+def told(arm: PlanarArm, method: Callable[[PlanarArm, int], Batches], batches: int, seeds: int) -> list[str]:
+    """Cells covered at each fraction, and the CPU time of a batch."""
+    covered, took = np.zeros((seeds, batches), int), []
+    for seed in range(seeds):
+        seen, tips = np.zeros((SIDE, SIDE), bool), method(arm, seed)
+        for batch in range(batches):
+            if batch == min(10, batches - 1):
+                began = time.process_time()
+            column, row = np.clip(next(tips) * SIDE, 0, SIDE - 1).astype(int).T
+            seen[column, row] = True
+            covered[seed, batch] = seen.sum()
+        took.append(1000 * (time.process_time() - began) / (batches - min(10, batches - 1)))
+    at = [covered[:, max(0, round(fraction * batches) - 1)] for fraction in FRACTIONS]
+    return [f"{c.mean():.0f} ± {np.std(c, ddof=min(1, seeds - 1)):.0f}" for c in at] + [f"{np.median(took):.2g}"]
+
+
+def tips(arm: PlanarArm, genotypes) -> np.ndarray:
+    evaluation = arm.evaluate(jnp.asarray(genotypes, jnp.float32), jax.random.key(0))
+    return np.asarray(evaluation.descriptor)
+
+
+def ours(arm: PlanarArm, estimator, seed: int) -> Batches:
+    search, key = NoveltySearch(arm, estimator), jax.random.key(seed)
+    state = search.init(key)
+    yield np.asarray(state.population.descriptor)
+    while True:
+        state, generation = search.step(state, key)
+        yield np.asarray(generation.offspring.descriptor)
+
+
+def ribs_novelty(arm: PlanarArm, seed: int) -> Batches:
+    from ribs.archives import ProximityArchive
+    from ribs.emitters import EvolutionStrategyEmitter
+    from ribs.schedulers import Scheduler
+
+    archive = ProximityArchive(
+        solution_dim=arm.joints,
+        measure_dim=2,
+        k_neighbors=15,
+        novelty_threshold=0.02,
+        initial_capacity=32768,
+        seed=seed,
+    )
+    emitters = [
+        EvolutionStrategyEmitter(
+            archive,
+            x0=np.full(arm.joints, 0.5),
+            sigma0=0.2,
+            ranker="nov",
+            selection_rule="mu",
+            restart_rule="basic",
+            batch_size=BATCH // 5,
+            bounds=[(0.0, 1.0)] * arm.joints,
+            seed=5 * seed + i,
+        )
+        for i in range(5)
+    ]
+    return _asked(Scheduler(archive, emitters), arm, without_objective=True)
+
+
+def ribs_elites(arm: PlanarArm, seed: int) -> Batches:
+    from ribs.archives import GridArchive
+    from ribs.emitters import IsoLineEmitter
+    from ribs.schedulers import Scheduler
+
+    archive = GridArchive(solution_dim=arm.joints, dims=(SIDE, SIDE), ranges=[(0, 1), (0, 1)], seed=seed)
+    drawn = np.random.default_rng(seed).random((BATCH, arm.joints))
+    emitter = IsoLineEmitter(
+        archive,
+        iso_sigma=ISO,
+        line_sigma=LINE,
+        initial_solutions=drawn,
+        bounds=[(0.0, 1.0)] * arm.joints,
+        batch_size=BATCH,
+        seed=seed,
+    )
+    return _asked(Scheduler(archive, [emitter]), arm, without_objective=False)
+
+
+def _asked(scheduler, arm: PlanarArm, without_objective: bool) -> Batches:
+    while True:
+        genotypes = scheduler.ask()
+        places = tips(arm, genotypes)
+        if without_objective:
+            scheduler.tell(np.zeros(len(genotypes)), places)
+        else:
+            scheduler.tell(-np.var(genotypes, axis=1), places)
+        yield places
+
+
+if __name__ == "__main__":
+    main()
