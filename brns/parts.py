@@ -20,6 +20,8 @@ class Part(NamedTuple):
     attribute: str
     """the class, by which a record names the part; of a preset the function"""
     meaning: str
+    title: str = ""
+    """of an estimator or a preset: what figures and tables call it"""
 
     def load(self) -> Any:
         """The class or the function itself."""
@@ -40,6 +42,7 @@ PARTS = (
         "brns.estimators.exact",
         "ExactRecognition",
         "recognition solved exactly over everything seen, which forgets nothing",
+        "exact recognition",
     ),
     Part(
         "estimator",
@@ -47,14 +50,23 @@ PARTS = (
         "brns.estimators.recognition",
         "BehaviorRecognition",
         "BR-NS: the error of a network that learns to recognise past behavior",
+        "BR-NS",
     ),
-    Part("preset", "paper", "brns.experiments", "paper_recognition", "BR-NS with the paper's settings"),
+    Part(
+        "preset",
+        "paper",
+        "brns.experiments",
+        "paper_recognition",
+        "BR-NS with the paper's settings",
+        "BR-NS, paper's settings",
+    ),
     Part(
         "estimator",
         "archive",
         "brns.estimators.archive",
         "ArchiveKNN",
         "distance to the nearest neighbours in an archive and the population",
+        "archive k-NN",
     ),
     Part(
         "estimator",
@@ -62,11 +74,40 @@ PARTS = (
         "brns.estimators.archive",
         "PopulationKNN",
         "distance to the nearest neighbours in the population alone",
+        "population k-NN",
     ),
-    Part("estimator", "density", "brns.estimators.density", "FeatureDensity", "rarity by a density of random features"),
-    Part("estimator", "hashing", "brns.estimators.hashing", "HashCounts", "rarity of a hash code, by its visits"),
-    Part("estimator", "coins", "brns.estimators.coins", "CoinFlips", "rarity by networks that learn coin flips"),
-    Part("estimator", "counts", "brns.estimators.counts", "GridCounts", "rarity of a cell of a grid, by its visits"),
+    Part(
+        "estimator",
+        "density",
+        "brns.estimators.density",
+        "FeatureDensity",
+        "rarity by a density of random features",
+        "feature density",
+    ),
+    Part(
+        "estimator",
+        "hashing",
+        "brns.estimators.hashing",
+        "HashCounts",
+        "rarity of a hash code, by its visits",
+        "hash counts",
+    ),
+    Part(
+        "estimator",
+        "coins",
+        "brns.estimators.coins",
+        "CoinFlips",
+        "rarity by networks that learn coin flips",
+        "coin flips",
+    ),
+    Part(
+        "estimator",
+        "counts",
+        "brns.estimators.counts",
+        "GridCounts",
+        "rarity of a cell of a grid, by its visits",
+        "grid counts",
+    ),
     Part("mutation", "polynomial", "brns.mutation", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "brns.mutation", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "brns.mutation", "IsoLineDD", "steps all around and towards another parent"),

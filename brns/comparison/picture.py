@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import cycle
 
 import numpy as np
 from matplotlib import rc_context
@@ -9,6 +10,8 @@ from matplotlib.figure import Figure
 
 from brns.comparison.measure import Facts
 from brns.comparison.worlds import World
+from brns.parts import parts
+from brns.pictures.methods import COLORS
 from brns.pictures.style import LINES, STYLE, legend_below
 
 COLUMNS = 4
@@ -17,7 +20,9 @@ COLUMNS = 4
 def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
     """Coverage of the reachable cells over evaluations: the mean over seeds, and a standard deviation to both sides."""
     names = list(dict.fromkeys(name for methods in found.values() for name in methods))
-    colors = {name: LINES[i % len(LINES)] for i, name in enumerate(names)}
+    known = {name: COLORS[part.title] for name, part in parts("estimator", "preset").items() if name in names}
+    free = cycle([color for color in LINES if color not in known.values()] or LINES)
+    colors = {name: known.get(name) or next(free) for name in names}
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)
     with rc_context(STYLE):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from brns.metrics import cycling
-from brns.runs.record import Record
+from brns.metrics.recorded import Record
 
 MOST = 20  # states, so that a look costs the same however long the run is
 

@@ -4,23 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brns.experiments import has_paper_settings
+from brns.parts import parts
 from brns.pictures.style import LINES
 from brns.runs.record import Record
 
-NAMES = {
-    "BehaviorRecognition": "BR-NS",
-    "ArchiveKNN": "archive k-NN",
-    "PopulationKNN": "population k-NN",
-    "GridCounts": "grid counts",
-}
-PAPER_SETTINGS = "BR-NS, paper's settings"
-COLORS = {
-    "BR-NS": LINES[0],
-    "archive k-NN": LINES[1],
-    PAPER_SETTINGS: LINES[2],
-    "population k-NN": LINES[3],
-    "grid counts": LINES[4],
-}
+_KNOWN = parts("estimator", "preset")
+NAMES = {part.attribute: part.title for part in _KNOWN.values()}
+"""what estimators are called, by their classes"""
+PAPER_SETTINGS = _KNOWN["paper"].title
+COLORS = dict(zip(NAMES.values(), LINES, strict=True))
+"""a method has its colour in every figure"""
 Runs = Record | Sequence[Record]
 
 
