@@ -4,9 +4,10 @@
 
 100 + 100 individuals of brns by archive, and by every other estimator of a comparison, each with polynomial mutation.
 pyribs (needs `pip install ribs`): novelty search as its documentation has it, a ProximityArchive ranked by novelty with
-five CMA-ES emitters of 20, and MAP-Elites with Iso+LineDD on a grid of the suite's cells, in batches of 100. Told are the cells of the suite that everything evaluated covered at 10,
-25, 50 and 100 % of the evaluations, mean ± standard deviation over seeds, and CPU time a generation of 100, evaluation
-included, without the first generations, in which code is compiled.
+five CMA-ES emitters of 20, and MAP-Elites with Iso+LineDD on a grid of the suite's cells, in batches of 100.
+Told are the cells of the suite that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, mean ±
+standard deviation over seeds, and CPU time a generation of 100, evaluation included,
+without the first generations, in which code is compiled.
 """
 
 import argparse
