@@ -21,13 +21,16 @@ import numpy as np
 
 from brns import NoveltySearch, PlanarArm
 from brns.comparison.worlds import world
-from brns.experiments import METHODS
+from brns.parts import parts
 from brns.reproduce.page import provenance_text, table
-from brns.reproduce.results import provenance
+from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
 
-BATCH, FRACTIONS = 100, (0.1, 0.25, 0.5, 1.0)
-SIDE, ISO, LINE = world("arm").cells.side, 0.02, 0.2
+OURS = ("exact", "archive", "recognition")
+BATCH = 100
+FRACTIONS = (0.1, 0.25, 0.5, 1.0)
+SIDE = world("arm").cells.side
+ISO, LINE = 0.02, 0.2
 Batches = Iterator[np.ndarray]
 """the tips of the arms that a method evaluates, batch by batch, without end"""
 
@@ -42,7 +45,7 @@ def main() -> None:
     arm = PlanarArm(asked.joints)
     methods: dict[str, Callable[[PlanarArm, int], Batches]] = {
         f"brns, {name}": (lambda arm, seed, estimator=estimator: ours(arm, estimator, seed))
-        for name, estimator in {"archive": METHODS["archive"], **METHODS}.items()
+        for name, estimator in {name: parts("estimator", "preset")[name].load()() for name in OURS}.items()
     }
     methods |= {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
     rows = [["method", *(f"{fraction:.0%}" for fraction in FRACTIONS), "CPU ms a generation"]]
@@ -55,7 +58,7 @@ def main() -> None:
         print(*rows[-1], sep="  ", flush=True)
     if asked.out:
         scale = f"{asked.joints} joints, {asked.evaluations} evaluations, {asked.seeds} seeds."
-        text = f"{table(rows)}\n\n{provenance_text({'provenance': provenance(), 'scale': scale})}\n"
+        text = f"{table(rows)}\n\n{provenance_text({'provenance': here(), 'scale': scale})}\n"
         write_bytes(asked.out, text.encode())
 
 
