@@ -1,22 +1,28 @@
 """What is run at which scale: the paper's comparisons, and the ablations of its readings."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
 
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
+from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
+from brns.founders import LayerFounders
 from brns.runs.settings import configure
 from brns.search import NoveltySearch
 
 LABELS = {
     "paper": "BR-NS, paper's settings",
     "recognition": "BR-NS, default",
+    "exact": "exact recognition",
     "archive": "archive k-NN",
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
 }
 """the methods of the comparisons; BR-NS with the paper's settings, and with the library's defaults"""
+JUDGED = ("recognition", "exact")
+"""methods of ours that are judged by the rows of the paper's claims too"""
 
 
 class Runs(NamedTuple):
@@ -83,6 +89,7 @@ def maze_methods() -> dict[str, NoveltySearch]:
     return {
         "paper": maze(paper_recognition()),
         "recognition": maze(BehaviorRecognition()),
+        "exact": maze(ExactRecognition()),
         "archive": maze(ArchiveKNN(k=15, growth=6, capacity=10000)),
     }
 
@@ -97,6 +104,7 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     estimators = {
         "paper": paper_recognition(),
         "recognition": BehaviorRecognition(),
+        "exact": ExactRecognition(),
         **{f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart},
     }
     return {name: changed(ant(estimator), "task", steps=steps) for name, estimator in estimators.items()}
@@ -122,7 +130,6 @@ def variants() -> dict[str, Variant]:
         "scaled": ("inputs scaled to [-1, 1]", {"inputs": "scaled"}),
         "divergence-50": ("50 steps of divergence (published code)", {"divergence_steps": 50}),
         "divergence-0": ("no divergence", {"divergence_steps": 0}),
-        "code": ("all of the published code's readings", code),
     }
     best = {"inputs": "scaled", "initialisation": "uniform", "width": 64, "embedding": 32}
     ways = {
@@ -149,11 +156,19 @@ def variants() -> dict[str, Variant]:
         "archive-most-novel": ("the most novel enter", {"entry": "most_novel"}),
     }
     reading, way, baseline = "readings of the paper", "ways to a reliable BR-NS", "archive-based novelty search"
+    drawn = LayerFounders()
     return {
         **{key: Variant(reading, label, changed(paper, "estimator", **to)) for key, (label, to) in readings.items()},
+        "founders": Variant(reading, "founders as in published code", replace(paper, founders=drawn)),
+        "code": Variant(
+            reading,
+            "all of the published code's readings",
+            replace(changed(paper, "estimator", **code), founders=drawn),
+        ),
         "stale-parents": Variant(reading, "parents keep an old novelty", configure(paper, {"fresh_parents": False})),
         **{key: Variant(way, label, changed(paper, "estimator", **to)) for key, (label, to) in ways.items()},
         **{key: Variant(baseline, label, changed(archive, "estimator", **to)) for key, (label, to) in archives.items()},
+        "archive-founders": Variant(baseline, "founders as in published code", replace(archive, founders=drawn)),
         "population": Variant(baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))),
     }
 

@@ -12,6 +12,7 @@ from scipy.spatial import KDTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population, take
 from brns.estimators.archive import Archive
+from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
 from brns.reproduce.costs import DEFAULT, NARROW, WIDE
@@ -20,6 +21,7 @@ ESTIMATORS: dict[str, NoveltyEstimator] = {
     WIDE: paper_recognition(),
     NARROW: eqx.tree_at(lambda e: e.width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None),
     DEFAULT: BehaviorRecognition(),
+    "exact recognition": ExactRecognition(),
 }
 """the methods without an archive; one more is one more entry here, and stands in every table and figure"""
 K = 15
