@@ -12,7 +12,7 @@ _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in _KNOWN.values()}
 """what estimators are called, by their classes"""
 PAPER_SETTINGS = _KNOWN["paper"].title
-COLORS = dict(zip(NAMES.values(), LINES, strict=True))
+COLORS = dict(zip(NAMES.values(), LINES, strict=False))
 """a method has its colour in every figure"""
 Runs = Record | Sequence[Record]
 
