@@ -12,6 +12,9 @@ import pytest
 from brns.cli.commands import main
 from brns.cli.screen import console
 
+SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
+"""a maze that takes little"""
+
 
 class Ended(NamedTuple):
     """What a command left behind."""

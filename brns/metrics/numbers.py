@@ -3,7 +3,7 @@
 import math
 
 
-def number(value: float | None) -> str:
+def number(value: float | int | None) -> str:
     """Whole from 100 on, three digits below; a dash where there is none."""
     if value is None or math.isnan(value):
         return "–"

@@ -10,7 +10,7 @@ from pathlib import Path
 import equinox as eqx
 import numpy as np
 import pytest
-from shell import begin, call, finished
+from shell import SHORT, begin, call, finished
 
 import brns
 from brns import Record, run
@@ -21,7 +21,6 @@ from brns.runs.settings import value as read
 from brns.workers.chunks import Chunked
 
 BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
-SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +159,10 @@ def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
         assert told in done.stderr
     for arguments, names in [
         (("run", "labyrinth"), "maze, ant"),
-        (("run", "maze", "--estimator", "k-nn"), "recognition, paper, archive, population, counts"),
+        (
+            ("run", "maze", "--estimator", "k-nn"),
+            "exact, recognition, paper, archive",
+        ),
     ]:
         done = call(*arguments, folder=folder)
         assert done.returncode == 2

@@ -7,6 +7,7 @@ import shutil
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import reseal, seal
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from worlds import Identity
@@ -19,6 +20,7 @@ from brns.metrics.signature import signature
 from brns.metrics.watch import watch
 from brns.pictures.style import SOLVED
 from brns.runs.loop import run
+from brns.runs.storage import read_arrays
 from brns.tasks.ant import AntMaze
 
 GENERATIONS = 8
@@ -71,10 +73,9 @@ def copied(record, path):
 
 def spoil(record, generation, column, value):
     path = record.path / "generations" / f"{generation:06d}.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
+    arrays = read_arrays(path, seal(path))
     arrays[column].flat[0] = value
-    np.savez(path, **arrays)
+    reseal(path, arrays)
 
 
 CURVES = {

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from files import reseal, seal
-from shell import call
-from test_command_line import SHORT
+from shell import SHORT, call
 from test_lock import locked_elsewhere
 from test_loop import cut, search
 

@@ -4,8 +4,7 @@ import struct
 import sys
 
 import pytest
-from shell import call
-from test_command_line import SHORT
+from shell import SHORT, call
 
 from brns import Record
 from brns.runs.progress import Row, read
