@@ -63,7 +63,7 @@ class ExactRecognition(eqx.Module):
     variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
     arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018, arXiv:1806.03335. Root
     update: Andrews 1968, doi:10.2514/3.4666.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in [0, |phi|^2].
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 to $|\phi|^2$.
     Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not finite or not
     `(n, m)`.
     """

@@ -63,6 +63,7 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert "--search" not in known.stdout
 
 
+@pytest.mark.slow
 def test_figure_report_and_movie_take_the_search(folder):
     refused = call("figure", "eta", RUN, folder=folder)
     assert refused.returncode == 2
@@ -85,6 +86,7 @@ def test_an_own_run_goes_on_to_the_bits_of_one_that_never_stopped(folder):
         np.testing.assert_array_equal(Record(folder / RUN).column(name), Record(folder / "whole").column(name))
 
 
+@pytest.mark.slow
 def test_settings_of_an_own_search_can_be_set(folder):
     changes = ("--set", "task.genes=4", "--set", "population_size=5")
     done = call("run", "lonely_world:search", "--generations", 1, "--out", "set", *changes, folder=folder)

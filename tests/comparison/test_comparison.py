@@ -62,6 +62,7 @@ def test_q_is_the_mean_novelty_of_then_by_the_population_of_now(facts):
     assert np.isnan(facts.q[:, 3, 2]).all()
 
 
+@pytest.mark.slow
 def test_a_host_task_gives_the_facts_of_the_same_world_in_jax():
     ours, theirs = measured(search(), CELLS, 3, [0, 1]), measured(search(Identity()), CELLS, 3, [0, 1])
     assert_array_equal(ours.covered, theirs.covered)
@@ -173,6 +174,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     assert_array_equal(world("arm-picture").cells.visited(drawn), reached)
 
 
+@pytest.mark.slow
 def test_an_estimate_names_every_world_and_ends_with_the_sum():
     lines = hours([of_task(HostIdentity(), 4, 50)], {"counts": GridCounts()}, seeds=20).splitlines()
     assert lines[0].startswith("HostIdentity")

@@ -60,6 +60,7 @@ def test_an_encoder_of_ones_own_fulfils_the_contract():
     check_estimator(BehaviorRecognition(encoder=Own))
 
 
+@pytest.mark.slow
 def test_it_equals_the_fully_connected_one_with_the_same_weights():
     """M by the library's own encoder with the same layers: the architecture is the same, so novelty is too."""
     own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), paper_recognition()

@@ -306,6 +306,7 @@ def test_it_fulfils_the_contract(estimator):
     check_estimator(estimator)
 
 
+@pytest.mark.slow
 def test_many_seeds_at_once_are_those_seeds_alone():
     search = NoveltySearch(Identity(), SMALL, 8, 8)
     keys = jax.random.split(KEY, 3)

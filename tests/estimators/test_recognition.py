@@ -277,6 +277,7 @@ def test_a_width_and_an_embedding_that_are_given_do_not_follow_the_dimension():
     assert [layer.weight.shape for layer in state.predictor.layers] == [(5, 3), (3, 5)]
 
 
+@pytest.mark.slow
 def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
     estimator, unit = paper(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
     points = uniform(0, 500, unit)
@@ -367,6 +368,7 @@ def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
     np.testing.assert_allclose(states.reservoir.dataset.embedding[0], expected, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
     estimator = paper(reservoir=100, **SMALL)
     state = init(estimator)
@@ -380,6 +382,7 @@ def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
             assert set(map(tuple, kept.tolist())) == set(map(tuple, seen.tolist()))
 
 
+@pytest.mark.slow
 def test_replay_keeps_what_was_visited_long_ago_recognised():
     """Left for 20 generations, then right for 100: the novelty of the left stays lower with a reservoir."""
     left, right = Box([0.0, 0.0], [200.0, 600.0]), Box([400.0, 0.0], [600.0, 600.0])

@@ -42,6 +42,7 @@ def test_they_fulfil_the_contract(rival, d):
     check_estimator(rival, dimension=d)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rival", RIVALS, ids=lambda r: type(r).__name__)
 def test_where_all_were_is_less_novel_than_where_nobody_was(rival):
     near = np.random.default_rng(0).normal(0, 0.1, (30, 20, 2))
@@ -90,6 +91,7 @@ def test_coins_tell_one_over_the_visits():
     assert 0.15 < seldom < 0.4
 
 
+@pytest.mark.slow
 def test_the_sample_of_visits_is_uniform_over_time():
     """20 batches of 10 through a sample of 40: each batch is left with a fifth of its visits, the first as the last."""
     estimator = CoinFlips(coins=1, width=1, reservoir=40, steps=1, batch=1)

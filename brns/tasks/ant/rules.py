@@ -21,6 +21,7 @@ from brns.tasks.ant import looks
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, ant_xml, load_mujoco
 from brns.tasks.policy import FeedForward
 
+Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 BOUND = 50.0  # metres: the behavior space is [-50, 50] in every dimension
 SHIFT, SCALE = np.array([5.0, 5.0, *27 * [0.0]]), np.array([70.0, 70.0, *27 * [1.0]])  # of an observation
@@ -113,7 +114,7 @@ class AntMaze(eqx.Module):
         d = 2 * ARENAS[self.arena].samples
         return Box([-BOUND] * d, [BOUND] * d)
 
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """The world has no chance in it: `key` is not used."""
         episodes = self.episodes(genotypes)
         return Evaluation(
@@ -127,9 +128,7 @@ class AntMaze(eqx.Module):
         samples = ARENAS[self.arena].samples
         return path[:, np.arange(1, samples + 1) * self.steps // samples].reshape(len(path), -1)
 
-    def trajectory(
-        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int = 10
-    ) -> Float[np.ndarray, "n times 2"]:
+    def trajectory(self, genotypes: Genotypes, every: int = 10) -> Float[np.ndarray, "n times 2"]:
         """The torso's position at the start, after each `every` control steps, and at the end, for pictures."""
         shown = np.union1d(np.arange(0, self.steps, every), self.steps)
         return self.episodes(genotypes).path[:, shown]
@@ -142,9 +141,7 @@ class AntMaze(eqx.Module):
         """One episode at twice its speed, drawn off-screen; `render` draws it otherwise."""
         return looks.film(self, genotype)
 
-    def episodes(
-        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], threads: int | None = None
-    ) -> Episodes:
+    def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
 
         The batch goes in two halves, each stepped together by half of the threads: while the policies of one are
