@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
-from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
 from brns.founders import LayerFounders
@@ -16,13 +15,10 @@ from brns.search import NoveltySearch
 LABELS = {
     "paper": "BR-NS, paper's settings",
     "recognition": "BR-NS, default",
-    "exact": "exact recognition",
     "archive": "archive k-NN",
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
 }
 """the methods of the comparisons; BR-NS with the paper's settings, and with the library's defaults"""
-JUDGED = ("recognition", "exact")
-"""methods of ours that are judged by the rows of the paper's claims too"""
 
 
 class Runs(NamedTuple):
@@ -89,7 +85,6 @@ def maze_methods() -> dict[str, NoveltySearch]:
     return {
         "paper": maze(paper_recognition()),
         "recognition": maze(BehaviorRecognition()),
-        "exact": maze(ExactRecognition()),
         "archive": maze(ArchiveKNN(k=15, growth=6, capacity=10000)),
     }
 
@@ -104,7 +99,6 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     estimators = {
         "paper": paper_recognition(),
         "recognition": BehaviorRecognition(),
-        "exact": ExactRecognition(),
         **{f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart},
     }
     return {name: changed(ant(estimator), "task", steps=steps) for name, estimator in estimators.items()}

@@ -55,10 +55,10 @@ def test_what_costs_more_is_said(costs):
 
 
 def test_archives_that_never_fill_are_run_once():
-    assert set(ant_methods(1500, 150)) == {"paper", "recognition", "exact", "archive-6000"}
-    assert set(ant_methods(1500, 201)) == {"paper", "recognition", "exact", "archive-2000", "archive-6000"}
+    assert set(ant_methods(1500, 150)) == {"paper", "recognition", "archive-6000"}
+    assert set(ant_methods(1500, 201)) == {"paper", "recognition", "archive-2000", "archive-6000"}
     archives = {"archive-2000", "archive-4000", "archive-6000"}
-    assert set(ant_methods(1500, 1000)) == {"paper", "recognition", "exact", *archives}
+    assert set(ant_methods(1500, 1000)) == {"paper", "recognition", *archives}
 
 
 def test_every_variant_is_another_experiment_that_a_record_can_rebuild():
@@ -146,8 +146,8 @@ def test_wrong_parts_and_scales_are_named(tmp_path):
 def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
-    assert text.count("**cannot be tested at this scale**") == 11 + 12 + 12
-    assert set(found["methods"]) == {"paper", "recognition", "exact", "archive"}
+    assert text.count("**cannot be tested at this scale**") == 11 + 12
+    assert set(found["methods"]) == {"paper", "recognition", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
     for name in figures_of("planar"):
         assert f"maze/{name}.png" in text
