@@ -118,7 +118,7 @@ def _smallest(count: int, *columns: Num[Array, "m n"]) -> list[Num[Array, "{coun
 
 
 def _append(x: Num[Array, "..."], extra: int, axis: int = 0) -> Num[Array, "..."]:
-    """`extra` rows more that win against nobody."""
+    """`extra` rows at the end, infinitely far, which are never among the smallest."""
     widths = [(0, extra if i == axis else 0) for i in range(x.ndim)]
     return jnp.pad(x, widths, constant_values=jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else 0)
 

@@ -199,9 +199,10 @@ class BehaviorRecognition(eqx.Module):
     def _train(
         self, state: RecognitionState, dataset: Dataset, usual: int, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
-        """`epochs` passes over the rows present, in batches of equal size of which the usual D fills each.
+        """The weights after `epochs` passes over the training set, in batches of equal size.
 
-        The number of steps follows the rows present, so that the founders' generation costs more and no other does.
+        The size is that of the usual training set, the offspring, cut into as few batches as `batch` allows. A larger
+        set, such as the first with its founders, takes more batches and so more steps.
         """
         rows = -(-usual // -(-usual // self.batch))
         total = dataset.present.shape[0]

@@ -2,17 +2,16 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import Normal, Stroke
 
-from brns.core import Population
+from brns.core import novelty_of
 from brns.metrics import coverage as coverages
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.measured import archive_entries, last_state
@@ -112,7 +111,7 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
     if space.dimension != 2:
         raise ValueError(f"a novelty map needs a behavior space of 2 dimensions; {record.path} has {space.dimension}")
     state, centers = record.state(generation, search), coverages.centers(space, (cells, cells))
-    novelty = np.asarray(_score(search.estimator, state.estimator, jnp.asarray(centers), state.population))
+    novelty = np.asarray(novelty_of(search.estimator, state.estimator, jnp.asarray(centers), state.population))
     if not np.isfinite(novelty).all():
         raise ValueError(
             f"{record.path}: novelty after generation {generation} is not finite everywhere; the estimator went wrong"
@@ -146,11 +145,6 @@ def walled(world: Scene, cells: int) -> np.ndarray:
     column = np.clip((x - left) / (right - left) * width, 0, width - 1).astype(int)
     row = np.clip((y - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
     return world.walls[np.ix_(row, column)]
-
-
-@eqx.filter_jit
-def _score(estimator: Any, state: Any, points: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
-    return estimator.score(state, points, population)
 
 
 def _draw_world(ax: Axes, world: Scene) -> None:

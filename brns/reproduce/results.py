@@ -24,7 +24,7 @@ from brns.runs.record import Record
 from brns.runs.storage import replacing, write_bytes
 from brns.search import NoveltySearch
 
-AT = (10, 25, 50, 100, 200, 400)
+COVERAGE_AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""
 Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
@@ -112,7 +112,7 @@ def numbers(record: Record) -> dict[str, float]:
         row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
         return row
     shares = coverage.of_record(record, GRID, "evaluated")
-    row |= {f"coverage_at_{g}": float(shares[g]) for g in AT if g < len(shares)}
+    row |= {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
     if shares[-1] == 1:
         row["full_coverage"] = float(np.argmax(shares == 1))
     _, uniform = uniformity_of_record(record)

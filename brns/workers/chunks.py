@@ -24,9 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, Task
+from brns.core import Box, Evaluation, Task, conform
 from brns.runs.settings import describe
-from brns.search import conform
 
 T = TypeVar("T")
 
