@@ -324,6 +324,7 @@ def test_one_compilation_serves_every_generation():
     assert len(traces) == 1
 
 
+@pytest.mark.slow
 def test_xi_star_is_evaluated_once_in_a_generation():
     """In a compiled generation of 100 + 60 individuals the matrix products of 160 rows are 4 for xi* and 6 for xi1."""
     search = NoveltySearch(Identity(), paper(width=8), offspring_size=60)
@@ -345,6 +346,7 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
 # --- the reservoir -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
     """2000 reservoirs of 10 among 6 founders and 5 x 6 offspring: each behavior is kept with probability 10 / 36."""
     estimator, runs, size = paper(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10

@@ -65,6 +65,7 @@ UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if o
 """what makes root obey the permissions of files"""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(tmp_path):
     folder = tmp_path / "closed"

@@ -143,6 +143,7 @@ def test_wrong_parts_and_scales_are_named(tmp_path):
         reproduce(["labyrinth"], "smoke", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
