@@ -13,6 +13,8 @@ from brns.runs.storage import write_bytes
 
 WIDE, NARROW, DEFAULT = "BR-NS, width 3d", "BR-NS, width 64", "BR-NS, default"
 KNN, BRUTE, TREE = "k-NN", "brute force", "KD-tree"
+CONTROL = "brute force, always 2000 entries"
+"""timed beside the methods whose cost is followed: what it gains or loses over time the machine does"""
 
 
 class Crossover(NamedTuple):
@@ -82,13 +84,19 @@ class Costs:
         return Crossover(self.entries[-1], ">")
 
     def drift(self, method: str) -> float:
-        """The least cost in the last tenth of the generations over that in the first tenth.
+        """The median cost in the last tenth of the generations over that in the first, in units of the control's.
 
-        The least, because whatever else the machine does only adds to it.
+        The control does the same in every generation, so that a machine that grows slower is not taken for a method.
+        Files of before have none, and tell milliseconds.
         """
-        cost = np.array([float(row["ms"]) for row in self.over_time if row["method"] == method])
+        control = self._followed(CONTROL)
+        cost = [ms / control.get(generation, 1.0) for generation, ms in self._followed(method).items()]
         tenth = max(len(cost) // 10, 1)
-        return float(np.min(cost[-tenth:]) / np.min(cost[:tenth]))
+        return float(np.median(cost[-tenth:]) / np.median(cost[:tenth]))
+
+    def _followed(self, method: str) -> dict[str, float]:
+        """Milliseconds by generation."""
+        return {row["generation"]: float(row["ms"]) for row in self.over_time if row["method"] == method}
 
 
 def read(path: Path) -> list[dict[str, str]]:

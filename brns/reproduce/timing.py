@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from brns.estimators.archive import ArchiveKNN
-from brns.reproduce.costs import BRUTE, KNN, TREE, append, read
+from brns.reproduce.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from brns.reproduce.plan import Timing
 from brns.reproduce.provenance import here
 from brns.reproduce.timed import ESTIMATORS, Exact, K, Novelty, Timed, brute_force, kd_tree, timed
@@ -78,7 +78,8 @@ def measure(session: Session, plan: Timing) -> None:
 def follow(session: Session, generations: int) -> None:
     """Add to `cost-over-time.csv` the cost of a generation over a search of so many, in blocks of 20, where it lacks.
 
-    25 + 25 individuals; 10 of them enter the archive in each generation, so that it has `10 * generation` entries.
+    25 + 25 individuals; 10 of them enter the archive in each generation, so that it has `10 * generation` entries. In
+    every block a control is timed too, which does always the same.
     """
     path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
     done = {row["method"] for row in read(path) if row.get("generations") == str(generations)}
@@ -87,8 +88,10 @@ def follow(session: Session, generations: int) -> None:
         name: Novelty(estimator, DIMENSION, individuals) for name, estimator in estimators.items() if name not in done
     }
     archived = np.random.default_rng(0).random((GROWTH * generations + individuals, DIMENSION))
+    control = Exact(brute_force, archived[: 2000 + individuals].astype(np.float32), individuals)
     rows: list[tuple] = []
-    for g in range(0, generations, BLOCK):
+    for g in range(0, generations, BLOCK) if searches or TREE not in done else ():
+        rows.append((CONTROL, DIMENSION, generations, g, control.entries, *timed(control), control.bytes))
         for name, search in searches.items():
             entries = search.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"

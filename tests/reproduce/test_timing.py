@@ -14,7 +14,7 @@ from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import GridCounts
 from brns.reproduce import timing
 from brns.reproduce.alone import alone
-from brns.reproduce.costs import BRUTE, KNN, TREE, WIDE, Costs, append
+from brns.reproduce.costs import BRUTE, CONTROL, KNN, TREE, WIDE, Costs, append
 from brns.reproduce.page import _timing_provenance
 from brns.reproduce.plan import Timing
 from brns.reproduce.timed import Exact, Novelty, brute_force, kd_tree, timed
@@ -92,7 +92,7 @@ def test_only_what_a_longer_search_lacks_is_followed(small, tmp_path):
     append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, [(KNN, 2, 40, 0, 0, 1.0, 1.0, 8, 0), *done])
     timing.follow(timing.Session(tmp_path), 100)
     added = rows(tmp_path / "cost-over-time.csv")[3:]
-    assert {(row["method"], row["generations"]) for row in added} == {(KNN, "100")}
+    assert {(row["method"], row["generations"]) for row in added} == {(KNN, "100"), (CONTROL, "100")}
     before = (tmp_path / "cost-over-time.csv").read_text()
     timing.follow(timing.Session(tmp_path), 100)
     assert (tmp_path / "cost-over-time.csv").read_text() == before
