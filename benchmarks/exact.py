@@ -187,7 +187,7 @@ def _turn(estimator, d, n):
         return estimator.update(state, generation, key), novelty
 
     union = observed(np.random.default_rng(1).uniform(size=(2 * n, d)), 1).offspring
-    held = [estimator.init(space, key)]
+    held = [jax.tree.map(jnp.copy, estimator.init(space, key))]  # donated: no two leaves may be one
     if isinstance(estimator, ArchiveKNN):
         rows = estimator.capacity
         full = observed(np.random.default_rng(0).uniform(size=(rows, d)), 1).offspring

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from brns.core import Box, Generation
@@ -93,9 +94,26 @@ class Cosines(eqx.Module):
         self.frequency = jax.random.normal(draw, (d, half)) * scale * math.sqrt(2 / d)
 
     def __call__(self, points: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        angle = points @ self.frequency
-        pairs = jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1)
+        pairs = jnp.concatenate(cosine_and_sine(points @ self.frequency), axis=1)
         return pairs / math.sqrt(self.frequency.shape[1])
+
+
+_SINE, _COSINE = (
+    np.array([(-1) ** k / math.factorial(2 * k + odd) for k in reversed(range(7 - odd))], np.float32) for odd in (1, 0)
+)
+"""Taylor's series, the highest power first: of sin y / y and of cos y, both in y^2"""
+
+
+def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
+    r"""Both, as exact as the angle's own rounding: 6e-6 for angles up to 60 radians.
+
+    On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With y half the angle
+    less whole turns, $|y| \le \pi / 2$: $\cos 2y = 1 - 2 \sin^2 y$ and $\sin 2y = 2 \sin y \cos y$.
+    """
+    turn = angle / (2 * math.pi)
+    y = math.pi * (turn - jnp.round(turn))
+    sine, cosine = y * jnp.polyval(_SINE, y**2), jnp.polyval(_COSINE, y**2)
+    return 1 - 2 * sine**2, 2 * sine * cosine
 
 
 class Rectified(eqx.Module):

@@ -1,0 +1,26 @@
+"""Frozen random features: cosines as NumPy has them in float64, and of length 1."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brns.estimators.features import Cosines, cosine_and_sine
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-200, 200, width=32), min_size=20, max_size=20))  # of one length: compiled once
+def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
+    angle = np.asarray(angles, np.float32)
+    bound = 3e-7 + 1.2e-7 * np.abs(angle).max()  # rounding of a float32 of that size, twice
+    cosine, sine = cosine_and_sine(jnp.asarray(angle))
+    np.testing.assert_allclose(cosine, np.cos(angle.astype(np.float64)), atol=bound)
+    np.testing.assert_allclose(sine, np.sin(angle.astype(np.float64)), atol=bound)
+
+
+def test_features_have_length_1_and_their_inner_product_depends_on_the_difference_alone():
+    phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
+    a, b = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]])), phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
+    np.testing.assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
+    np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
