@@ -29,6 +29,8 @@ class ExactState(NamedTuple):
     r"""R with $R^\top R = \lambda A^{-1}$: the identity where nothing was seen"""
     seen: Int[Array, ""]
     """how many behaviors were learned"""
+    newest: Int[Array, ""]
+    """the latest generation of birth among them; -1 before the first update"""
 
 
 class ExactRecognition(eqx.Module):
@@ -50,7 +52,11 @@ class ExactRecognition(eqx.Module):
     cosines from the start), and up to rounding, by which novelty may be 1e-5 of itself higher than before. A `memory`
     below 1 gives it up.
 
-    Each individual is learned once, when it is born; the founders in the first update. Descriptors count in units of
+    Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
+    not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
+    and offspring that are alike against each other. Once they are learned, as in Q, nothing is counted twice.
+
+    Descriptors count in units of
     the declared box, centred on the founders and divided by one number for all dimensions: three times the root mean
     variance of the founders, taken once, so that a box declared far too large costs nothing. Where the founders are all
     alike, and before the first update, the box itself is the scale.
@@ -68,7 +74,7 @@ class ExactRecognition(eqx.Module):
     `(n, m)`.
     """
 
-    size: int = 512
+    size: int = 256
     """m, the number of features; even for cosines"""
     features: Literal["cosines", "relu"] = "cosines"
     """phi: cosines of many wavelengths, or a random network with ReLU, which knows no scale and is smoother"""
@@ -107,7 +113,7 @@ class ExactRecognition(eqx.Module):
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
             features, m = Rectified(d, self.size, HIDDEN, key), self.size
-        return ExactState(features, declared(space), jnp.eye(m), jnp.zeros((), jnp.int32))
+        return ExactState(features, declared(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
@@ -118,8 +124,11 @@ class ExactRecognition(eqx.Module):
         return state.features(in_frame(state.frame, descriptors))
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
-        """The novelty of descriptors. The population plays no part: what was seen is in the matrix."""
-        return jnp.sum((self.embed(state, descriptors) @ state.root.T) ** 2, axis=1)
+        """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
+        rows = self.embed(state, descriptors) @ state.root.T
+        alive = self.embed(state, population.descriptor) @ state.root.T
+        unlearned = (population.born > state.newest) & _finite(alive)
+        return _remaining(rows, jnp.where(unlearned[:, None], alive, 0.0), self.prior)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
         """The offspring learned, in the first update the founders with them, whose spread becomes the scale."""
@@ -139,15 +148,15 @@ class ExactRecognition(eqx.Module):
         def followed(state: ExactState) -> ExactState:
             return self._learned(state, everyone[mu:], rows[mu:])
 
-        return jax.lax.cond(_any(first), begun, followed, state)
+        return jax.lax.cond(_any(first), begun, followed, state)._replace(newest=jnp.max(generation.offspring.born))
 
     def island(self, state: ExactState) -> ExactState:
         """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged."""
-        return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.zeros((), jnp.int32))
+        return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0), newest=jnp.int32(-1))
 
     def _learned(self, state: ExactState, descriptors: Float[Array, "n d"], rows: Float[Array, "n m"]) -> ExactState:
         """The state with these behaviors, of which `rows` are R phi. Those that are not finite are left out."""
-        present = jnp.all(jnp.isfinite(rows), axis=1)
+        present = _finite(rows)
         rows = jnp.where(present[:, None], rows, 0.0)
         return state._replace(root=shrunk(state.root, rows, self.prior), seen=state.seen + jnp.sum(present))
 
@@ -169,8 +178,9 @@ def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: Exac
     r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
 
     The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
-    their features and their scale where they began from `estimator.island(state)` or from one another. Computed in
-    float64; order does not matter. Where all were seen by one search the state is the same, up to rounding.
+    their features and their scale where they began from `estimator.island(state)` or from one another; their searches
+    are taken to count the same generations. Computed in float64; order does not matter. Where all were seen by one
+    search the state is the same, up to rounding.
 
     Errors: `ValueError` if there are no states, or if they differ in features, box or scale.
     """
@@ -189,7 +199,8 @@ def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: Exac
     root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
     before = 0 if since is None else since.seen
     seen = before + sum(state.seen - before for state in states)
-    return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.asarray(seen, jnp.int32))
+    newest = max(state.newest for state in everyone)
+    return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
 
 
 def _precision(state: ExactState) -> np.ndarray:
@@ -203,17 +214,40 @@ def _shared(state: ExactState) -> PyTree:
 
 
 def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
-    r"""R after n more behaviors, given $Z = \Phi R^\top$: with $C C^\top = \lambda I + Z Z^\top$,
+    r"""R after n more behaviors, given $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
-    $R' = R - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z R$, and $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
+    With $C C^\top = \lambda I + Z Z^\top$: $R' = R - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z R$. Where there are
+    more behaviors than features, with $C C^\top = \lambda I + Z^\top Z$: $R' = \sqrt{\lambda} C^{-1} R$.
 
-    Source: Andrews 1968, a square root formulation of the Kalman covariance equations. Factors n x n matrices.
+    Source: Andrews 1968, a square root formulation of the Kalman covariance equations.
     """
-    identity = jnp.eye(rows.shape[0])
-    factor = jnp.linalg.cholesky(prior * identity + rows @ rows.T)
-    inner = solve_triangular(factor, identity, lower=True)
-    inner = solve_triangular(factor + math.sqrt(prior) * identity, inner, lower=True, trans=1)
+    n, m = rows.shape
+    if n > m:
+        return math.sqrt(prior) * solve_triangular(_factor(rows.T, prior), root, lower=True)
+    factor = _factor(rows, prior)
+    inner = solve_triangular(factor, jnp.eye(n), lower=True)
+    inner = solve_triangular(factor + math.sqrt(prior) * jnp.eye(n), inner, lower=True, trans=1)
     return root - rows.T @ (inner @ (rows @ root))
+
+
+def _remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, " k"]:
+    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen.
+
+    It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = |z|^2 - z^\top Z^\top (\lambda I + Z Z^\top)^{-1} Z z$.
+    """
+    n, m = seen.shape
+    if n > m:
+        return prior * jnp.sum(solve_triangular(_factor(seen.T, prior), rows.T, lower=True) ** 2, axis=0)
+    known = solve_triangular(_factor(seen, prior), seen @ rows.T, lower=True)
+    return jnp.maximum(jnp.sum(rows**2, axis=1) - jnp.sum(known**2, axis=0), 0.0)
+
+
+def _factor(rows: Float[Array, "n m"], prior: float) -> Float[Array, "n n"]:
+    return jnp.linalg.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
+
+
+def _finite(rows: Float[Array, "n m"]) -> Bool[Array, " n"]:
+    return jnp.all(jnp.isfinite(rows), axis=1)
 
 
 def _faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:

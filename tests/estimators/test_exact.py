@@ -82,6 +82,30 @@ def test_prior_and_memory_by_hand():
     np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 3], rtol=1e-6)
 
 
+def test_whoever_lives_and_is_not_learned_counts_as_seen():
+    """Novelty among a newborn batch is what it is after it was learned; once it was, it does not count again."""
+    batches, points = uniform(0, 2, 20), jnp.asarray(uniform(1, 30), jnp.float32)
+    state = learned(SMALL, batches[:1])
+    newborn = observed(batches[1], 2)
+    after = _update(SMALL, state, newborn)
+    before = eqx.filter_jit(SMALL.score)(state, points, newborn.offspring)
+    later = eqx.filter_jit(SMALL.score)(after, points, newborn.offspring)
+    np.testing.assert_allclose(before, novelty(SMALL, after, points), rtol=1e-4)
+    np.testing.assert_allclose(later, novelty(SMALL, after, points), rtol=1e-6)
+    assert (np.asarray(before) < novelty(SMALL, state, points)).all()
+
+
+def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
+    """With 32 features, 120 at once by the one formula and 6 times 20 by the other."""
+    start, points = learned(SMALL, uniform(2, 1, 20)), uniform(1, 50)
+    many = uniform(0, 120)
+    at_once, in_turn = learned(SMALL, [many], start, 2), learned(SMALL, many.reshape(6, 20, 2), start, 2)
+    np.testing.assert_allclose(novelty(SMALL, at_once, points), novelty(SMALL, in_turn, points), rtol=1e-4)
+    newborn = observed(many, 2).offspring
+    found = eqx.filter_jit(SMALL.score)(start, jnp.asarray(points, jnp.float32), newborn)
+    np.testing.assert_allclose(found, novelty(SMALL, at_once, points), rtol=1e-4)
+
+
 def test_before_anything_is_seen_everything_is_new():
     state = SMALL.init(SPACE, KEY)
     np.testing.assert_allclose(novelty(SMALL, state, uniform(0, 50)), 1, rtol=1e-5)
