@@ -173,6 +173,9 @@ def compare(
     estimator: Annotated[
         list[str] | None, typer.Option(help="a method, the first is the reference; repeatable", show_default="all")
     ] = None,
+    mutation: Annotated[
+        list[str] | None, typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=2, help="how many seeds")] = 20,
     generations: Annotated[
         int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
@@ -193,10 +196,21 @@ def compare(
     # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
     names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
     methods = {name: chosen("--estimator", name, known).load()() for name in names}
+    operators = {name: chosen("--mutation", name, parts("mutation")).load()() for name in mutation or ()}
     if estimate:
-        console.print(hours(wanted, methods, seeds, generations, screen.track))
+        times = max(len(operators), 1)
+        console.print(hours(wanted, methods, times * seeds, generations, screen.track))
         return
-    found = make(wanted, methods, seeds=seeds, generations=generations, out=out, workers=workers, count=screen.track)
+    found = make(
+        wanted,
+        methods,
+        seeds=seeds,
+        generations=generations,
+        out=out,
+        mutations=operators or None,
+        workers=workers,
+        count=screen.track,
+    )
     for line in found.verdicts:
         console.print(line)
     console.print(f"Page: {page.write(found)}", soft_wrap=True)

@@ -46,12 +46,16 @@ class Cells(NamedTuple):
     """how the reachable cells were counted"""
     place: Place = last_two
 
-    def visited(self, population: Population) -> Bool[Array, " cells"]:
-        """The cells in which individuals lie."""
+    def of(self, population: Population) -> Int[Array, " n"]:
+        """The number of each individual's cell."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         at = jnp.floor((self.place(population) - low) / (high - low) * self.side)
         row: Int[Array, "n 2"] = jnp.clip(at, 0, self.side - 1).astype(jnp.int32)
-        return jnp.zeros(self.side**2, bool).at[row[:, 0] * self.side + row[:, 1]].set(True)
+        return row[:, 0] * self.side + row[:, 1]
+
+    def visited(self, population: Population) -> Bool[Array, " cells"]:
+        """The cells in which individuals lie."""
+        return jnp.zeros(self.side**2, bool).at[self.of(population)].set(True)
 
 
 class World(NamedTuple):
