@@ -22,6 +22,7 @@ from brns.core import (
     take,
     unite,
 )
+from brns.estimators.exact import ExactRecognition
 from brns.founders import UniformFounders
 from brns.mutation import PolynomialMutation
 from brns.selection import Elitist
@@ -61,7 +62,8 @@ class NoveltySearch(eqx.Module):
     """
 
     task: Task
-    estimator: NoveltyEstimator
+    estimator: NoveltyEstimator = ExactRecognition()
+    """the novelty; by default the one that the suite of worlds recommends"""
     population_size: int = 100
     """mu; paper, section 5.1"""
     offspring_size: int = 100

@@ -61,7 +61,7 @@ def run(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list", show_default="recognition"
+            help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list", show_default="exact"
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
@@ -245,11 +245,11 @@ def list_(
 
 def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "tuple[NoveltySearch, str]":
     """The search to run and what its folder is called."""
-    from brns.experiments import changed, configured
+    from brns.experiments import RECOMMENDED, changed, configured
     from brns.runs.settings import SettingsError
 
     if ":" not in experiment:
-        estimator = estimator or "recognition"
+        estimator = estimator or RECOMMENDED
         return configured(experiment, estimator, changes), f"{experiment}-{estimator}"
     if estimator is not None:
         raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")

@@ -45,7 +45,7 @@ def ant(folder):
 
 
 def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(folder):
-    record = Record(folder / "runs/maze-recognition-seed0")
+    record = Record(folder / "runs/maze-exact-seed0")
     assert record.generations == [0, 1, 2, 3, 4]
     assert record.experiment["task"]["steps"] == 50
     assert record.experiment["population_size"] == 20
@@ -149,7 +149,18 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
 
 def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
     done = call(
-        *("run", "maze", "--out", "no", "--set", "estimator.epoch=5", "--set", "estimator.batch=many"),
+        *(
+            "run",
+            "maze",
+            "--estimator",
+            "recognition",
+            "--out",
+            "no",
+            "--set",
+            "estimator.epoch=5",
+            "--set",
+            "estimator.batch=many",
+        ),
         *("--set", "task.step=3", "--set", "nonsense"),
         folder=folder,
     )
@@ -198,7 +209,7 @@ def test_the_version(folder):
 
 
 def test_fewer_generations_than_there_are_is_said_as_it_is(folder):
-    done = call("resume", "runs/maze-recognition-seed0", "--generations", 2, folder=folder)
+    done = call("resume", "runs/maze-exact-seed0", "--generations", 2, folder=folder)
     assert done.returncode == 0
     assert "has 4 generations, more than the 2" in done.stdout
 
@@ -213,17 +224,19 @@ def test_runs_of_different_methods_have_a_table_each(tmp_path):
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_numbers_for_other_programs_are_the_summarys(form, folder):
-    path = "runs/maze-recognition-seed0"
+    path = "runs/maze-exact-seed0"
     text = call("show", path, f"--{form}", folder=folder).stdout
     (row,) = json.loads(text) if form == "json" else csv.DictReader(text.splitlines())
     expected = summary(Record(folder / path))
     assert {name: float(row[name]) for name in expected} == expected
-    assert (row["method"], int(row["seed"])) == ("DeceptiveMaze, BR-NS", 0)
+    assert (row["method"], int(row["seed"])) == ("DeceptiveMaze, exact recognition", 0)
 
 
 def test_a_truth_value_is_no_number(folder):
     done = call(
-        "run", "maze", "--out", "no", "--set", "task.steps=true", "--set", "estimator.epochs=1.5", folder=folder
+        *("run", "maze", "--estimator", "recognition", "--out", "no"),
+        *("--set", "task.steps=true", "--set", "estimator.epochs=1.5"),
+        folder=folder,
     )
     assert done.returncode == 2
     assert "DeceptiveMaze.steps" in done.stderr
@@ -233,7 +246,7 @@ def test_a_truth_value_is_no_number(folder):
 
 
 def test_figure_movie_and_show(folder):
-    run = "runs/maze-recognition-seed0"
+    run = "runs/maze-exact-seed0"
     for name in ("coverage", "3b"):
         done = call("figure", name, run, "--out", f"{name}.png", folder=folder)
         assert done.returncode == 0, done.stderr
