@@ -2,13 +2,11 @@
 `reproduce`, `compare`, `list`."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import platformdirs
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -271,9 +269,6 @@ def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | N
 
 def main() -> None:
     """Run the command line: what a user can mend ends with one clear message and exit status 2."""
-    # Compiled code is kept between processes, so that a second start is quick. JAX reads these when it is imported.
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("brns") / "compiled"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     try:
         app(standalone_mode=True)
     except KeyboardInterrupt:
