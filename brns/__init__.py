@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
+    from brns.interoperation.novelty import Novelty as Novelty
     from brns.parts import *  # noqa: F403
     from brns.runs.loop import Saved as Saved
     from brns.runs.loop import generations as generations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from brns.runs.record import Record as Record
     from brns.runs.record import records as records
     from brns.runs.storage import RecordError as RecordError
+    from brns.runs.tables import frame as frame
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
@@ -46,6 +48,8 @@ _HOME = {
     "estimators.exact": ("merge",),
     "runs.loop": ("Saved", "generations", "resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
+    "interoperation.novelty": ("Novelty",),
+    "runs.tables": ("frame",),
     "runs.storage": ("RecordError",),
     "tasks.gymnasium": ("GymnasiumTask",),
     "tasks.loose": ("LooseBox",),

@@ -27,6 +27,7 @@ ALLOWED = {
     "runs": {*METHOD, "display", "metrics"} - {"tasks", "estimators"},
     "workers": {"core", "search", "runs.settings"},
     "metrics": {"core"},
+    "interoperation": {"core", "search", "display", "runs"},
     "pictures": {*METHOD, "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
     "reproduce": {*METHOD, "metrics", "runs", "workers", "pictures"} - {"tasks"},
     "comparison": {*METHOD, "metrics", "runs", "pictures", "reproduce"},

@@ -127,6 +127,7 @@ def _steps_in(
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, seeds = chosen(seeds)
     if exist == "refuse" or not holds_runs(out):
+        refuse_taken(out, folders(out, several, seeds))
         whole = seeds if several else seeds[0]
         return start(search, generations, out=out, seeds=whole, keep_every=keep_every), 0
     runs = records(out, search)

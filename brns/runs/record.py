@@ -273,7 +273,7 @@ class Record:
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
-        return tables.frame(self)
+        return tables.of_record(self)
 
     def facts_of(self, number: int) -> dict[str, np.ndarray]:
         """All columns of a generation but the offspring's genotypes, read once."""
