@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
+    from brns.founders import GivenFounders as GivenFounders
     from brns.interoperation.novelty import Novelty as Novelty
     from brns.parts import *  # noqa: F403
     from brns.runs.loop import Saved as Saved
@@ -46,6 +47,7 @@ _HOME = {
     "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
     "estimators.exact": ("merge",),
+    "founders": ("GivenFounders",),
     "runs.loop": ("Saved", "generations", "resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "interoperation.novelty": ("Novelty",),

@@ -19,7 +19,12 @@ def keep() -> None:
         return
     import platformdirs
 
-    os.environ[DIRECTORY] = str(platformdirs.user_cache_path("brns") / "compiled")
+    folder = platformdirs.user_cache_path("brns") / "compiled"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written
+        return
+    os.environ[DIRECTORY] = str(folder)
     shortest = float(os.environ.setdefault(SECONDS, str(SHORTEST)))
     if jax is not None:
         from jax.experimental.compilation_cache import compilation_cache

@@ -34,12 +34,16 @@ def test_the_place_that_a_user_chose_stays(monkeypatch):
     assert DIRECTORY not in os.environ
 
 
-def test_a_place_of_the_users_own_cache_is_the_default(monkeypatch):
+def test_a_place_of_the_users_own_cache_is_the_default(monkeypatch, tmp_path):
     for name in (DIRECTORY, SECONDS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delitem(sys.modules, "jax")
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "no folder" / name)
+    (tmp_path / "no folder").touch()
+    keep()
+    assert DIRECTORY not in os.environ
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
     keep()
     told = {name: os.environ.pop(name) for name in (DIRECTORY, SECONDS)}
-    assert told[DIRECTORY].endswith("compiled")
-    assert "brns" in told[DIRECTORY]
+    assert told[DIRECTORY] == str(tmp_path / "brns" / "compiled")
     assert told[SECONDS] == "0.1"

@@ -20,7 +20,7 @@ ALLOWED = {
     "scene": {"core"},
     **{operator: {"core"} for operator in OPERATORS},
     "estimators": {"core"},
-    "tasks": {"core", "scene"},
+    "tasks": {"core", "display", "scene"},
     "search": {"core", "parts", "display", "hints", *OPERATORS},
     "testing": {"core", "search"},
     "experiments": {*METHOD, "runs.settings"},

@@ -2,6 +2,7 @@
 `reproduce`, `compare`, `list`."""
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from brns.cli import screen
 from brns.cli.looking import figure, movie, report, show
-from brns.cli.options import DaskAddress, Directory, Scalars, Search, Timeout, Workers
+from brns.cli.options import DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
 from brns.cli.screen import console
 from brns.parts import parts
 
@@ -76,6 +77,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as estimator.epochs=5; repeatable"),
     ] = None,
+    founders: Founders = None,
     workers: Workers = None,
     dask: DaskAddress = None,
     timeout: Timeout = None,
@@ -86,6 +88,10 @@ def run(
     from brns.workers.parallel import in_parallel
 
     search, name = _chosen(experiment, estimator, set_ or [])
+    if founders is not None:
+        from brns.cli.own import own_founders
+
+        search = dataclasses.replace(search, founders=own_founders(founders))
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{name}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed

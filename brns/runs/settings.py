@@ -26,6 +26,7 @@ from brns.parts import CLASSES
 MODULES = {
     "NoveltySearch": "brns.search",
     "Chunked": "brns.workers.chunks",
+    "GivenFounders": "brns.founders",
     "LooseBox": "brns.tasks.loose",
     **{name: part.module for name, part in CLASSES.items()},
 }
