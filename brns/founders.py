@@ -61,9 +61,10 @@ class GivenFounders(eqx.Module):
     finite and what lies outside the box.
     """
 
+    genotypes: Float[Array, "n p"] | None
+    """row i is founder i; None where they come from a record"""
     sha256: str
     """of the genotypes as float32, row by row: by this a record knows them"""
-    genotypes: Float[Array, "n p"] | None = eqx.field(init=False)
 
     def __init__(self, genotypes: Any = None, sha256: str = ""):
         self.genotypes, self.sha256 = None, sha256

@@ -74,6 +74,7 @@ def identity(founders, **changes):
     return NoveltySearch(Identity(), PopulationKNN(k=3), 6, 5, founders=founders, **changes)
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(tmp_path):
     (before,) = brns.run(identity(UniformFounders()), 3, out=tmp_path / "before")
     founders = GivenFounders(before.population().genotype)

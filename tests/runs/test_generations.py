@@ -94,6 +94,8 @@ def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
         brns.run(search(), 1, out=tmp_path / "run", seeds=[1, 2])
     assert f'brns.resume("{tmp_path / "run"}")' in str(refused.value)
     brns.resume(tmp_path / "run", 2, search=search())  # as it says
+    with pytest.raises(RecordError, match=r"is not a run: it has no run.json; it holds runs, which brns.records\('"):
+        brns.Record(tmp_path / "run")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").touch()
     with pytest.raises(RecordError, match="exists already, and is no run"):

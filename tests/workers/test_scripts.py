@@ -84,6 +84,7 @@ with brns.Processes(Typed(), workers=1) as spread:
 """
 
 
+@pytest.mark.slow
 def test_workers_take_what_was_typed_into_a_session():
     """A class, the function and the number that it uses, and a lambda. `-c` is a session: nobody can import it."""
     pytest.importorskip("cloudpickle")
