@@ -1,8 +1,10 @@
 """Novelty search without an archive (BR-NS), the archive methods to hold it against, and the measures of both."""
 
+import dataclasses
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from brns import compiled as _compiled
 from brns.parts import CLASSES as _CLASSES
 
 if TYPE_CHECKING:
@@ -16,12 +18,17 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
+    from brns.founders import GivenFounders as GivenFounders
+    from brns.interoperation.novelty import Novelty as Novelty
     from brns.parts import *  # noqa: F403
+    from brns.runs.loop import Saved as Saved
+    from brns.runs.loop import generations as generations
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
     from brns.runs.record import Record as Record
     from brns.runs.record import records as records
     from brns.runs.storage import RecordError as RecordError
+    from brns.runs.tables import frame as frame
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
@@ -40,8 +47,11 @@ _HOME = {
     "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
     "estimators.exact": ("merge",),
-    "runs.loop": ("resume", "run"),
+    "founders": ("GivenFounders",),
+    "runs.loop": ("Saved", "generations", "resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
+    "interoperation.novelty": ("Novelty",),
+    "runs.tables": ("frame",),
     "runs.storage": ("RecordError",),
     "tasks.gymnasium": ("GymnasiumTask",),
     "tasks.loose": ("LooseBox",),
@@ -52,17 +62,29 @@ _MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in
     name: part.module for name, part in _CLASSES.items()
 }
 
+# What is reached as `brns.pictures` after `import brns`, as the names are.
+_ROOMS = ("experiments", "pictures")
+
 __all__ = sorted(_MODULE)
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
+    if name not in _MODULE and name not in _ROOMS:
         raise AttributeError(f"module 'brns' has no attribute {name!r}")
+    if name in _ROOMS:
+        return importlib.import_module(f"brns.{name}")
     value = getattr(importlib.import_module(_MODULE[name]), name)
+    if isinstance(value, type) and dataclasses.is_dataclass(value):
+        from brns.hints import hinting
+
+        hinting(value)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_ROOMS, "__version__"]
+
+
+_compiled.keep()

@@ -9,6 +9,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from brns.display import columns
+
 T = TypeVar("T")
 
 
@@ -51,6 +53,7 @@ class Evaluation(NamedTuple):
     """the task's own reward; zeros where there is none"""
     solved: Bool[Array, " n"]
     """the success criterion $T_s$ of Algorithm 1"""
+    __repr__ = columns
 
 
 class Population(NamedTuple):
@@ -68,6 +71,7 @@ class Population(NamedTuple):
     """the id of the parent; -1 for founders"""
     born: Int[Array, " n"]
     """the generation of birth; 0 for founders"""
+    __repr__ = columns
 
 
 class Generation(NamedTuple):
@@ -80,6 +84,7 @@ class Generation(NamedTuple):
     parents: Population
     offspring: Population
     survivors: Population
+    __repr__ = columns
 
 
 @runtime_checkable

@@ -1,10 +1,14 @@
 """How a search begins: the genotypes of generation 0, all inside the box."""
 
+import hashlib
 from itertools import pairwise
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box
@@ -44,3 +48,47 @@ class LayerFounders(eqx.Module):
             )
         bound = jnp.concatenate([jnp.full(length, inputs**-0.5) for inputs, length in layers])
         return jnp.clip(jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound), box.low, box.high)
+
+
+class GivenFounders(eqx.Module):
+    """Founders of your own, such as the survivors of another run: row i of an array is founder i.
+
+    They are the same for every seed. With `GivenFounders(record.population().genotype)` a search goes on from where
+    another ended, with settings of its own; the estimator begins anew. A record names them by their digest, and holds
+    them as its generation 0.
+
+    Shapes: genotypes `(n, p)`, as many as the population has. Errors: `ValueError` for another shape, what is not
+    finite and what lies outside the box.
+    """
+
+    genotypes: Float[Array, "n p"] | None
+    """row i is founder i; None where they come from a record"""
+    sha256: str
+    """of the genotypes as float32, row by row: by this a record knows them"""
+
+    def __init__(self, genotypes: Any = None, sha256: str = ""):
+        self.genotypes, self.sha256 = None, sha256
+        if genotypes is not None:
+            rows = np.asarray(genotypes, np.float32)
+            if rows.ndim != 2 or not np.isfinite(rows).all():
+                raise ValueError(
+                    f"founders must be finite genotypes of shape (n, p); got an array of shape {rows.shape}"
+                )
+            self.genotypes, self.sha256 = jnp.asarray(rows), hashlib.sha256(rows.tobytes()).hexdigest()
+
+    def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
+        if self.genotypes is None:
+            raise ValueError(
+                "a record names founders that were given by their digest alone; give them again, as "
+                "GivenFounders(record.population(0).genotype)"
+            )
+        if self.genotypes.shape != (n, box.dimension):
+            raise ValueError(
+                f"a population of {n} in a genotype space of {box.dimension} dimensions needs founders of shape "
+                f"{(n, box.dimension)}; got {self.genotypes.shape}: give as many, or set population_size"
+            )
+        if not isinstance(self.genotypes, Tracer):
+            outside = int(((self.genotypes < box.low) | (self.genotypes > box.high)).any(axis=1).sum())
+            if outside:
+                raise ValueError(f"{outside} of {n} founders lie outside the genotype space; clip them to its bounds")
+        return self.genotypes

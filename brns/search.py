@@ -1,6 +1,7 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty."""
 
-from typing import NamedTuple
+import difflib
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,9 +23,11 @@ from brns.core import (
     take,
     unite,
 )
+from brns.display import columns, line, shown, table
 from brns.estimators.exact import ExactRecognition
 from brns.founders import UniformFounders
 from brns.mutation import PolynomialMutation
+from brns.parts import Kind, parts
 from brns.selection import Elitist
 
 
@@ -36,6 +39,21 @@ class SearchState(NamedTuple):
     """the survivors of `generation`, the parents of the next"""
     estimator: PyTree
     """the estimator's state after `generation`"""
+
+    def __repr__(self) -> str:
+        known = f"generation={self.generation}, population={columns(self.population)}"
+        return f"SearchState({known}, estimator={type(self.estimator).__name__})"
+
+    def _repr_html_(self) -> str:
+        numbers = sum(jnp.size(leaf) for leaf in jax.tree.leaves(self.estimator))
+        return table(
+            "SearchState",
+            {
+                "generation": self.generation,
+                "population": columns(self.population),
+                "estimator": f"{type(self.estimator).__name__}, {numbers} numbers",
+            },
+        )
 
 
 class Offspring(NamedTuple):
@@ -78,11 +96,21 @@ class NoveltySearch(eqx.Module):
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
 
     def __check_init__(self):
+        for name, (kind, contract) in CONTRACTS.items():
+            refuse_wrong(name, getattr(self, name), kind, contract)
         if self.population_size < 2 or self.offspring_size < 1:
             raise ValueError(
                 "novelty search needs a population of at least 2 and at least 1 offspring; got "
                 f"population_size={self.population_size}, offspring_size={self.offspring_size}"
             )
+
+    def __repr__(self) -> str:
+        return line(self)
+
+    def _repr_html_(self) -> str:
+        parts = {name: getattr(self, name) for name in ("task", "estimator", "mutate", "select", "founders")}
+        size = {"population": f"{self.population_size}, and {self.offspring_size} offspring a generation"}
+        return table("NoveltySearch", {name: shown(part) for name, part in parts.items()} | size)
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
@@ -124,6 +152,32 @@ class NoveltySearch(eqx.Module):
 
     def _evaluate(self, genotype: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         return conform(self.task.evaluate(genotype, key), genotype.shape[0], self.task)
+
+
+CONTRACTS: dict[str, tuple[Kind, type]] = {
+    "task": ("world", Task),
+    "estimator": ("estimator", NoveltyEstimator),
+    "mutate": ("mutation", Mutation),
+    "select": ("selection", Selection),
+    "founders": ("founders", Founders),
+}
+"""what each part of a search is called in the table of parts, and what it must be"""
+
+
+def refuse_wrong(name: str, part: Any, kind: Kind, contract: type) -> None:
+    """A `ValueError` where a part of a search is a class, a name, or not what its contract asks for."""
+    if isinstance(part, type):
+        raise ValueError(f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}")
+    if isinstance(part, str):
+        classes = {text: ours.attribute for text, ours in parts(kind).items()}
+        classes |= {attribute: attribute for attribute in classes.values()}
+        (found, *_) = difflib.get_close_matches(part, classes, n=1) or [next(iter(classes))]
+        raise ValueError(f"{name} is no text; did you mean brns.{classes[found]}()? Got {part!r}")
+    if not isinstance(part, contract):
+        asked = [member for member in vars(contract) if member == "__call__" or not member.startswith("_")]
+        raise ValueError(
+            f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)}"
+        )
 
 
 @eqx.filter_jit

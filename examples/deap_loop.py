@@ -7,7 +7,6 @@ DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what wa
 
 import random
 
-import jax
 import numpy as np
 from deap import algorithms, base, creator, tools
 
@@ -33,22 +32,18 @@ def behaviors(individuals):
 
 def main(generations=100, mu=50):
     random.seed(0)
-    estimator, key = brns.BehaviorRecognition(), jax.random.key(0)
-    score, update = jax.jit(estimator.score), jax.jit(estimator.update)
-    state = jax.jit(estimator.init)(brns.Box([-1.0, -1.0], [1.0, 1.0]), key)
-    parents, visited = toolbox.population(n=mu), set()
+    novelty, visited = brns.Novelty(brns.BehaviorRecognition(), brns.Box([-1.0, -1.0], [1.0, 1.0])), set()
+    parents = toolbox.population(n=mu)
     for number in range(1, generations + 1):
         offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)
         everyone = parents + offspring
-        union = brns.observed(behaviors(everyone), number).offspring
-        for individual, novelty in zip(everyone, score(state, union.descriptor, union).tolist(), strict=True):
-            individual.fitness.values = (novelty,)
+        for individual, value in zip(everyone, novelty.score(behaviors(everyone)).tolist(), strict=True):
+            individual.fitness.values = (value,)
         parents = toolbox.select(everyone, mu)
-        state = update(state, brns.observed(behaviors(offspring), number), jax.random.fold_in(key, number))
+        novelty.learn(behaviors(offspring))
         visited |= set(map(tuple, np.floor(behaviors(offspring) * 10).astype(int).tolist()))
         if number in (1, 10, generations):
             print(f"generation {number:3d}: {len(visited) / 400:.0%} of a 20 x 20 grid visited")
-    return len(visited) / 400
 
 
 if __name__ == "__main__":

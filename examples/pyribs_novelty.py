@@ -2,42 +2,17 @@
 
     python examples/pyribs_novelty.py            (needs pip install 'ribs>=0.12')
 
-pyribs' own ProximityArchive compares a batch with its archive alone. `ArchiveKNN` compares with archive and batch, as
-novelty search was defined; `BehaviorRecognition` needs neither. The emitter and its novelty ranker are pyribs' own.
-As pyribs' DensityArchive, ours stores no elites: the scheduler's `result_archive` does.
+The emitter and its novelty ranker are pyribs' own. As pyribs' DensityArchive, ours stores no elites: the scheduler's
+`result_archive` does.
 """
 
-import jax
 import numpy as np
-from ribs.archives import ArchiveBase, GridArchive
+from ribs.archives import GridArchive
 from ribs.emitters import EvolutionStrategyEmitter
 from ribs.schedulers import Scheduler
 
 import brns
-
-
-class NoveltyArchive(ArchiveBase):
-    empty = False
-
-    def __init__(self, estimator, space, solution_dim, seed=0):
-        super().__init__(solution_dim=solution_dim, objective_dim=(), measure_dim=space.dimension)
-        self.key, self.number = jax.random.key(seed), 0
-        self.state = jax.jit(estimator.init)(space, self.key)
-        self.score, self.update = jax.jit(estimator.score), jax.jit(estimator.update)
-
-    @property
-    def dtypes(self):
-        return dict.fromkeys(("solution", "objective", "measures"), np.float32)
-
-    def add(self, solution, objective, measures, **fields):
-        self.number, self.last = self.number + 1, solution
-        batch = brns.observed(measures, self.number)
-        novelty = self.score(self.state, batch.offspring.descriptor, batch.offspring)
-        self.state = self.update(self.state, batch, jax.random.fold_in(self.key, self.number))
-        return {"status": np.full(len(measures), 2, np.int32), "novelty": np.asarray(novelty)}
-
-    def sample_elites(self, n, replace=True):
-        return {"solution": self.last[:n]}  # where an evolution strategy starts again when it has converged
+from brns.interoperation.pyribs import NoveltyArchive
 
 
 def tip(solutions):

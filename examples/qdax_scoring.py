@@ -12,10 +12,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 
 import brns
+from brns.metrics.coverage import of_record
 
 
 class QDaxTask(eqx.Module):
@@ -39,20 +39,14 @@ def scoring_function(genotypes, key):
     return -jnp.std(genotypes["turns"], axis=1), tip, {}
 
 
-def main(generations=100, seeds=3):
+def main():
     _, unravel = ravel_pytree({"turns": jnp.zeros(7)})
     task = QDaxTask(scoring_function, unravel, brns.Box([0] * 7, [1] * 7), brns.Box([0, 0], [1, 1]))
     brns.check_task(task)
     search = brns.NoveltySearch(task, brns.BehaviorRecognition())
-    keys = jax.random.split(jax.random.key(0), seeds)
-    states, visited = jax.vmap(search.init)(keys), [set() for _ in keys]
-    step = jax.jit(jax.vmap(search.step))
-    for _ in range(generations):
-        states, generation = step(states, keys)
-        for cells, offspring in zip(visited, np.floor(20 * generation.offspring.descriptor).astype(int), strict=True):
-            cells.update(map(tuple, offspring.tolist()))
-    for seed, cells in enumerate(visited):
-        print(f"seed {seed}: {len(cells) / 400:.0%} of a 20 x 20 grid visited in {generations} generations")
+    for record in brns.run(search, generations=100, seeds=range(3)):
+        visited = of_record(record, (20, 20), "evaluated")[-1]
+        print(f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in {record.last} generations")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 import jax
 import numpy as np
 import pytest
+from shell import SHORT, call
 from worlds import Identity
 
-from brns import Box, FeedForward, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
+import brns
+from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
 from brns.experiments import configured, maze
 from brns.runs.earlier import today
-from brns.runs.settings import describe
+from brns.runs.settings import build, describe
 
 KEY = jax.random.key(0)
 BOX = Box([-1.0] * 17, [1.0] * 17)
@@ -66,3 +68,60 @@ def test_a_search_described_before_founders_were_a_setting_has_uniform_ones():
     before = {name: part for name, part in now.items() if name != "founders"}
     assert today(before) == now
     assert now["founders"] == {"name": "UniformFounders"}
+
+
+def identity(founders, **changes):
+    return NoveltySearch(Identity(), PopulationKNN(k=3), 6, 5, founders=founders, **changes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(tmp_path):
+    (before,) = brns.run(identity(UniformFounders()), 3, out=tmp_path / "before")
+    founders = GivenFounders(before.population().genotype)
+    (after,) = brns.run(identity(founders, mutate=brns.GaussianMutation()), 2, out=tmp_path / "after", seeds=7)
+    np.testing.assert_array_equal(after.column("offspring.genotype", [0])[0], before.state(3).population.genotype)
+
+
+def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp_path):
+    first = np.linspace(-1, 1, 30).reshape(6, 5)
+    brns.run(identity(GivenFounders(first)), 1, out=tmp_path / "run")
+    with pytest.raises(brns.RecordError, match=r"another experiment: founders\.sha256"):
+        brns.records(tmp_path / "run", identity(GivenFounders(-first)))
+    held = brns.Record(tmp_path / "run").experiment["founders"]
+    again = build(held)
+    assert describe(again) == held == describe(GivenFounders(first))
+    (longer,) = brns.resume(tmp_path / "run", 2, search=identity(again))
+    np.testing.assert_array_equal(longer.population(0).genotype, first.astype(np.float32))
+    with pytest.raises(ValueError, match=r"give them again, as GivenFounders\(record.population\(0\).genotype\)"):
+        identity(again).init(KEY)
+
+
+@pytest.mark.parametrize(
+    ("genotypes", "message"),
+    [
+        (np.zeros((5, 5)), r"needs founders of shape \(6, 5\); got \(5, 5\)"),
+        (np.full((6, 5), 1.5), "6 of 6 founders lie outside the genotype space"),
+        (np.zeros(5), r"shape \(n, p\); got an array of shape \(5,\)"),
+        (np.full((6, 5), np.nan), "must be finite"),
+    ],
+)
+def test_founders_that_cannot_be_are_refused(genotypes, message):
+    with pytest.raises(ValueError, match=message):
+        identity(GivenFounders(genotypes)).init(KEY)
+
+
+def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
+    small = [*SHORT, "--generations", 1, "--estimator", "counts"]
+    first = np.random.default_rng(0).uniform(-1, 1, (20, 302)).astype(np.float32)
+    np.save(tmp_path / "first.npy", first)
+    for out, founders in (("one", "first.npy"), ("two", "one")):
+        done = call("run", "maze", *small, "--founders", founders, "--out", out, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    one, two = brns.Record(tmp_path / "one"), brns.Record(tmp_path / "two")
+    np.testing.assert_array_equal(one.population(0).genotype, first)
+    np.testing.assert_array_equal(two.population(0).genotype, one.population().genotype)
+    assert one.search.founders.sha256 == one.experiment["founders"]["sha256"]
+    (tmp_path / "bad.npy").write_text("no array")
+    done = call("run", "maze", *small, "--founders", "bad.npy", "--out", "bad", folder=tmp_path)
+    assert done.returncode == 2
+    assert "--founders takes a file of numpy.save" in done.stderr

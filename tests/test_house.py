@@ -12,24 +12,28 @@ METHOD = {"core", "parts", "search", "experiments", "estimators", "tasks", *OPER
 
 # What the files of a room may import, beside those of their own: rooms, or single files of them.
 ALLOWED = {
-    "core": set(),
+    "core": {"display"},
     "parts": set(),
+    "display": set(),
+    "hints": set(),
+    "compiled": set(),
     "scene": {"core"},
     **{operator: {"core"} for operator in OPERATORS},
     "estimators": {"core"},
-    "tasks": {"core", "scene"},
-    "search": {"core", *OPERATORS},
+    "tasks": {"core", "display", "scene"},
+    "search": {"core", "parts", "display", "hints", *OPERATORS},
     "testing": {"core", "search"},
     "experiments": {*METHOD, "runs.settings"},
-    "runs": {*METHOD, "metrics"} - {"tasks", "estimators"},
+    "runs": {*METHOD, "display", "metrics"} - {"tasks", "estimators"},
     "workers": {"core", "search", "runs.settings"},
     "metrics": {"core"},
+    "interoperation": {"core", "search", "display", "runs"},
     "pictures": {*METHOD, "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
     "reproduce": {*METHOD, "metrics", "runs", "workers", "pictures"} - {"tasks"},
     "comparison": {*METHOD, "metrics", "runs", "pictures", "reproduce"},
     "cli": {*METHOD, "metrics", "runs", "workers", "pictures", "reproduce", "comparison", "testing"},
     "__main__": {"cli"},
-    "__init__": {"parts"},
+    "__init__": {"parts", "hints", "compiled"},
 }
 
 # Worlds do not know each other.

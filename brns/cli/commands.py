@@ -2,20 +2,19 @@
 `reproduce`, `compare`, `list`."""
 
 import contextlib
-import os
+import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import platformdirs
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from brns.cli import screen
 from brns.cli.looking import figure, movie, report, show
-from brns.cli.options import DaskAddress, Directory, Scalars, Search, Timeout, Workers
+from brns.cli.options import DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
 from brns.cli.screen import console
 from brns.parts import parts
 
@@ -78,6 +77,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as estimator.epochs=5; repeatable"),
     ] = None,
+    founders: Founders = None,
     workers: Workers = None,
     dask: DaskAddress = None,
     timeout: Timeout = None,
@@ -88,6 +88,10 @@ def run(
     from brns.workers.parallel import in_parallel
 
     search, name = _chosen(experiment, estimator, set_ or [])
+    if founders is not None:
+        from brns.cli.own import own_founders
+
+        search = dataclasses.replace(search, founders=own_founders(founders))
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{name}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
@@ -285,9 +289,6 @@ def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | N
 
 def main() -> None:
     """Run the command line: what a user can mend ends with one clear message and exit status 2."""
-    # Compiled code is kept between processes, so that a second start is quick. JAX reads these when it is imported.
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("brns") / "compiled"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     try:
         app(standalone_mode=True)
     except KeyboardInterrupt:

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from brns.cli.screen import bar_of, console
+from brns.runs.bar import Bar
 
 if TYPE_CHECKING:
     from brns.runs.loop import Saved
@@ -39,27 +39,6 @@ class Interrupt:
         console.print("Finishing this generation; press Ctrl-C again to stop at once.")
 
 
-class Bar:
-    """How far a run is, how fast it goes and what it found."""
-
-    def __init__(self, generations: int, completed: int):
-        self.progress = Progress(
-            TextColumn("generation"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TextColumn("{task.fields[rate]}", markup=False),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[found]}", markup=False),
-            console=console,
-        )
-        self.task = self.progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
-
-    def show(self, saved: "list[Saved]") -> None:
-        speed = self.progress.tasks[self.task].speed
-        rate = "" if speed is None else f"{speed:.1f}/s"
-        self.progress.update(self.task, completed=saved[0].number, found=_found(saved), rate=rate)
-
-
 def follow(
     steps: "Iterable[list[Saved]]",
     generations: int,
@@ -71,17 +50,15 @@ def follow(
     """Show the generations as they are saved; ends the process where the run was stopped before the last."""
     number = completed
     try:
-        with Interrupt() as interrupt:
-            bar = Bar(generations, completed)
-            with bar.progress:
-                for saved in steps:
-                    number = saved[0].number
-                    bar.show(saved)
-                    _log(saved, scalars)
-                    if watch_every and number and number % watch_every == 0:
-                        _watch(saved, number)
-                    if interrupt.asked:
-                        break
+        with Interrupt() as interrupt, Bar(generations, completed, console) as bar:
+            for saved in steps:
+                number = saved[0].number
+                bar.show(saved)
+                _log(saved, scalars)
+                if watch_every and number and number % watch_every == 0:
+                    _watch(saved, number)
+                if interrupt.asked:
+                    break
     except KeyboardInterrupt:
         _stop(f"Stopped at once. What was finished is saved; go on with: brns resume {out}")
     if number < generations:
@@ -116,11 +93,3 @@ def _watch(saved: "list[Saved]", number: int) -> None:
         text, old_ground = watch(one.record)
         warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
         console.print(Text.assemble(f"Generation {number}, seed {one.record.seed}: {text}.", warning))
-
-
-def _found(saved: "list[Saved]") -> str:
-    """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
-    rows = [one.row for one in saved]
-    covered = [row.coverage for row in rows if row.coverage is not None]
-    coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
-    return f"{coverage}solvers {sum(row.solutions for row in rows)}"

@@ -30,3 +30,11 @@ Search = Annotated[
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
+Founders = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.npy",
+        help="begin with these genotypes, as many as the population has; or with the last population of a run's "
+        "directory",
+    ),
+]

@@ -1,4 +1,4 @@
-"""Searches of a user's own, given on the command line as `module:object`."""
+"""What is a user's own on the command line: searches, as `module:object`, and founders, as a file or a run."""
 
 import importlib
 import os
@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import equinox as eqx
+import numpy as np
 
+from brns.founders import GivenFounders
 from brns.runs.record import Record, records
 from brns.runs.settings import SettingsError, describe
 from brns.search import NoveltySearch
@@ -37,6 +39,21 @@ def own_search(text: str) -> NoveltySearch:
             f"{text} must be a brns.NoveltySearch or a function that returns one; got {type(found).__name__}"
         )
     return found
+
+
+def own_founders(path: Path) -> GivenFounders:
+    """The founders that a file of NumPy holds, or the last population of the run in a directory."""
+    if path.is_dir():
+        runs = records(path)
+        if len(runs) > 1:
+            raise SettingsError(f"{path} holds {len(runs)} runs; name the folder of the one whose population to take")
+        return GivenFounders(runs[0].population().genotype)
+    try:
+        return GivenFounders(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise SettingsError(
+            f"--founders takes a file of numpy.save, genotypes (n, p), or a run: {path}: {error}"
+        ) from None
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:

@@ -3,7 +3,7 @@
 A line over generations is the mean over the runs of a method, its band one standard deviation over seeds to either
 side, or where that would reach below 0 of a quantity that cannot, the median and the quartiles, as the axis then says;
 only generations that all runs of the method have are drawn. `draw` makes a whole figure by name; `FIGURES` is the table
-of them.
+of them. The functions of which they are made draw on `ax`, by default pyplot's current one (`plt.gca()`).
 
 Of a run with a task or an estimator of your own all is drawn that needs only what it stored. Maps of novelty, Q and
 what follows from it, archives and the walls of a world need the search: set `record.search` to the one that made the
@@ -18,6 +18,7 @@ from brns.pictures.curves import (
     kappa_share,
     parent_distance,
     q,
+    qd_score,
     signature,
     signature_coverage,
     signature_uniformity,
@@ -28,7 +29,7 @@ from brns.pictures.figures import FIGURES, PAPER, Picture, figures_of
 from brns.pictures.methods import method, methods
 from brns.pictures.style import save
 from brns.pictures.times import read_times, time
-from brns.pictures.worlds import archive, maze, novelty_grid, novelty_map, population
+from brns.pictures.worlds import archive, elites, maze, novelty_grid, novelty_map, population
 
 __all__ = [  # beside `draw`, `overview` and the table, the functions of which whole figures are made
     "FIGURES",
@@ -38,6 +39,7 @@ __all__ = [  # beside `draw`, `overview` and the table, the functions of which w
     "archive",
     "coverage",
     "draw",
+    "elites",
     "eta",
     "figures_of",
     "kappa",
@@ -51,6 +53,7 @@ __all__ = [  # beside `draw`, `overview` and the table, the functions of which w
     "parent_distance",
     "population",
     "q",
+    "qd_score",
     "read_times",
     "save",
     "signature",

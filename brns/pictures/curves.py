@@ -9,18 +9,20 @@ from matplotlib.ticker import LogFormatter, PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
+from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.measured import GRID, common, cycling_of, cycling_of_record, generations_kept, uniformity_of_record
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import scene_of
-from brns.pictures.style import INK, TIME
+from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
 
 
-def coverage(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
+def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] = GRID) -> Axes:
     """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
+    ax = axes(ax)
 
     def statistic(record: Record):
         return record.generations, coverages.of_record(record, shape)
@@ -31,8 +33,17 @@ def coverage(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
     return ax
 
 
-def signature_coverage(records: Runs, ax: Axes) -> Axes:
+def qd_score(records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20), offset: float = 0.0) -> Axes:
+    """The QD score of everything evaluated up to each generation: the fitness of the elites, less `offset`, summed."""
+    ax = axes(ax)
+    cells = " × ".join(map(str, shape))
+    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, f"QD score, {cells} cells")
+    return ax
+
+
+def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
+    ax = axes(ax)
     _only_paths(records)
     _curves(
         records,
@@ -45,8 +56,9 @@ def signature_coverage(records: Runs, ax: Axes) -> Axes:
     return ax
 
 
-def signature_uniformity(records: Runs, ax: Axes) -> Axes:
+def signature_uniformity(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
+    ax = axes(ax)
     _only_paths(records)
     _curves(
         records, lambda record: (record.generations, paths.uniformity_of_record(record)), ax, "JS distance to uniform"
@@ -55,8 +67,9 @@ def signature_uniformity(records: Runs, ax: Axes) -> Axes:
     return ax
 
 
-def parent_distance(records: Runs, ax: Axes) -> Axes:
+def parent_distance(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3b: the mean distance in behavior space from the population to its parents."""
+    ax = axes(ax)
     _curves(
         records,
         lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
@@ -67,19 +80,21 @@ def parent_distance(records: Runs, ax: Axes) -> Axes:
     return ax
 
 
-def age(records: Runs, ax: Axes) -> Axes:
+def age(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3c: the mean age of the population, in generations since birth."""
+    ax = axes(ax)
     _curves(records, lambda record: (record.generations, dynamics.age_of_record(record)), ax, "age (generations)")
     ax.set(ylim=(0, None))
     return ax
 
 
-def uniformity(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
+def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] = GRID) -> Axes:
     """Figure 3f: the Jensen-Shannon distance to the uniform distribution.
 
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
+    ax = axes(ax)
     _curves(records, lambda record: uniformity_of_record(record, shape), ax, "JS distance to uniform")
     ax.set(ylim=(0, None))
     return ax
@@ -87,7 +102,7 @@ def uniformity(records: Runs, ax: Axes, shape: Sequence[int] = GRID) -> Axes:
 
 def q(
     records: Runs,
-    ax: Axes,
+    ax: Axes | None = None,
     generations: Sequence[int] | None = None,
     colors: Mapping[int, Any] | None = None,
 ) -> Axes:
@@ -96,6 +111,7 @@ def q(
     For some i, by default three of those kept, and all kept j >= i. The records are runs of one method, since Q has
     the unit of its estimator. `colors` are those of the i, where panels beside this one share them.
     """
+    ax = axes(ax)
     runs = _one_method(records)
     kept = common(record.snapshots for record in runs)
     _two(kept, runs[0], "Q(i, j) needs the states of")
@@ -129,23 +145,26 @@ def _over_time(generations: Iterable[int]) -> dict[int, Any]:
     return dict(zip(ordered, TIME(np.linspace(0.25, 1.0, len(ordered))), strict=True))
 
 
-def eta(records: Runs, ax: Axes) -> Axes:
+def eta(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
+    ax = axes(ax)
     _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).eta), ax, "η(i)")
     ax.axhline(1, color=INK, lw=0.8, ls=":")
     ax.set(xlabel="generation i", ylim=(0, None))
     return ax
 
 
-def kappa(records: Runs, ax: Axes) -> Axes:
+def kappa(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
+    ax = axes(ax)
     _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa), ax, "κ(i)")
     ax.set(xlabel="generation i", ylim=(0, None))
     return ax
 
 
-def kappa_share(records: Runs, ax: Axes) -> Axes:
+def kappa_share(records: Runs, ax: Axes | None = None) -> Axes:
     """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
+    ax = axes(ax)
     _curves(
         records,
         lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa_share),
@@ -156,12 +175,13 @@ def kappa_share(records: Runs, ax: Axes) -> Axes:
     return ax
 
 
-def signature(records: Runs, ax: Axes) -> Axes:
+def signature(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 5: the standard deviation of everything evaluated along each dimension of its paths' signature, level 2.
 
     The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing. Bars are
     means over the runs, their whiskers one standard deviation over seeds.
     """
+    ax = axes(ax)
     runs = _only_paths(records)
     values = [
         np.stack([spread(paths.signatures(np.concatenate(evaluated(record, "descriptor")))) for record in seeds])

@@ -51,6 +51,15 @@ class Shown(Figure):
         return buffer.getvalue()
 
 
+def axes(ax: Axes | None) -> Axes:
+    """The axes given, or pyplot's current ones."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.gca()
+
+
 def colorbar(ax: Axes, shown: Any, label: str) -> None:
     """A bar as high as its panel, whatever the panel's shape becomes."""
     figure: Any = ax.figure

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from brns.pictures.style import axes
 
-def time(rows: Sequence[Mapping[str, Any]], ax: Axes) -> Axes:
+
+def time(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     """Figure 6: time of one generation's novelty against the descriptor's dimension, of rows that `read_times` gives.
 
     A line for each method and number of archive entries: the median of its rows, the band from the least to the most.
     Of rows for several numbers of individuals, those of the largest are drawn: the paper has 100 + 100.
     """
+    ax = axes(ax)
     most = max(row.get("individuals", 0) for row in rows)
     rows = [row for row in rows if row.get("individuals", 0) == most]
     lines: dict[tuple[str, int], dict[int, list[float]]] = {}

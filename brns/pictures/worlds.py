@@ -13,11 +13,12 @@ from matplotlib.patheffects import Normal, Stroke
 
 from brns.core import novelty_of
 from brns.metrics import coverage as coverages
+from brns.metrics.elites import elites as best
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.measured import archive_entries, last_state
 from brns.pictures.scene import scene_of, trajectories
 from brns.pictures.source import search_for
-from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, colorbar
+from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, colorbar
 from brns.runs.record import Record
 from brns.scene import Scene
 
@@ -26,12 +27,13 @@ MARGIN = 0.02  # of the world's width beside it, so that points at its border ar
 MOST_PATHS = 1500  # more lines than that cover each other
 
 
-def maze(record: Record, ax: Axes) -> Axes:
+def maze(record: Record, ax: Axes | None = None) -> Axes:
     """Figure 2a: the world, and every behavior that was evaluated in it, coloured by generation; solvers are ringed.
 
     The ways of at most three solvers are drawn: of the first, one halfway and the last. Where descriptors are paths, at
     most 1500 of them are drawn, spread evenly over the run.
     """
+    ax = axes(ax)
     world = scene_of(record)
     generations = evaluated(record, "descriptor")
     born = np.repeat(record.generations, [len(rows) for rows in generations])
@@ -61,8 +63,9 @@ def maze(record: Record, ax: Axes) -> Axes:
     return ax
 
 
-def archive(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+def archive(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
     """Figure 2b: the archive's behaviors, coloured by the generation in which they entered."""
+    ax = axes(ax)
     generation = last_state(record, generation, "the archive's picture")
     entries = archive_entries(record, generation)
     if entries is None:
@@ -85,12 +88,13 @@ def archive(record: Record, ax: Axes, generation: int | None = None) -> Axes:
     return ax
 
 
-def novelty_map(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+def novelty_map(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
     """Figure 2c: novelty after a generation over the behavior space, and the population that then lived.
 
     Omega^g at the cells' centres, in the estimator's own unit; the colours span what the cells outside of walls have.
     `generation` is one whose state is kept, by default the last.
     """
+    ax = axes(ax)
     generation = last_state(record, generation, "a novelty map")
     world, novelty = scene_of(record), novelty_grid(record, generation)
     top = novelty[~walled(world, len(novelty))].max()
@@ -119,8 +123,24 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
     return novelty.reshape(cells, cells).T
 
 
-def population(record: Record, ax: Axes, generation: int | None = None) -> Axes:
+def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20, 20)) -> Axes:
+    """The fitness of the fittest that was evaluated in each cell of a planar behavior space; empty cells are clear."""
+    if record.behavior_space.dimension != 2:
+        dimension = record.behavior_space.dimension
+        raise ValueError(f"a map of elites needs a behavior space of 2 dimensions; {record.path} has {dimension}")
+    ax, world, found = axes(ax), scene_of(record), best(record, shape)
+    fitness = np.full(shape, np.nan)
+    fitness[tuple(coverages.cells(found.descriptor, record.behavior_space, shape).T)] = found.fitness
+    shown = ax.imshow(fitness.T, origin="lower", extent=world.extent, interpolation="nearest", cmap=NOVELTY)
+    colorbar(ax, shown, "fitness")
+    _draw_world(ax, world)
+    ax.set_title(f"elites of {len(found.id)} of {shape[0]} × {shape[1]} cells")
+    return ax
+
+
+def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
     """The survivors of a generation, by default the last, coloured by the novelty by which they were selected."""
+    ax = axes(ax)
     generation = record.generations[-1] if generation is None else generation
     world = scene_of(record)
     descriptors = survivors(record, "descriptor", [generation])[0]

@@ -85,7 +85,8 @@ def read(path: Path) -> dict[str, Any]:
             raise ValueError(f"it has more than {LONGEST} bytes")
         facts = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RecordError(f"{path} is not a run: it has no {NAME}") from None
+        batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if any(path.glob(f"*/{NAME}")) else ""
+        raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
     except OSError as error:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError, MemoryError) as error:

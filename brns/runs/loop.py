@@ -1,12 +1,11 @@
 """Running an experiment: the loop over generations and seeds, on disk from the first to the last."""
 
 import contextlib
-import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, SupportsIndex
+from typing import Literal, NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
@@ -14,58 +13,155 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from brns.core import Generation, take
+from brns.runs.bar import Bar, screen
 from brns.runs.finite import check
 from brns.runs.locks import locked
-from brns.runs.places import clear, refuse_taken, unfinished
+from brns.runs.places import chosen, clear, folders, holds_runs, place, refuse_taken, unfinished
 from brns.runs.progress import Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
+
+Exist = Literal["refuse", "resume"]
 
 
 class Saved(NamedTuple):
     """One seed's generation, on disk by now: what a progress display or a live statistic may look at."""
 
     record: Record
+    """the run as far as it is"""
     number: int
+    """of the generation; 0 are the founders"""
     generation: Generation
+    """who was born and who survived"""
     row: Row
-    """its line of progress.csv"""
+    """its line of progress.csv: coverage, solutions and novelty so far"""
 
 
 def run(
     search: NoveltySearch,
     generations: int,
     *,
-    out: str | os.PathLike,
+    out: str | os.PathLike | None = None,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
     keep_every: int = 10,
+    exist: Exist = "refuse",
+    until: Callable[[Saved], bool] | None = None,
+    progress: bool = True,
 ) -> list[Record]:
     """Run an experiment and return one record per seed.
 
-    `out` is the run's directory; with several seeds it holds one directory per seed. A directory holds one run or one
-    batch; a second is a `RecordError`. A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are
-    computed together (`jax.vmap`), those of a host task in turn. The same list of seeds gives the same bits on the
-    same machine and versions; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
-    amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that
-    `resume` can go on).
+    `out` is the run's directory; with several seeds it holds one directory per seed. Without it the run is kept in a
+    temporary one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
+    `exist="resume"` the one that is there goes on, if it is the same experiment with the same seeds.
+
+    A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are computed together (`jax.vmap`), those of
+    a host task in turn. The same list of seeds gives the same bits on the same machine and versions; a seed within a
+    batch equals the seed alone up to rounding, which chaos in a task can amplify. `keep_every` is the stride of the
+    states kept for statistics (the last is always kept, so that `resume` can go on).
+
+    `until` is asked about each generation that was saved, and ends the run when it is true of every seed; what can be
+    done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
+    notebook; `progress=False` shows none.
     """
-    for _ in start(search, generations, out=out, seeds=seeds, keep_every=keep_every):
+    out = place(out, progress)
+    steps, done = _steps_in(search, generations, out, seeds, keep_every, exist)
+    for _ in _followed(steps, generations, done, until, progress):
         pass
     return records(out, search)
 
 
 def resume(
-    path: str | os.PathLike, generations: int | None = None, *, search: NoveltySearch | None = None
+    path: str | os.PathLike,
+    generations: int | None = None,
+    *,
+    search: NoveltySearch | None = None,
+    until: Callable[[Saved], bool] | None = None,
+    progress: bool = True,
 ) -> list[Record]:
     """Go on with a run, or the runs of a batch of seeds, to the same bits as if it had never stopped.
 
     `generations` is how many there shall be in all, by default as many as the run was started for.
     `search` is needed where the task or the estimator is your own: it must be the experiment that made the run.
+    `until` and `progress` are those of `run`.
     """
-    for _ in go_on(path, generations, search=search):
+    runs = records(path, search)
+    steps = go_on(path, generations, search=search)
+    for _ in _followed(steps, generations or runs[0].planned, _done(runs), until, progress):
         pass
     return records(path, search)
+
+
+def generations(
+    search: NoveltySearch,
+    generations: int,
+    *,
+    out: str | os.PathLike | None = None,
+    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
+    keep_every: int = 10,
+    exist: Exist = "refuse",
+    until: Callable[[Saved], bool] | None = None,
+    progress: bool = True,
+) -> Iterator[Saved]:
+    """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
+
+    Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
+    like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
+    """
+    out = place(out, progress)
+    steps, done = _steps_in(search, generations, out, seeds, keep_every, exist)
+    for saved in _followed(steps, generations, done, until, progress):
+        yield from saved
+
+
+def _steps_in(
+    search: NoveltySearch,
+    generations: int,
+    out: Path,
+    seeds: SupportsIndex | Iterable[SupportsIndex],
+    keep_every: int,
+    exist: Exist,
+) -> tuple[Iterator[list[Saved]], int]:
+    """The generations of a run that begins in a directory, or goes on there, and how many there are already."""
+    if exist not in ("refuse", "resume"):
+        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
+    several, seeds = chosen(seeds)
+    if exist == "refuse" or not holds_runs(out):
+        refuse_taken(out, folders(out, several, seeds))
+        whole = seeds if several else seeds[0]
+        return start(search, generations, out=out, seeds=whole, keep_every=keep_every), 0
+    runs = records(out, search)
+    held = ([run.path for run in runs], {run.keep_every for run in runs})
+    if held != (folders(out, several, seeds), {keep_every}):
+        raise RecordError(
+            f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and seeds "
+            f"{seeds} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
+        )
+    return go_on(out, generations, search=search), _done(runs)
+
+
+def _done(runs: Sequence[Record]) -> int:
+    """How many generations all of them have finished."""
+    return min(run.last for run in runs)
+
+
+def _followed(
+    steps: Iterator[list[Saved]],
+    generations: int,
+    done: int,
+    until: Callable[[Saved], bool] | None,
+    progress: bool,
+) -> Iterator[list[Saved]]:
+    """The generations, shown as they come, up to the first of which `until` is true in every seed."""
+    console = screen()
+    shown = progress and (console.is_terminal or console.is_jupyter)
+    with Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
+        for saved in steps:
+            if bar is not None:
+                bar.show(saved)
+            yield saved
+            if until is not None and all(until(one) for one in saved):
+                return
 
 
 def start(
@@ -77,11 +173,11 @@ def start(
     keep_every: int = 10,
 ) -> Iterator[list[Saved]]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out."""
-    several, seeds = _seeds(seeds)
+    several, seeds = chosen(seeds)
     if generations < 1 or keep_every < 1:
         raise ValueError(f"a run needs at least 1 generation and keep_every >= 1; got {generations} and {keep_every}")
     out = Path(out)
-    paths = [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
+    paths = folders(out, several, seeds)
     refuse_taken(out, paths)
     states = [search.init(jax.random.key(seed)) for seed in seeds]
     for state in states:
@@ -99,23 +195,6 @@ def start(
         progress = [Progress(record, search.task.behavior_space) for record in runs]
         yield _told(progress, 0, [founding(jax.device_get(state)) for state in states])
         yield from _advance(search, progress, states, generations)
-
-
-def _seeds(seeds: SupportsIndex | Iterable[SupportsIndex]) -> tuple[bool, list[int]]:
-    """Whether they are a batch, and the seeds in order; a `ValueError` where they are no seeds."""
-    try:
-        several, found = False, [operator.index(seeds)]  # ty: ignore[invalid-argument-type]
-    except TypeError:
-        several, found = True, list(seeds) if isinstance(seeds, Iterable) else [seeds]
-    try:
-        found = sorted(map(operator.index, found))
-    except TypeError:
-        raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got {found[:5]}") from None
-    if not found or len(set(found)) < len(found) or found[0] < 0:
-        raise ValueError(f"a run needs one or more different seeds from 0 on; got {found}")
-    if found[-1] >= 2**32:  # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
-        raise ValueError(f"a seed is at most 2**32 - 1; got {found[-1]}")
-    return several, found
 
 
 def go_on(

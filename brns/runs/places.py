@@ -1,15 +1,57 @@
 """Where a run or a batch may be made: a folder holds one of them, and none is written over."""
 
+import operator
+import os
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import SupportsIndex
 
 from brns.runs import facts as run_json
+from brns.runs.bar import screen
 from brns.runs.storage import RecordError
 
 SEED = re.compile(r"seed\d+")
 # What a start leaves that was ended before its founders were saved: nobody has seen anything of it.
 LEFT = re.compile(r"lock|run\.json|(generations|states)(/000000\.npz)?|(.+/)?\.[^/]+\.tmp(\.[a-z]+)?")
+
+
+_TEMPORARY: list[tempfile.TemporaryDirectory] = []
+"""the folders of runs that nobody gave a place; they go when this process ends"""
+
+
+def place(out: str | os.PathLike | None, tell: bool) -> Path:
+    """A run's directory: the one given, or a temporary one, which is told."""
+    if out is not None:
+        return Path(out)
+    _TEMPORARY.append(tempfile.TemporaryDirectory(prefix="brns-", ignore_cleanup_errors=True))
+    folder = Path(_TEMPORARY[-1].name)
+    if tell:
+        screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
+    return folder
+
+
+def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
+    """The folders of the runs."""
+    return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
+
+
+def chosen(seeds: SupportsIndex | Iterable[SupportsIndex]) -> tuple[bool, list[int]]:
+    """Whether they are a batch, and the seeds in order; a `ValueError` where they are no seeds."""
+    try:
+        several, found = False, [operator.index(seeds)]  # ty: ignore[invalid-argument-type]
+    except TypeError:
+        several, found = True, list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    try:
+        found = sorted(map(operator.index, found))
+    except TypeError:
+        raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got {found[:5]}") from None
+    if not found or len(set(found)) < len(found) or found[0] < 0:
+        raise ValueError(f"a run needs one or more different seeds from 0 on; got {found}")
+    if found[-1] >= 2**32:  # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
+        raise ValueError(f"a seed is at most 2**32 - 1; got {found[-1]}")
+    return several, found
 
 
 def refuse_taken(out: Path, paths: Sequence[Path]) -> None:
@@ -30,15 +72,26 @@ def refuse_taken(out: Path, paths: Sequence[Path]) -> None:
     if unfinished(out):
         return
     for path in (out, *paths):
-        if (path in paths and _filled(path)) or (path / run_json.NAME).exists():
-            raise RecordError(
-                f"{path} exists already; resume it (brns resume {path}), remove it, or choose another place"
-            )
+        if (path / run_json.NAME).exists():
+            raise RecordError(f"{path} exists already; {_resume(path)}, remove it, or choose another place")
+        if path in paths and _filled(path):
+            raise RecordError(f"{path} exists already, and is no run; remove it, or choose another place")
     for below in _runs(out):
         raise RecordError(
-            f"{out} holds a run already, {below}; a folder holds one run or one batch: resume it (brns resume {out}), "
+            f"{out} holds a run already, {below}; a folder holds one run or one batch: {_resume(below)}, "
             "or choose another place"
         )
+
+
+def _resume(run: Path) -> str:
+    """How to go on with a run, or with the batch to which it belongs."""
+    whole = run.parent if _seeds(run) > 1 else run
+    return f'resume it (brns resume {whole}, or in Python brns.resume("{whole}") or exist="resume")'
+
+
+def holds_runs(out: Path) -> bool:
+    """Whether a run, or a batch of seeds, that has its founders stands in a directory."""
+    return ((out / run_json.NAME).exists() or bool(_runs(out))) and not unfinished(out)
 
 
 def unfinished(out: Path) -> list[Path]:

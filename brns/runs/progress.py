@@ -17,12 +17,11 @@ import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells
-from brns.runs.columns import TURNOVER, turnover
+from brns.runs.columns import GRID, TURNOVER, turnover
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 
 NAME = "progress.csv"
-GRID = (6, 6)  # paper, section 5.1
 NEEDED = ("offspring.id", "offspring.descriptor", *TURNOVER)
 logger = logging.getLogger(__name__)
 

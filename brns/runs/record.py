@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from brns.core import Box, Generation, Population
+from brns.display import ranges
 from brns.runs import facts as run_json
-from brns.runs.columns import FACTS, read_columns, turnover
+from brns.runs import tables
+from brns.runs.columns import FACTS, read_columns
 from brns.runs.earlier import today
 from brns.runs.locks import make
 from brns.runs.settings import SettingsError, build, describe, difference, renewed
@@ -70,7 +72,10 @@ class Record:
             self.search = search
 
     def __repr__(self) -> str:
-        return f"Record({str(self.path)!r}, seed={self.seed}, generations={len(self.generations)})"
+        return f"Record({str(self.path)!r}, seed={self.seed}, generations={tables.finished(self)} of {self.planned})"
+
+    def _repr_html_(self) -> str:
+        return tables.summed_up(self)
 
     @classmethod
     def create(
@@ -226,7 +231,7 @@ class Record:
         path = self.path / "states" / file_name(number)
         if not path.exists():
             raise RecordError(
-                f"{self.path} keeps no state of generation {number}; it has {_ranges(self.snapshots)}. "
+                f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
                 "The states of all generations are kept by `brns run ... --keep-every 1`"
             )
         if self._like is None or self._like[0] is not (search or self.search):
@@ -252,29 +257,32 @@ class Record:
         unknown = [i for i in ids.tolist() if i not in rows]
         if unknown:
             raise RecordError(
-                f"{self.path}: of generations {_ranges(sorted(set(born.tolist())))} no individual has the id "
-                f"{_ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
+                f"{self.path}: of generations {ranges(sorted(set(born.tolist())))} no individual has the id "
+                f"{ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
             )
         return np.stack([rows[i] for i in ids.tolist()])
 
+    def population(self, generation: int | None = None) -> Population:
+        """The survivors of a generation, by default the last, with their genotypes."""
+        columns = self.facts_of(self.last if generation is None else generation)
+        known = {name: columns[f"survivors.{name}"] for name in Population._fields if name != "genotype"}
+        return Population(genotype=self.genotypes(known["id"], known["born"]), **known)  # ty: ignore[invalid-argument-type]
+
     def frame(self) -> "pandas.DataFrame":
-        """One row a generation: novelty, fitness, age, successes. Needs pandas: `pip install 'brns[frame]'`."""
-        import pandas
+        """One row a generation: novelty, fitness, age, successes, and over a planar behavior space coverage.
 
-        rows = []
-        for g in self.generations:
-            c = self._generation(g, ())
-            rows.append({"seed": self.seed, "generation": g, "evaluations": c["offspring.id"].size, **turnover(g, c)})
-        frame = pandas.DataFrame(rows)
-        frame["evaluations"], frame["solutions"] = frame["evaluations"].cumsum(), frame["solved"].cumsum()
-        return frame
+        Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
+        """
+        return tables.of_record(self)
 
-    def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
-        if not set(FACTS).issuperset(names):
-            return self.read(number, names)
+    def facts_of(self, number: int) -> dict[str, np.ndarray]:
+        """All columns of a generation but the offspring's genotypes, read once."""
         if number not in self._read:  # the facts are little, and asked for again and again
             self._read[number] = self.read(number, FACTS)
         return self._read[number]
+
+    def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
+        return self.facts_of(number) if set(FACTS).issuperset(names) else self.read(number, names)
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
@@ -289,10 +297,3 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Numbers as a person lists them: `0, 10 ... 400 (41 of them)`."""
-    if len(numbers) < 4:
-        return ", ".join(map(str, numbers)) or "none"
-    return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"

@@ -20,12 +20,14 @@ import equinox as eqx
 import numpy as np
 import pydantic
 
+from brns.founders import GivenFounders
 from brns.parts import CLASSES
 
 # What a record may name, and the only modules that reading one can import.
 MODULES = {
     "NoveltySearch": "brns.search",
     "Chunked": "brns.workers.chunks",
+    "GivenFounders": "brns.founders",
     "LooseBox": "brns.tasks.loose",
     **{name: part.module for name, part in CLASSES.items()},
 }
@@ -121,6 +123,11 @@ def describe(part: Any) -> Any:
             return array.tolist()
         return {"name": "array", "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes()).hexdigest()}
     return {"name": type(part).__name__}
+
+
+@describe.register
+def _(part: GivenFounders) -> Any:
+    return {"name": "GivenFounders", "sha256": part.sha256}  # they are generation 0 of the record
 
 
 def build(description: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
+from brns.display import shown
 from brns.tasks.policy import FeedForward
 
 try:
@@ -28,7 +29,7 @@ class Episode(NamedTuple):
     observations: Float[np.ndarray, "times o"]
     """flattened; the one of the reset first, then one a step"""
     actions: Float[np.ndarray, "t a"]
-    """as the policy gave them"""
+    """as a `FeedForward` gave them, before they were scaled or clipped; of a policy of your own flattened"""
     rewards: Float[np.ndarray, " t"]
     infos: list[dict[str, Any]]
     """the environment's own, beginning with the one of the reset"""
@@ -36,29 +37,48 @@ class Episode(NamedTuple):
     """whether the environment ended the episode itself, not a limit of time"""
 
 
-class GymnasiumTask(eqx.Module):
-    """A Gymnasium environment in which feed-forward policies live one episode each.
+@runtime_checkable
+class Policy(Protocol):
+    """A policy of your own, such as one with a memory, a controller with a few gains, or another library's network."""
 
-    The observation is flattened; a discrete action is the policy's largest output; a bounded continuous one is its
-    output, scaled from [-1, 1] to the bounds where the policy squashes it, else clipped to them. Fitness is the sum of
-    the rewards.
+    @property
+    def genotype_space(self) -> Box: ...
+
+    def actor(self, genotype: Float[np.ndarray, " p"]) -> Callable[[Float[np.ndarray, " o"]], Any]:
+        """What acts in one episode: a function from flattened observations to actions of the environment.
+
+        It is made anew for each episode, and may remember what it saw in it.
+        """
+        ...
+
+
+def last_observation(episode: Episode) -> Float[np.ndarray, " o"]:
+    """The behavior of an episode as where it ended: its last observation."""
+    return episode.observations[-1]
+
+
+class GymnasiumTask(eqx.Module):
+    """A Gymnasium environment in which policies live one episode each: `GymnasiumTask("Pendulum-v1")`.
+
+    The observation is flattened. Of a `FeedForward` a discrete action is the largest output; a bounded continuous one
+    is the output, scaled from [-1, 1] to the bounds where the policy squashes it, else clipped to them. Fitness is the
+    sum of the rewards.
 
     Row i depends on genotype i alone if the environment's `reset(seed=...)` forgets what was before, as Gymnasium asks.
-    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes, where all functions given must
-    be importable.
+    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
 
-    Errors: `ValueError` where the policy does not fit the environment or `describe` does not fit the behavior space;
-    `ImportError` where Gymnasium is missing.
+    Errors: `ValueError` where the policy does not fit the environment, `describe` does not fit the behavior space, or
+    no behavior space is given and the observations have no bounds; `ImportError` where Gymnasium is missing.
     """
 
-    make_env: Callable[[], gymnasium.Env]
-    """makes the environment"""
-    policy: FeedForward
-    """from flattened observations to actions"""
-    describe: Callable[[Episode], Any]
-    """the behavior, `(d,)`, of an episode"""
-    behavior_space: Box
-    """where behaviors lie"""
+    make_env: Callable[[], gymnasium.Env] | str
+    """the environment's id, or what makes the environment"""
+    policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
+    """from flattened observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
+    describe: Callable[[Episode], Any] = last_observation
+    """the behavior, `(d,)`, of an episode; by default its last observation"""
+    behavior_space: Box = None  # ty: ignore[invalid-assignment]
+    """where behaviors lie; by default the bounds of the observations"""
     steps: int = 1000
     """most steps of an episode; an environment may have a limit of its own"""
     success: Callable[[Episode], bool] | None = None
@@ -68,13 +88,26 @@ class GymnasiumTask(eqx.Module):
 
     traceable = False
 
+    def __post_init__(self):
+        if self.policy is not None and self.behavior_space is not None:
+            return
+        with closing(self._made()) as env:
+            if self.policy is None:
+                self.policy = FeedForward(_ends(env, 10, 10), squash_output=True)
+            if self.behavior_space is None:
+                self.behavior_space = _bounds(env, self.describe)
+
     def __check_init__(self):
         if self.steps < 1:
             raise ValueError(f"an episode has 1 step or more; got steps={self.steps}")
+        if not isinstance(self.policy, FeedForward | Policy):
+            raise ValueError(f"a policy is a brns.FeedForward, or has genotype_space and actor; got {self.policy!r}")
 
     @property
     def genotype_space(self) -> Box:
-        """Weights and biases in [-1, 1]; paper, section 5."""
+        """That of a policy of your own; of a `FeedForward` weights and biases in [-1, 1] (paper, section 5)."""
+        if not isinstance(self.policy, FeedForward):
+            return self.policy.genotype_space
         return Box([-1.0] * self.policy.genotype_length, [1.0] * self.policy.genotype_length)
 
     def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
@@ -87,14 +120,17 @@ class GymnasiumTask(eqx.Module):
 
     def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int = 0) -> Episode:
         """One episode as a whole."""
-        with closing(self.make_env()) as env:
+        with closing(self._made()) as env:
             return self._episode(env, np.asarray(genotype), seed)
+
+    def _made(self) -> gymnasium.Env:
+        return gymnasium.make(self.make_env) if isinstance(self.make_env, str) else self.make_env()
 
     def _live(self, genotypes: Float[np.ndarray, "n p"], seed: int) -> Float[np.ndarray, "n facts"]:
         """Fitness, success and descriptor of each genotype."""
         d = self.behavior_space.dimension
         rows = np.empty((len(genotypes), 2 + d))
-        with closing(self.make_env()) as env:
+        with closing(self._made()) as env:
             for row, genotype in zip(rows, genotypes, strict=True):
                 episode = self._episode(env, genotype, seed)
                 descriptor = np.asarray(self.describe(episode), float)
@@ -111,14 +147,14 @@ class GymnasiumTask(eqx.Module):
         return rows
 
     def _episode(self, env: gymnasium.Env, genotype: Float[np.ndarray, " p"], seed: int) -> Episode:
-        to_action = _actor(env, self.policy)
-        layers = self.policy.host_layers(genotype[None])
+        act = _acting(env, self.policy, genotype)
         observation, info = env.reset(seed=seed)
         observations, actions, rewards, infos, terminated = [], [], [], [info], False
         for _ in range(self.steps):
             observations.append(np.asarray(spaces.flatten(env.observation_space, observation), float))
-            actions.append(self.policy.act_on_host(layers, observations[-1][None])[0])
-            observation, reward, terminated, truncated, info = env.step(to_action(actions[-1]))
+            given, action = act(observations[-1])
+            actions.append(given)
+            observation, reward, terminated, truncated, info = env.step(action)
             rewards.append(float(reward))
             infos.append(info)
             if terminated or truncated:
@@ -127,15 +163,58 @@ class GymnasiumTask(eqx.Module):
         return Episode(np.stack(observations), np.stack(actions), np.array(rewards), infos, bool(terminated))
 
 
-def _actor(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:
-    """From a policy's output to an action of the environment."""
-    sensed, space = spaces.flatdim(env.observation_space), env.action_space
+def _acting(
+    env: gymnasium.Env, policy: FeedForward | Policy, genotype: Float[np.ndarray, " p"]
+) -> Callable[[Float[np.ndarray, " o"]], tuple[Float[np.ndarray, " a"], Any]]:
+    """From an observation to the action, as the policy gave it and as the environment takes it."""
+    if isinstance(policy, FeedForward):
+        to_action, layers = _actor(env, policy), policy.host_layers(genotype[None])
+
+        def act(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
+            output = policy.act_on_host(layers, observation[None])[0]
+            return output, to_action(output)
+
+        return act
+    actor = policy.actor(genotype)
+
+    def own(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
+        action = actor(observation)
+        return np.asarray(spaces.flatten(env.action_space, action), float), action
+
+    return own
+
+
+def _ends(env: gymnasium.Env, *hidden: int) -> tuple[int, ...]:
+    """Neurons a layer of a network from its observations to its actions."""
+    space = env.action_space
     if isinstance(space, spaces.Discrete):
         outputs = int(space.n)
     elif isinstance(space, spaces.Box):
         outputs = int(np.prod(space.shape))
     else:
-        raise ValueError(f"the environment's actions must be Discrete or Box; got {space}; wrap it in an ActionWrapper")
+        raise ValueError(
+            f"actions of a FeedForward must be Discrete or Box; got {space}: wrap the environment in an ActionWrapper, "
+            "or give a policy of your own"
+        )
+    return (spaces.flatdim(env.observation_space), *hidden, outputs)
+
+
+def _bounds(env: gymnasium.Env, describe: Callable[[Episode], Any]) -> Box:
+    """The box of the last observation."""
+    space: Any = spaces.flatten_space(env.observation_space)
+    bounded = isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all()
+    if describe is not last_observation or not bounded:
+        raise ValueError(
+            "give behavior_space, where behaviors lie: it is known only of last observations with finite bounds; got "
+            f"describe={shown(describe)} and observations {env.observation_space}"
+        )
+    return Box(space.low.ravel(), space.high.ravel())
+
+
+def _actor(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:
+    """From a policy's output to an action of the environment."""
+    sensed, outputs = _ends(env)
+    space: Any = env.action_space
     if (policy.sizes[0], policy.sizes[-1]) != (sensed, outputs):
         raise ValueError(
             f"this environment needs a policy from {sensed} observations to {outputs} actions; got sizes={policy.sizes}"

@@ -2,6 +2,7 @@
 
 import collections
 import pickle
+import sys
 import time
 import weakref
 from multiprocessing import connection
@@ -33,7 +34,7 @@ class Pool:
     def pickled(self, task: Task) -> bytes:
         """The task as bytes: the same object for the same task, so that a worker receives it once."""
         if self.last is None or self.last[0] is not task:
-            self.last = task, pickle.dumps(task)
+            self.last = task, portable(task)
         return self.last[1]
 
     def evaluate(
@@ -90,6 +91,30 @@ class Pool:
         wait = min(1.0, max(0.0, soonest - time.monotonic()) + 0.001)
         speaking = connection.wait([worker.pipe for worker in self.workers], wait)
         return [worker for worker in self.workers if worker.pipe in speaking or not worker.process.is_alive()]
+
+
+def portable(task: Task) -> bytes:
+    """A task as bytes for a worker, which imports what can be imported.
+
+    Of what cannot, since it was typed into a notebook or is a lambda, the code goes along: for this cloudpickle is
+    needed. It goes to our own workers through their pipes; nothing from a disk is ever unpickled.
+    """
+    reason = ""
+    try:
+        plain = pickle.dumps(task)
+        # A worker imports the script that is run, but nobody can import a notebook.
+        if b"__main__" not in plain or getattr(sys.modules["__main__"], "__file__", None):
+            return plain
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        reason = f" ({error})"
+    try:
+        import cloudpickle
+    except ImportError:
+        raise ImportError(
+            f"{type(task).__name__} cannot be imported by a worker{reason}; put it into a module, or: "
+            "pip install cloudpickle"
+        ) from None
+    return cloudpickle.dumps(task)
 
 
 def _given_up(chunk: int | None, deaths: int, code: int | None) -> ChunkFailed:

@@ -14,10 +14,11 @@ class Processes(ByWorkers):
     """A task evaluated in worker processes of this machine; works for every task that can be pickled.
 
     The workers are spawned, never forked, when they are first needed: a script must start under
-    `if __name__ == "__main__":`, and a task must be importable, not typed into a session. In each of them XLA and BLAS
-    use one core and no accelerator. They ignore Ctrl-C (which is for the search), and end with this object, on
-    `close()`, at the end of a `with` block, or with this process, however it ends. A JAX task on one machine is mostly
-    faster unwrapped, and one that uses all cores by itself, as `AntMaze` does, as fast.
+    `if __name__ == "__main__":`. Classes and functions of a notebook or a session go to them by cloudpickle, which the
+    extras `gymnasium`, `ant` and `dask` bring. In each worker XLA and BLAS use one core and no accelerator. They ignore
+    Ctrl-C (which is for the search), and end with this object, on `close()`, at the end of a `with` block, or with this
+    process, however it ends. A JAX task on one machine is mostly faster unwrapped, and one that uses all cores by
+    itself, as `AntMaze` does, as fast.
 
     A worker that dies (memory, a crash in a simulator) is replaced and its chunk evaluated again. Errors:
     `EvaluationError`, which names the individuals, where the task raises, where a chunk takes longer than `timeout`

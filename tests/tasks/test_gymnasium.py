@@ -93,6 +93,43 @@ def test_a_real_environment_keeps_the_contract_and_processes_give_its_bits():
             assert np.array_equal(a, b)
 
 
+def test_an_id_is_enough_where_observations_are_bounded():
+    task = GymnasiumTask("Pendulum-v1", steps=5)
+    assert task.policy == FeedForward((3, 10, 10, 1), squash_output=True)
+    assert (task.behavior_space.low.tolist(), task.behavior_space.high.tolist()) == ([-1, -1, -8], [1, 1, 8])
+    check_task(task, n=4)
+    with pytest.raises(ValueError, match=r"give behavior_space, .*; got describe=last_observation and"):
+        GymnasiumTask("CartPole-v1")
+    with pytest.raises(ValueError, match=r"give behavior_space, .*; got describe=last_place"):
+        GymnasiumTask("Pendulum-v1", describe=last_place)
+
+
+class Counting:
+    """A policy with a memory: the action is gain times the number of observations seen in this episode."""
+
+    genotype_space = Box([0.0], [4.0])
+
+    def actor(self, genotype):
+        seen = []
+
+        def act(observation):
+            seen.append(observation)
+            return np.array([genotype[0] * len(seen)])
+
+        return act
+
+
+def test_a_policy_of_ones_own_may_remember_within_an_episode():
+    """Gain 0.5: x = 0, then + 0.5, + 1, + 1.5, which is 3 and the end. The second episode begins anew."""
+    task = corridor(policy=Counting())
+    assert task.genotype_space.high.tolist() == [4]
+    for _ in range(2):
+        episode = task.episode(np.array([0.5]))
+        assert episode.observations.ravel().tolist() == [0, 0.5, 1.5, 3]
+        assert episode.actions.ravel().tolist() == [0.5, 1, 1.5]
+    assert np.asarray(task.evaluate(np.array([[0.5], [0.0]]), KEY).descriptor).ravel().tolist() == [3, 0]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

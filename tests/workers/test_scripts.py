@@ -1,6 +1,7 @@
 """Scripts that evaluate in processes, run as a person runs them."""
 
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -8,6 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from worlds import HostIdentity
+
+from brns.workers.pool import portable
 
 SCRIPT = """
 import jax, worlds
@@ -51,6 +55,49 @@ def test_matrix_products_have_the_same_bits_without_workers_where_one_thread_is_
     tests = str(Path(__file__).parent.parent)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, str(Path.cwd())]), "OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, str(tmp_path / "products.py")], env=environment, check=True)
+
+
+TYPED = """
+import equinox as eqx, gymnasium, jax, numpy as np
+import brns
+
+SCALE = 300
+
+class Typed(eqx.Module):
+    genotype_space: brns.Box = brns.Box([-1.0] * 2, [1.0] * 2)
+    behavior_space: brns.Box = brns.Box([0.0, 0.0], [600.0, 600.0])
+    traceable: bool = False
+
+    def evaluate(self, genotypes, key):
+        return brns.Evaluation(placed(genotypes), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+
+def placed(genotypes):
+    return SCALE + SCALE * np.asarray(genotypes)
+
+line = brns.Box([-1], [1])
+pendulum = brns.GymnasiumTask("Pendulum-v1", describe=lambda e: e.observations[-1, :1], behavior_space=line, steps=3)
+with brns.Processes(Typed(), workers=1) as spread:
+    for task in (Typed(), pendulum):
+        genotypes = task.genotype_space.uniform(jax.random.key(0), 5)
+        there = eqx.tree_at(lambda p: p.task, spread, task).evaluate(genotypes, jax.random.key(0))
+        assert np.array_equal(there.descriptor, task.evaluate(genotypes, jax.random.key(0)).descriptor), task
+"""
+
+
+@pytest.mark.slow
+def test_workers_take_what_was_typed_into_a_session():
+    """A class, the function and the number that it uses, and a lambda. `-c` is a session: nobody can import it."""
+    pytest.importorskip("cloudpickle")
+    pytest.importorskip("gymnasium")
+    subprocess.run([sys.executable, "-c", TYPED], check=True)
+
+
+def test_what_can_be_imported_goes_by_name_and_without_cloudpickle_the_rest_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    assert pickle.loads(portable(HostIdentity())) == HostIdentity()
+    nameless = type("Nameless", (HostIdentity,), {"__module__": "__main__"})
+    with pytest.raises(ImportError, match=r"Nameless cannot be imported by a worker \(.*pip install cloudpickle"):
+        portable(nameless())
 
 
 @pytest.mark.slow

@@ -74,6 +74,22 @@ def test_processes_give_the_bits_of_chunked(shared):
     assert all(worker.process.pid != os.getpid() for worker in shared.pool.workers)
 
 
+def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
+    pytest.importorskip("cloudpickle")
+    scale = 300
+
+    class Local(eqx.Module):
+        genotype_space: brns.Box = Identity().genotype_space
+        behavior_space: brns.Box = Identity().behavior_space
+        traceable: bool = False
+
+        def evaluate(self, genotypes, key):
+            n = len(genotypes)
+            return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
+
+    assert same(with_task(shared, Local()).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY))
+
+
 def test_a_pickled_copy_works_with_workers_of_its_own(shared):
     copy = pickle.loads(pickle.dumps(shared))
     assert copy.pool is not shared.pool

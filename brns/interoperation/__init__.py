@@ -1,0 +1,1 @@
+"""Novelty in other people's loops, and records in other people's formats."""

@@ -1,0 +1,112 @@
+"""Novelty for a loop that is not ours: behaviors in and novelty out, in NumPy."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from brns.core import Box, Generation, NoveltyEstimator, individuals, novelty_of, same_structure, take
+from brns.display import line
+from brns.runs.settings import build, describe, difference, renewed
+from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
+from brns.search import refuse_wrong
+
+SEAL = Seal("brns.Novelty", 0)
+
+
+class Novelty:
+    """How novel behaviors are, given all that were learned: an estimator with its state, for any loop.
+
+    `score` asks, `learn` remembers; neither does the other. `seed` is all of the chance: the same seed and the same
+    calls give the same bits. Code is compiled for each number of rows, so that batches of one size are quickest.
+
+    Shapes: descriptors `(n, d)` of NumPy or any other kind, in the units of `space`; novelty `(n,)`, in the estimator's
+    own unit. Errors: `ValueError` for other shapes and for what is not finite; `RecordError` for a file that is not one
+    of `save`, or of another estimator.
+    """
+
+    def __init__(self, estimator: NoveltyEstimator, space: Box, seed: int = 0):
+        refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
+        self.estimator, self.space, self.seed = estimator, space, seed
+        self.batches = self.learned = 0
+        self.state: PyTree = _init(estimator, space, jax.random.key(seed))
+
+    def __repr__(self) -> str:
+        known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
+        return f"Novelty({line(self.estimator)}, seed={self.seed}, {known})"
+
+    def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
+        """The novelty of behaviors; higher is more novel.
+
+        `population` are the behaviors `(m, d)` of who lives now, by default those that are scored. Estimators with
+        neighbours look among them too, and take all for newcomers: one that an archive holds has itself as a
+        neighbour.
+        """
+        rows = self._rows(descriptors)
+        living = rows if population is None else self._rows(population)
+        return np.asarray(novelty_of(self.estimator, self.state, rows, individuals(living, 0, self.learned)))
+
+    def learn(self, descriptors: Any, novelty: Any = None) -> None:
+        """Remember behaviors, as one generation's offspring.
+
+        `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
+        """
+        rows, number = self._rows(descriptors), self.batches + 1
+        batch = individuals(rows, number, self.learned)
+        if novelty is not None:
+            batch = batch._replace(novelty=jnp.asarray(novelty, jnp.float32).reshape(len(rows)))
+        generation = Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
+        learned = _update(self.estimator, self.state, generation, jax.random.fold_in(jax.random.key(self.seed), number))
+        same_structure(self.estimator, self.state, learned)
+        self.state, self.batches, self.learned = learned, number, self.learned + len(rows)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
+        facts = {
+            "estimator": describe(self.estimator),
+            "space": {"low": np.asarray(self.space.low).tolist(), "high": np.asarray(self.space.high).tolist()},
+            "seed": self.seed,
+            "batches": self.batches,
+            "learned": self.learned,
+        }
+        told = {"facts": np.frombuffer(json.dumps(facts).encode(), np.uint8)}
+        write_arrays(Path(path), told | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()}, SEAL)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, estimator: NoveltyEstimator | None = None) -> "Novelty":
+        """Read it back; nothing in the file can run code. Give `estimator` where it is your own."""
+        arrays = read_arrays(Path(path), SEAL)
+        facts = json.loads(arrays.pop("facts").tobytes())
+        made = build(facts["estimator"]) if estimator is None else estimator
+        if facts["estimator"] != (now := describe(made)) and renewed(facts["estimator"]) != now:
+            raise RecordError(f"{path} was made by another estimator: {difference(facts['estimator'], now)}")
+        novelty = cls.__new__(cls)
+        novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
+        novelty.batches, novelty.learned = facts["batches"], facts["learned"]
+        like = eqx.filter_eval_shape(_init, made, novelty.space, jax.random.key(novelty.seed))
+        novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))
+        return novelty
+
+    def _rows(self, descriptors: Any) -> Float[Array, "n d"]:
+        rows = np.asarray(descriptors, np.float32)
+        if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
+            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}), as the space; got {rows.shape}")
+        if not np.isfinite(rows).all():
+            raise ValueError(f"descriptors must be finite; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not")
+        return jnp.asarray(rows)
+
+
+@eqx.filter_jit
+def _init(estimator: Any, space: Box, key: Any) -> PyTree:
+    return estimator.init(space, key)
+
+
+@eqx.filter_jit
+def _update(estimator: Any, state: PyTree, generation: Generation, key: Any) -> PyTree:
+    return estimator.update(state, generation, key)

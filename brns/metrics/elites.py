@@ -1,0 +1,42 @@
+"""Elites: the fittest individual in each cell of a grid over behaviors, and the sum of their fitness over time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from brns.core import Population
+from brns.metrics.coverage import cells
+from brns.metrics.recorded import Record, evaluated
+
+
+def elites(record: Record, shape: Sequence[int]) -> Population:
+    """Of everything that a run evaluated, the fittest of each cell that was visited, with its genotype.
+
+    `shape` is the number of cells in each dimension of the behavior space; `coverage.cells` says which an elite lies
+    in, and they come in the order of their cells, the last dimension running fastest. Of equals the first born is the
+    elite, and so it is where the task has no fitness.
+    """
+    columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
+    cell = cells(columns["descriptor"], record.behavior_space, shape)
+    order = np.lexsort((columns["id"], -columns["fitness"], *cell.T[::-1]))
+    first = np.r_[True, (np.diff(cell[order], axis=0) != 0).any(axis=1)]
+    chosen = {name: values[order[first]] for name, values in columns.items()}
+    genotype = record.genotypes(chosen["id"], chosen["born"])
+    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+
+
+def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:
+    r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells, the fitness of their elites by then.
+
+    Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is nowhere negative:
+    `offset` is the least that a task can give, so that a cell more never lowers the score.
+    """
+    points, fitness = evaluated(record, "descriptor"), evaluated(record, "fitness")
+    _, cell = np.unique(cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True)
+    best, scores, at = np.full(cell.max() + 1, -np.inf), [], 0
+    for values in fitness:
+        np.maximum.at(best, cell[at : at + len(values)], values)
+        at += len(values)
+        scores.append((best[np.isfinite(best)] - offset).sum())
+    return np.array(scores)

@@ -1,0 +1,73 @@
+"""A run as tables: a row a generation as a frame, and what it is as a few rows in a notebook."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from brns.core import Population
+from brns.display import table
+from brns.metrics.coverage import cumulative_coverage
+from brns.runs.columns import GRID, turnover
+
+if TYPE_CHECKING:
+    import pandas
+
+    from brns.runs.record import Record
+
+
+def of_record(record: "Record") -> "pandas.DataFrame":
+    """One row a generation; `Record.frame` says of what."""
+    rows, places = [], []
+    for g in record.generations:
+        c = record.facts_of(g)
+        rows.append({"seed": record.seed, "generation": g, "evaluations": c["offspring.id"].size, **turnover(g, c)})
+        places.append(c["offspring.descriptor"])
+    made = _pandas().DataFrame(rows)
+    made["evaluations"], made["solutions"] = made["evaluations"].cumsum(), made["solved"].cumsum()
+    if record.behavior_space.dimension == 2:
+        made["coverage"] = cumulative_coverage(places, record.behavior_space, GRID)
+    return made
+
+
+def frame(population: Population) -> "pandas.DataFrame":
+    """Individuals as a frame, a row each: the columns of a `Population`, of wide ones `descriptor_0`, `genotype_0`, ...
+
+    For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
+    """
+    made: dict[str, np.ndarray] = {}
+    for name in (*(name for name in Population._fields if name != "genotype"), "genotype"):
+        column = np.asarray(getattr(population, name))
+        made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": column[:, i] for i in range(column.shape[1])}
+    return _pandas().DataFrame(made)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("a frame needs pandas: pip install 'brns[frame]'") from None
+    return pandas
+
+
+def summed_up(record: "Record") -> str:
+    """What a run is, as HTML."""
+    experiment = record.experiment
+    task = experiment["task"].get("task", experiment["task"])  # the world itself, where it was evaluated in chunks
+    batch = f", of {len(record.seeds)}" if len(record.seeds) > 1 else ""
+    return table(
+        "Record",
+        {
+            "folder": record.path,
+            "task": task["name"],
+            "estimator": experiment["estimator"]["name"],
+            "seed": f"{record.seed}{batch}",
+            "generations": f"{finished(record)} of {record.planned}",
+            "states kept": len(record.snapshots),
+            "made with": f"brns {record.versions.get('brns', '?')}, jax {record.versions.get('jax', '?')}",
+        },
+    )
+
+
+def finished(record: "Record") -> int:
+    """How many generations came after the founders."""
+    return max(len(record.generations) - 1, 0)

@@ -1,0 +1,106 @@
+"""Against pyribs itself: novelty as its own archive has it, its schedulers, and its grid of elites."""
+
+import numpy as np
+import pytest
+from worlds import Identity
+
+import brns
+from brns.metrics.coverage import cells, coverage
+from brns.metrics.elites import elites, qd_score
+from brns.metrics.recorded import evaluated
+
+pytest.importorskip("ribs")
+from ribs.archives import GridArchive, ProximityArchive
+from ribs.emitters import EvolutionStrategyEmitter, GaussianEmitter
+from ribs.schedulers import Scheduler
+
+from brns.interoperation.pyribs import NoveltyArchive, grid_archive
+
+SPACE = brns.Box([0.0, 0.0], [10.0, 10.0])
+
+
+def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
+    """Three archived behaviors around each of nine far places, and one new behavior there: its 3 nearest are those."""
+    random, k = np.random.default_rng(0), 3
+    places = np.array([(x, y) for x in (1, 5, 9) for y in (1, 5, 9)], float)
+    seen = (places[:, None] + random.uniform(-0.3, 0.3, (9, k, 2))).reshape(-1, 2)
+    new = places + random.uniform(-0.3, 0.3, (9, 2))
+    ours = NoveltyArchive(brns.ArchiveKNN(k=k, growth=27, capacity=100), SPACE, solution_dim=4)
+    theirs = ProximityArchive(solution_dim=4, measure_dim=2, k_neighbors=k, novelty_threshold=0.0)
+    for archive in (ours, theirs):
+        archive.add(np.zeros((27, 4)), np.zeros(27), seen)
+    np.testing.assert_allclose(ours.add(np.zeros((9, 4)), None, new)["novelty"], theirs.compute_novelty(new), rtol=1e-5)
+
+
+@pytest.mark.parametrize("add_mode", ["batch", "single"])
+def test_pyribs_schedulers_and_emitters_take_it(add_mode):
+    archive = NoveltyArchive(brns.GridCounts(), SPACE, solution_dim=3)
+    result = GridArchive(solution_dim=3, dims=(5, 5), ranges=[(0, 10), (0, 10)])
+    strategy = {"x0": np.zeros(3), "sigma0": 1.0, "ranker": "nov", "batch_size": 6, "seed": 0}
+    emitters = [
+        EvolutionStrategyEmitter(archive, es="sep_cma_es", restart_rule=2, **strategy),
+        GaussianEmitter(archive, sigma=0.5, x0=np.zeros(3), batch_size=4, seed=0),
+    ]
+    scheduler = Scheduler(archive, emitters, result_archive=result, add_mode=add_mode)
+    for _ in range(4):
+        solutions = scheduler.ask()
+        assert solutions.shape == (10, 3)
+        scheduler.tell(solutions[:, 2], 5 + solutions[:, :2])
+    assert archive.novelty.learned == 40
+    assert emitters[0].restarts > 0  # from a solution that it was given
+    assert result.stats.num_elites > 2
+    archive.clear()
+    assert archive.empty
+    assert (len(archive), archive.novelty.learned) == (0, 0)
+
+
+def test_the_most_novel_solutions_lead_the_strategy():
+    """Counts of visits by hand: three behaviors in one cell and one alone, so that the one alone ranks first."""
+    archive = NoveltyArchive(brns.GridCounts(), SPACE, solution_dim=1)
+    measures = np.array([[1.0, 1.0], [1.1, 1.0], [9.0, 9.0], [1.0, 1.1]])
+    archive.add(np.zeros((4, 1)), None, measures)
+    assert np.argmax(archive.add(np.zeros((4, 1)), None, measures)["novelty"]) == 2
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    search = brns.NoveltySearch(Identity(), brns.GridCounts(), 12, 10)
+    return brns.run(search, 8, out=tmp_path_factory.mktemp("elites") / "run")[0]
+
+
+def test_elites_are_those_of_pyribs_grid(record):
+    dims = (4, 3)
+    grid, ours = grid_archive(record, dims, qd_score_offset=-1.0), elites(record, dims)
+    theirs = grid.data()
+    order = np.argsort(theirs["index"])
+    np.testing.assert_array_equal(ours.id, theirs["id"][order])
+    np.testing.assert_array_equal(ours.genotype, theirs["solution"][order])
+    np.testing.assert_array_equal(ours.born, theirs["born"][order])
+    everything = np.concatenate(evaluated(record, "descriptor"))
+    assert grid.stats.coverage == coverage(everything, record.behavior_space, dims) == len(ours.id) / 12
+    assert qd_score(record, dims, offset=-1.0)[-1] == pytest.approx(float(grid.stats.qd_score), rel=1e-5)
+
+
+def test_elites_and_their_score_by_hand(record):
+    """Generation by generation, cell by cell."""
+    best, scores = {}, []
+    for g in record.generations:
+        offspring = record.read(g, ["offspring.descriptor", "offspring.fitness"])
+        where = map(tuple, cells(offspring["offspring.descriptor"], record.behavior_space, (4, 3)).tolist())
+        for cell, fitness in zip(where, offspring["offspring.fitness"].tolist(), strict=True):
+            best[cell] = max(best.get(cell, -np.inf), fitness)
+        scores.append(sum(value + 1 for value in best.values()))
+    np.testing.assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
+    ours = elites(record, (4, 3))
+    where = list(map(tuple, cells(ours.descriptor, record.behavior_space, (4, 3)).tolist()))
+    assert where == sorted(best)
+    assert ours.fitness.tolist() == [best[cell] for cell in where]
+
+
+def test_elites_as_a_frame(record):
+    pytest.importorskip("pandas")
+    found = elites(record, (4, 3))
+    frame = brns.frame(found)
+    assert list(frame.columns[:2]) == ["descriptor_0", "descriptor_1"]
+    np.testing.assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
+    assert frame["fitness"].tolist() == found.fitness.tolist()

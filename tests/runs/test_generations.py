@@ -1,0 +1,162 @@
+"""The loop as a user has it: handed out generation by generation, stopped early, shown, kept anywhere, run again."""
+
+import contextlib
+import io
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from test_loop import bits, search
+
+import brns
+from brns import RecordError
+from brns.runs import loop
+from brns.runs.bar import Bar
+
+
+def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
+    told = []
+    for saved in brns.generations(search(), 2, out=tmp_path / "run", seeds=[4, 1]):
+        assert saved.record.last == saved.number
+        told.append((saved.number, saved.record.seed))
+    assert told == [(0, 1), (0, 4), (1, 1), (1, 4), (2, 1), (2, 4)]
+    brns.run(search(), 2, out=tmp_path / "same", seeds=[1, 4])
+    assert bits(tmp_path / "run") == bits(tmp_path / "same")
+
+
+def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path):
+    for saved in brns.generations(search(), 4, out=tmp_path / "run"):
+        if saved.number == 2:
+            break
+    (record,) = brns.resume(tmp_path / "run", search=search())
+    assert record.last == 4
+    with contextlib.suppress(ZeroDivisionError):
+        for saved in brns.generations(search(), 6, out=tmp_path / "run", exist="resume"):
+            1 / (saved.number - 5)
+    assert record.last == 5
+    (record,) = brns.run(search(), 6, out=tmp_path / "run", exist="resume")  # nobody holds its lock
+    brns.run(search(), 6, out=tmp_path / "whole")
+    kept = {name: content for name, content in bits(tmp_path / "run").items() if "states" not in name}
+    assert kept == {name: content for name, content in bits(tmp_path / "whole").items() if "states" not in name}
+
+
+def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):
+    several = brns.run(
+        search(), 9, out=tmp_path / "run", seeds=[0, 1], until=lambda saved: saved.number >= 2 + saved.record.seed
+    )
+    assert [record.last for record in several] == [3, 3]
+    assert [record.planned for record in several] == [9, 9]
+    (longer, _) = brns.resume(tmp_path / "run", search=search(), until=lambda saved: saved.number == 5)
+    assert longer.last == 5
+
+
+def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
+    (record,) = brns.run(search(), 1)
+    assert str(record.path) in capsys.readouterr().err
+    assert record.column("survivors.id").shape == (2, 8)
+    (other,) = brns.run(search(), 1, progress=False)
+    assert other.path != record.path
+    assert capsys.readouterr().err == ""
+
+
+def test_a_cell_that_is_run_again_goes_on(tmp_path):
+    for asked, last in ((2, 2), (4, 4), (3, 4)):
+        (record,) = brns.run(search(), asked, out=tmp_path / "run", exist="resume")
+        assert record.last == last
+    (whole,) = brns.run(search(), 4, out=tmp_path / "whole")
+    np.testing.assert_array_equal(record.column("offspring.genotype"), whole.column("offspring.genotype"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": [0, 2]}, r"holds a run of seeds \[0, 1\] with keep_every=10, and seeds \[0, 2\]"),
+        ({"seeds": 0}, r"and seeds \[0\] with keep_every=10 were asked for"),
+        ({"keep_every": 3}, "with keep_every=3 were asked for"),
+        ({"search": search(population_size=9)}, "another experiment: population_size was 8 and is 9"),
+    ],
+)
+def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, message, tmp_path):
+    brns.run(search(), 1, out=tmp_path / "run", seeds=[0, 1])
+    before = bits(tmp_path)
+    settings = {"search": search(), "seeds": [0, 1], "exist": "resume"} | changes
+    with pytest.raises(ValueError, match=message):
+        brns.run(settings.pop("search"), 2, out=tmp_path / "run", **settings)
+    assert bits(tmp_path) == before
+
+
+def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
+    brns.run(search(), 1, out=tmp_path / "run", seeds=[0, 1])
+    with pytest.raises(RecordError) as refused:
+        brns.run(search(), 1, out=tmp_path / "run", seeds=[1, 2])
+    assert f'brns.resume("{tmp_path / "run"}")' in str(refused.value)
+    brns.resume(tmp_path / "run", 2, search=search())  # as it says
+    with pytest.raises(RecordError, match=r"is not a run: it has no run.json; it holds runs, which brns.records\('"):
+        brns.Record(tmp_path / "run")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").touch()
+    with pytest.raises(RecordError, match="exists already, and is no run"):
+        brns.run(search(), 1, out=tmp_path / "notes")
+
+
+def terminal():
+    return Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
+
+
+def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_path, monkeypatch, capsys):
+    brns.run(search(), 1, out=tmp_path / "silent")
+    assert capsys.readouterr() == ("", "")
+    shown = terminal()
+    monkeypatch.setattr(loop, "screen", lambda: shown)
+    brns.run(search(), 3, out=tmp_path / "run")
+    text = shown.file.getvalue()
+    assert "3/3" in text
+    assert "coverage" in text
+    brns.resume(tmp_path / "run", 5, search=search())
+    assert "5/5" in shown.file.getvalue()[len(text) :]
+    length = len(shown.file.getvalue())
+    brns.run(search(), 3, out=tmp_path / "off", progress=False)
+    assert len(shown.file.getvalue()) == length
+
+
+def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):
+    """IPython's `display` stands in for: it makes an output, which the handle that it returns replaces."""
+    outputs = []
+
+    class Handle:
+        def update(self, what):
+            outputs[-1] = what._repr_mimebundle_((), ())
+
+    def display(what, display_id):
+        outputs.append(what._repr_mimebundle_((), ()))
+        return Handle()
+
+    module = types.ModuleType("IPython.display")
+    module.__dict__["display"] = display
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(loop, "screen", lambda: Console(file=io.StringIO(), force_jupyter=True))
+    brns.run(search(), 3, out=tmp_path / "run")
+    (last,) = outputs
+    assert "3/3" in last["text/plain"]
+    assert "<pre" in last["text/html"]
+
+
+def test_the_estimate_is_the_one_of_the_command_line():
+    """Both are the same bar: half of the generations in 2 seconds leave 2 more."""
+    clock = iter(np.arange(0.0, 1000.0, 1.0))
+    bar = Bar(4, 0, Console(file=io.StringIO(), force_terminal=False))
+    bar.progress.get_time = lambda: next(clock)
+    row = types.SimpleNamespace(coverage=0.25, solutions=2)
+    bar.progress.reset(bar.task)
+    for number in (1, 2):
+        bar.show([types.SimpleNamespace(number=number, row=row)])
+    (task,) = bar.progress.tasks
+    assert task.speed
+    assert task.time_remaining == pytest.approx(2 / task.speed, abs=1)
+    assert task.fields["found"] == "coverage 25%, solvers 2"
+    follow = Path(brns.__file__).parent / "cli" / "follow.py"
+    assert "from brns.runs.bar import Bar" in follow.read_text()
