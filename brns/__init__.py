@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
     from brns.parts import *  # noqa: F403
+    from brns.runs.fork import fork as fork
     from brns.runs.loop import resume as resume
     from brns.runs.loop import run as run
     from brns.runs.record import Record as Record
@@ -40,6 +41,7 @@ _HOME = {
     "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
     "estimators.exact": ("merge",),
+    "runs.fork": ("fork",),
     "runs.loop": ("resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "runs.storage": ("RecordError",),
