@@ -152,16 +152,23 @@ def reproduce(
     what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
     scale: Annotated[str, typer.Option(help="smoke (minutes), short (an hour or two) or paper")] = "smoke",
     out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/reproduction-SCALE")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="processes that evaluate the ants")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="searches of ants side by side", show_default="all cores")
+    ] = None,
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
     """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
     from brns.cli.follow import follow_part
-    from brns.reproduce import PARTS
+    from brns.reproduce import PARTS, planned
     from brns.reproduce import reproduce as make
+    from brns.reproduce.estimate import estimate as hours
 
     parts = PARTS if what == "all" else (what,)
     out = out or Path("runs") / f"reproduction-{scale}"
+    if estimate:
+        console.print(hours(parts, planned(parts, scale), out, workers), soft_wrap=True)
+        return
     page = make(parts, scale, out, workers=workers, dask=dask, follow=follow_part, count=screen.track)
     console.print(f"Page: {page}", soft_wrap=True)
 

@@ -89,6 +89,7 @@ def branch(
         _check(source, at, search)
     make(out.parent)
     aside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
     try:
         for source, name in zip(sources, names, strict=True):
             _copy(source, at, search, aside / name, [s.seed for s in sources], generations)
