@@ -82,8 +82,8 @@ SELECTION = (
     ),
     Row(
         "ours, beside table I",
-        "every method visits the cells that it finds more evenly than random search",
-        {"uniformity_visits": "JS distance of the visits of visited cells from uniform"},
+        "the visits of every method lie nearer to uniform over all cells than those of random search",
+        {"uniformity_visits": "JS distance of visits"},
         lambda s: both(*(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)),
     ),
 )

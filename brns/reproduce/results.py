@@ -107,7 +107,7 @@ def numbers(record: Record) -> dict[str, float]:
     if of_paths:
         signed = paths.signatures(np.concatenate(evaluated(record, "descriptor")))
         space = paths.signature_space(record.behavior_space)
-        row["uniformity_visits"] = uniformity.of_points(signed, space, paths.GRID, "visited")
+        row["uniformity_visits"] = uniformity.of_points(signed, space, paths.GRID)
         row["reach"] = float(reach(record)[1][-1])
         row["areas"] = float(max(rows.max() for rows in evaluated(record, "fitness")))
         deviations = spread(signed)
