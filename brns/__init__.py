@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from brns.founders import GivenFounders as GivenFounders
     from brns.interoperation.novelty import Novelty as Novelty
     from brns.parts import *  # noqa: F403
+    from brns.runs.fork import fork as fork
     from brns.runs.loop import Saved as Saved
     from brns.runs.loop import generations as generations
     from brns.runs.loop import resume as resume
@@ -48,6 +49,7 @@ _HOME = {
     "runs.record": ("Record", "records"),
     "estimators.exact": ("merge",),
     "founders": ("GivenFounders",),
+    "runs.fork": ("fork",),
     "runs.loop": ("Saved", "generations", "resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
     "interoperation.novelty": ("Novelty",),

@@ -101,3 +101,10 @@ class IsoLineDD(eqx.Module):
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
         return jnp.clip(genotypes + iso + line, box.low, box.high)
+
+
+class Redraw(eqx.Module):
+    """Genotypes drawn anew, uniformly from the box, whatever the parents': what random search does."""
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        return box.uniform(key, genotypes.shape[0])

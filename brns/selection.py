@@ -25,6 +25,13 @@ class Elitist(eqx.Module):
         return jnp.argsort(-novel(population, self.threshold), stable=True)[:size]
 
 
+class Latest(eqx.Module):
+    """The latest born, whatever their novelty: no selection. Ties keep the order."""
+
+    def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        return jnp.argsort(-population.born, stable=True)[:size]
+
+
 class NSGA2(eqx.Module):
     """NSGA-II's survivor selection on (novelty, fitness), both maximised.
 

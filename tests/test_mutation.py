@@ -10,7 +10,7 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.mutation import GaussianMutation, IsoLineDD, PolynomialMutation
+from brns.mutation import GaussianMutation, IsoLineDD, PolynomialMutation, Redraw
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
@@ -21,6 +21,7 @@ OPERATORS = [
     PolynomialMutation(eta=0.5, rate=0.7),
     GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
+    Redraw(),
 ]
 
 
@@ -135,3 +136,10 @@ def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
     (name, value), *_ = wrong.items()
     with pytest.raises(ValueError, match=f"{name}={value}"):
         make(**wrong)
+
+
+def test_a_redraw_is_uniform_and_knows_no_parents():
+    moved = mutants(Redraw(), BOX.low)
+    np.testing.assert_array_equal(moved, mutants(Redraw(), BOX.high))
+    for gene in range(3):
+        assert kstest(moved[:, gene], "uniform", (LOW[gene], HIGH[gene] - LOW[gene])).pvalue > 1e-3

@@ -10,7 +10,7 @@ from deap.tools.emo import assignCrowdingDist
 
 from brns import selection
 from brns.core import Population
-from brns.selection import NSGA2, Elitist
+from brns.selection import NSGA2, Elitist, Latest
 
 
 def population(novelty, fitness=None):
@@ -63,6 +63,12 @@ def test_elitist_ties_keep_the_order_so_that_parents_come_first():
 
 def test_elitist_counts_novelty_at_or_below_the_threshold_as_zero():
     assert Elitist(threshold=2.0)(population([1.0, 2.0, 1.5, 2.1]), 3).tolist() == [3, 0, 1]
+
+
+def test_the_latest_are_those_born_last_whatever_their_novelty():
+    those = population([9.0, 8.0, 0.1, 0.2, 0.3])._replace(born=jnp.array([1, 0, 2, 2, 1], jnp.int32))
+    assert Latest()(those, 3).tolist() == [2, 3, 0]
+    assert Latest()(those, 4).tolist() == [2, 3, 0, 4]
 
 
 def test_fronts_by_hand():

@@ -1,10 +1,9 @@
-"""The command line: `brns run`, `resume`, `show`, `runs`, `figure`, `report`, `movie`,
+"""The command line: `brns run`, `resume`, `fork`, `show`, `runs`, `figure`, `report`, `movie`,
 `reproduce`, `compare`, `list`."""
 
-import contextlib
 import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from brns.cli import screen
+from brns.cli.follow import scalars_of, to_the_end
+from brns.cli.forking import fork
 from brns.cli.looking import figure, movie, report, show
 from brns.cli.options import DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
 from brns.cli.screen import console
 from brns.parts import parts
 
 if TYPE_CHECKING:
-    from brns.runs.loop import Saved
-    from brns.runs.tensorboard import TensorBoard
     from brns.search import NoveltySearch
 
 app = typer.Typer(
@@ -95,9 +94,9 @@ def run(
     several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
     out = out or Path("runs") / f"{name}-{several}"
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    with in_parallel(search, workers, dask, timeout) as search, _scalars(tensorboard) as scalars:
+    with in_parallel(search, workers, dask, timeout) as search, scalars_of(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        _to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling)
+        to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling)
 
 
 @app.command()
@@ -133,9 +132,9 @@ def resume(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with in_parallel(whole, workers, dask, timeout) as whole, _scalars(tensorboard) as scalars:
+    with in_parallel(whole, workers, dask, timeout) as whole, scalars_of(tensorboard) as scalars:
         steps = go_on(directory, generations, search=whole)
-        _to_the_end(steps, total, directory, whole, scalars, completed)
+        to_the_end(steps, total, directory, whole, scalars, completed)
 
 
 @app.command()
@@ -148,8 +147,8 @@ def runs(
     screen.print_runs(directory, listing(directory))
 
 
-for look in (show, figure, report, movie):
-    app.command()(look)
+for command in (fork, show, figure, report, movie):
+    app.command()(command)
 
 
 @app.command()
@@ -157,16 +156,23 @@ def reproduce(
     what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
     scale: Annotated[str, typer.Option(help="smoke (minutes), short (an hour or two) or paper")] = "smoke",
     out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/reproduction-SCALE")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="processes that evaluate the ants")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="searches of ants side by side", show_default="all cores")
+    ] = None,
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
     """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
     from brns.cli.follow import follow_part
-    from brns.reproduce import PARTS
+    from brns.reproduce import PARTS, planned
     from brns.reproduce import reproduce as make
+    from brns.reproduce.estimate import estimate as hours
 
     parts = PARTS if what == "all" else (what,)
     out = out or Path("runs") / f"reproduction-{scale}"
+    if estimate:
+        console.print(hours(parts, planned(parts, scale), out, workers), soft_wrap=True)
+        return
     page = make(parts, scale, out, workers=workers, dask=dask, follow=follow_part, count=screen.track)
     console.print(f"Page: {page}", soft_wrap=True)
 
@@ -260,31 +266,6 @@ def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "
     from brns.cli.own import own_search
 
     return changed(own_search(experiment), changes), experiment.replace(":", "-")
-
-
-def _to_the_end(
-    steps: "Iterable[list[Saved]]",
-    generations: int,
-    out: Path,
-    search: "NoveltySearch",
-    scalars: "TensorBoard | None",
-    completed: int = 0,
-    watch_every: int = 0,
-) -> None:
-    from brns.cli.conclusion import conclude
-    from brns.cli.follow import follow
-    from brns.runs.record import records
-
-    follow(steps, generations, out, scalars, completed, watch_every)
-    conclude(out, records(out, search))
-
-
-def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":
-    if not wanted:
-        return contextlib.nullcontext()
-    from brns.runs.tensorboard import TensorBoard
-
-    return TensorBoard()
 
 
 def main() -> None:

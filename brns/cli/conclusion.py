@@ -15,6 +15,7 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures import methods, overview, save
 from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
+from brns.runs.facts import origin
 from brns.runs.record import Record
 
 
@@ -26,6 +27,8 @@ def conclude(directory: Path, found: Sequence[Record]) -> None:
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs]))
+    for note in filter(None, dict.fromkeys(origin(record.facts) for record in found)):
+        console.print(note, soft_wrap=True)
     if note := without_search(found):
         console.print(note, soft_wrap=True)
     for record in track(found, "Drawing", len(found)):

@@ -1,5 +1,6 @@
 """A run at the terminal: its progress, Ctrl-C, and where it can be gone on from."""
 
+import contextlib
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from brns.runs.bar import Bar
 if TYPE_CHECKING:
     from brns.runs.loop import Saved
     from brns.runs.tensorboard import TensorBoard
+    from brns.search import NoveltySearch
 
 
 class Interrupt:
@@ -37,6 +39,32 @@ class Interrupt:
             raise KeyboardInterrupt
         self.asked = True
         console.print("Finishing this generation; press Ctrl-C again to stop at once.")
+
+
+def to_the_end(
+    steps: "Iterable[list[Saved]]",
+    generations: int,
+    out: Path,
+    search: "NoveltySearch",
+    scalars: "TensorBoard | None",
+    completed: int = 0,
+    watch_every: int = 0,
+) -> None:
+    """Show the generations as they are saved, and end with the numbers and the pictures of the run."""
+    from brns.cli.conclusion import conclude
+    from brns.runs.record import records
+
+    follow(steps, generations, out, scalars, completed, watch_every)
+    conclude(out, records(out, search))
+
+
+def scalars_of(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":
+    """Where scalars for TensorBoard go, if they are wanted."""
+    if not wanted:
+        return contextlib.nullcontext()
+    from brns.runs.tensorboard import TensorBoard
+
+    return TensorBoard()
 
 
 def follow(

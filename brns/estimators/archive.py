@@ -100,6 +100,20 @@ class ArchiveKNN(eqx.Module):
         entries = Archive(entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered)
         return jax.tree.map(lambda column, new: column.at[rows].set(new, mode="drop"), state, entries)
 
+    def resized(self, state: Archive) -> Archive:
+        """The same entries in an archive of this capacity; `ValueError` where it has too little room for them."""
+        entries, rows = int((state.id >= 0).sum()), state.id.shape[0]
+        if entries > self.capacity:
+            raise ValueError(f"an archive of {entries} entries does not fit into a capacity of {self.capacity}")
+        kept = take(state, slice(self.capacity))
+        empty = Archive(descriptor=0, id=-1, novelty=0, born=-1, entered=-1)  # ty: ignore[invalid-argument-type]
+
+        def lengthened(column, value):
+            widths = [(0, max(self.capacity - rows, 0))] + [(0, 0)] * (column.ndim - 1)
+            return jnp.pad(column, widths, constant_values=value)
+
+        return jax.tree.map(lengthened, kept, empty)
+
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
         """The rows that the next entries take: empty ones in order, then those whose entries the rule removes."""
         if self.removal == "random":

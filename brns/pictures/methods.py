@@ -19,6 +19,8 @@ Runs = Record | Sequence[Record]
 
 def method(record: Record) -> str:
     """A run's method as a reader calls it."""
+    if record.experiment["mutate"]["name"] == "Redraw":
+        return "random search"
     estimator = record.experiment["estimator"]
     if has_paper_settings(estimator):
         return PAPER_SETTINGS

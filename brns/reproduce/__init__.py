@@ -11,14 +11,14 @@ from pathlib import Path
 
 from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
-from brns.reproduce.alone import alone
+from brns.reproduce.alone import alone, cores
+from brns.reproduce.ants import run_ants, shared
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
 from brns.runs.tracking import Track, untracked
-from brns.workers.parallel import in_parallel
 
 PARTS = ("maze", "ablation", "ant", "timing")
 
@@ -35,16 +35,12 @@ def reproduce(
 ) -> Path:
     """Run parts of the paper's experiments at a scale, go on where an earlier call was stopped, and write the page.
 
-    `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` processes, or the
-    Dask cluster at the address `dask`, evaluate the ants; the maze's seeds are one batch in this process, which is
-    faster. `follow` and `count` show how far the runs and the measuring are. Returns the path of the page.
+    `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` searches of ants
+    run side by side, by default one a core, each in a process of its own; `dask` is the address of a Dask cluster that
+    evaluates the ants. The maze's seeds are one batch in this process, which is faster. `follow` and `count` show how
+    far the runs and the measuring are. Returns the path of the page.
     """
-    if scale not in SCALES:
-        raise ValueError(f"the scale is one of {', '.join(SCALES)}; got {scale!r}")
-    wrong = [part for part in parts if part not in PARTS]
-    if wrong or not parts:
-        raise ValueError(f"what is reproduced is some of {', '.join(PARTS)}; got {', '.join(wrong) or 'nothing'}")
-    out, chosen = Path(out), SCALES[scale]
+    out, chosen = Path(out), planned(parts, scale)
     for part in PARTS:
         if part in parts:
             (out / part).mkdir(parents=True, exist_ok=True)
@@ -53,11 +49,21 @@ def reproduce(
             elif part == "ablation":
                 _ablation(out, scale, chosen, follow, count)
             elif part == "ant":
-                _ant(out, scale, chosen, follow, count, workers, dask)
+                _ant(out, scale, chosen, count, workers, dask)
             else:
                 _timing(out / part, scale, chosen)
             page.write(out)
     return page.write(out)
+
+
+def planned(parts: Sequence[str], scale: str) -> Scale:
+    """What the scale asks for; a `ValueError` where there is no such scale or part."""
+    if scale not in SCALES:
+        raise ValueError(f"the scale is one of {', '.join(SCALES)}; got {scale!r}")
+    wrong = [part for part in parts if part not in PARTS]
+    if wrong or not parts:
+        raise ValueError(f"what is reproduced is some of {', '.join(PARTS)}; got {', '.join(wrong) or 'nothing'}")
+    return SCALES[scale]
 
 
 def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
@@ -68,15 +74,9 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) ->
     _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze.generations, {}, count)
 
 
-def _ant(
-    out: Path, scale: str, chosen: Scale, follow: Follow, count: Track, workers: int | None, dask: str | None
-) -> None:
-    plan = chosen.ant
-    methods = ant_methods(chosen.ant_steps, plan.generations)
-    runs = {}
-    for name, search in methods.items():
-        with in_parallel(search, workers, dask) as parallel:
-            runs[name] = run(parallel, plan, out / "runs" / "ant" / name, f"ant, {LABELS[name]}", follow)
+def _ant(out: Path, scale: str, chosen: Scale, count: Track, workers: int | None, dask: str | None) -> None:
+    plan, methods = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations)
+    runs = run_ants(methods, plan, chosen.ant_steps, out / "runs" / "ant", workers or len(cores()), dask, count)
     note = f"An episode has {chosen.ant_steps} control steps."
     left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
     if left:
@@ -84,6 +84,9 @@ def _ant(
             f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
             "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
         )
+    if forks := shared(methods, plan.keep_every):
+        told = " and ".join(f"{LABELS[name]}, up to generation {at}" for name, at in sorted(forks.items()))
+        note += f" Archives are one search until the smaller is full; what they share was run once: {told}."
     _comparison(out / "ant", runs, figures_of("paths"), scale, plan.generations, {"note": note}, count)
 
 
@@ -102,9 +105,10 @@ def _comparison(
     note = f"Scale `{scale}`: {seeds} seeds, {generations} generations."
     results.write_json(out / "results.json", {**found, "scale": note, **more})
     results.write_curves(out / "curves.csv", runs)
-    together = [record for records in runs.values() for record in records]
     for name in count(names, f"{out.name}, drawing", len(names)):
-        save(draw(name, together), out / f"{name}.png", dpi=90)
+        # Random search forgets and cycles by no novelty of its own: it is drawn where it was measured, in signatures.
+        drawn = [one for method in runs if method != "random" or "signature" in name for one in runs[method]]
+        save(draw(name, drawn), out / f"{name}.png", dpi=90)
 
 
 def _measured(records: Sequence[Record], count: Track) -> list[dict[str, float]]:

@@ -1,10 +1,12 @@
-"""A Python module run in a process of its own, which has one core and one thread from its first moment on."""
+"""A Python module run in processes of its own, each of which has one core and one thread from its first moment on."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 
 
 def alone(module: str, arguments: Sequence[str]) -> None:
@@ -12,21 +14,91 @@ def alone(module: str, arguments: Sequence[str]) -> None:
 
     XLA_FLAGS of the caller's stay, and ours come after them. `CalledProcessError` where it fails.
     """
+    with _bound(cores()[-1]):  # a new process inherits it
+        subprocess.run([sys.executable, "-m", module, *arguments], check=True, env=_one_thread())
+
+
+def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Generator[str, None, None]:
+    """Run `python -m module arguments` for each of the calls, so many at a time; yields what they print.
+
+    They begin in their order. A line is handed on as soon as it comes. Each side has a core of its own, as long as
+    there are enough. Where a process fails the others are ended, with a `RuntimeError`, and so they are where the
+    caller stops listening.
+    """
+    waiting, lines, running, stopped = SimpleQueue[Sequence[str]](), SimpleQueue[str | int](), [], Event()
+    for call in calls:
+        waiting.put(call)
+
+    def work(core: int | None) -> None:
+        try:
+            while not stopped.is_set() and not waiting.empty():
+                with _bound(core):
+                    process = _begun(module, waiting.get_nowait())
+                running.append(process)
+                if stopped.is_set():
+                    process.terminate()
+                with process:
+                    for line in process.stdout or ():
+                        lines.put(line.rstrip("\n"))
+                if process.returncode:
+                    lines.put(process.returncode)
+        except Empty:  # another side was quicker
+            pass
+        finally:
+            lines.put(0)
+
+    sides = min(sides, len(calls))
+    available = cores()
+    workers = [Thread(target=work, args=(available[i % len(available)],), daemon=True) for i in range(sides)]
+    for worker in workers:
+        worker.start()
+    try:
+        while sides:
+            said = lines.get()
+            if isinstance(said, str):
+                yield said
+            elif said:
+                raise RuntimeError(
+                    f"a process of {module} ended with status {said}; what it said stands above. What was finished is "
+                    "saved: give the command again to go on"
+                )
+            else:
+                sides -= 1
+    finally:
+        stopped.set()
+        for process in running:
+            process.terminate()
+        for worker in workers:
+            worker.join()
+
+
+def cores() -> list[int | None]:
+    """The cores of this process; one of no number where the system does not tell."""
+    if hasattr(os, "sched_getaffinity"):
+        return [*sorted(os.sched_getaffinity(0))]
+    return [None] * (os.cpu_count() or 1)
+
+
+def _begun(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_one_thread())
+
+
+def _one_thread() -> dict[str, str]:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "XLA_FLAGS": flags}
-    with _one_core():  # a new process inherits it
-        subprocess.run([sys.executable, "-m", module, *arguments], check=True, env={**os.environ, **one_thread})
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return {**os.environ, **threads, "XLA_FLAGS": flags}
 
 
 @contextmanager
-def _one_core() -> Generator[None, None, None]:
-    """Bind this thread, and what it starts, to the last of its cores, where the system can."""
-    if not hasattr(os, "sched_setaffinity"):
+def _bound(core: int | None) -> Generator[None, None, None]:
+    """Bind this thread, and what it starts, to a core, where the system can."""
+    if core is None:
         yield
         return
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cores)})
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(0, before)

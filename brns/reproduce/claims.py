@@ -1,4 +1,4 @@
-"""The paper's claims as data: what is said, what is measured, and the rule that gives the verdict.
+"""The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict.
 
 The rules are those of `verdicts`, which also says when a difference is confirmed. Both BR-NS with the paper's settings
 and the library's default are judged by the same rows.
@@ -18,13 +18,11 @@ from brns.reproduce.verdicts import (
     in_every_seed,
     judge,
     larger,
-    lowest,
     no_larger,
-    ordered,
 )
 
-MAZE_GENERATIONS, ANT_GENERATIONS = 200, 1000
-"""the fewest generations at which the paper's claims on a whole run mean something: those that its figures show"""
+GENERATIONS = 200
+"""the fewest at which the paper's claims on a whole run in the maze mean something: those that its figures show"""
 CYCLES = 0.05
 """the share of later generations up to which novelty that rises again counts as close to none"""
 
@@ -176,86 +174,16 @@ OURS = (
 )
 """what this library says of its own methods, beside the paper's claims"""
 
-ANT = (
-    Row(
-        "5.2",
-        "every method solves the task within the first hundred generations",
-        {"first_solved": "generation of the first solver", "areas": "most areas visited by one ant"},
-        lambda s: both(
-            *(in_every_seed(sum(g <= 100 for g in m["first_solved"]), len(m.rows), 0.01) for m in s.everybody)
-        ),
-        least=100,
-    ),
-    Row(
-        "5.2, figures 4e and 4f",
-        "a larger archive gives lower η and κ",
-        {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(*(ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share"))),
-        "archives",
-    ),
-    Row(
-        "5.2, figure 4e",
-        "every archive has η < 1 in all generations (rule: in more than 99 % of them)",
-        {"eta_below_one": "share of generations with η < 1"},
-        lambda s: both(*(above(method["eta_below_one"], 0.99) for method in s.archives)),
-        "archives",
-    ),
-    Row(
-        "5.2, figure 4f",
-        "archives have a high κ: novelty rises again (rule: above 0.05 of the later generations)",
-        {"kappa_share": "κ per later generation"},
-        lambda s: both(*(above(method["kappa_share"], CYCLES) for method in s.archives)),
-        "archives",
-    ),
-    Row(
-        "5.2, figures 4e and 4f",
-        "BR-NS gives the lowest η and κ",
-        {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(*(lowest(s.ours[name], [m[name] for m in s.archives]) for name in ("eta", "kappa_share"))),
-    ),
-    Row(
-        "5.2, our measure",
-        "BR-NS regains the least novelty, by ranks, which mean the same for all",
-        {"regained": "novelty regained"},
-        lambda s: lowest(s.ours["regained"], [method["regained"] for method in s.archives]),
-        later=True,
-    ),
-    Row(
-        "table I",
-        "BR-NS's novelty is the nearest to uniform (the paper: 0.05 against 0.12 to 0.18)",
-        {"uniformity_signatures": "JS distance"},
-        lambda s: lowest(s.ours["uniformity_signatures"], [m["uniformity_signatures"] for m in s.archives]),
-    ),
-    Row(
-        "table I",
-        "an archive of 6000 covers signature space a little better than BR-NS (the paper: 5e-4 against 3e-4)",
-        {"coverage_signatures": "coverage"},
-        lambda s: larger(s.archive["coverage_signatures"], s.ours["coverage_signatures"]),
-    ),
-    Row(
-        "figure 5",
-        "both reach equally far in signature space (rule: each of the six standard deviations within a factor of 1.5)",
-        {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
-        lambda s: both(*(_alike(s.ours[name], s.archive[name]) for name in s.ours.summary if "deviation_" in name)),
-    ),
-)
-
 
 def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.1, of one of our methods; `results` are those of `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
-    return _judged(rows, sides, results["planned_generations"], MAZE_GENERATIONS)
+    return judged(rows, sides, results["planned_generations"], GENERATIONS)
 
 
-def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
-    """Section 5.2, of one of our methods; `results` are those of `ant/results.json`."""
-    archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
-    return _judged(ANT, Sides(Method(results, ours), archives), results["planned_generations"], ANT_GENERATIONS)
-
-
-def _judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
-    """The table, without the rows of measures that these results were made before."""
+def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
+    """The table of these rows, without the rows of measures that these results were made before."""
     known = {name for method in sides.everybody for name in method.summary}
     rows = [row for row in rows if not row.later or known & set(row.measures)]
     found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
@@ -274,13 +202,8 @@ def _measured(row: Row, sides: Sides) -> str:
     )
 
 
-def _evidence(judged: Judged) -> str:
-    return "" if judged.p is None else f"p = {judged.p:.2g}, effect {judged.effect:.2f}"
-
-
-def _alike(one: Sequence[float], other: Sequence[float]) -> Finding:
-    """Each is confirmed to be below 1.5 times the other."""
-    return both(larger([1.5 * v for v in other], one), larger([1.5 * v for v in one], other))
+def _evidence(one: Judged) -> str:
+    return "" if one.p is None else f"p = {one.p:.2g}, effect {one.effect:.2f}"
 
 
 def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
-from brns.reproduce import claims, provenance
+from brns.reproduce import ant_claims, claims, provenance
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import TREE, WIDE, Costs, read
@@ -23,6 +23,7 @@ BESIDE = {
     **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in (10, 25, 50, 100, 200, 400)},
     "uniformity_first": "JS distance to uniform, first",
     "uniformity_last": "JS distance to uniform, last",
+    "uniformity_visits": "Uniformity of visits, signatures",
     "reach": "Reach (m)",
     "areas": "Most areas visited by one ant",
     **{
@@ -63,7 +64,8 @@ def _intro() -> str:
         "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
         "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
         "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
-        "and the p of a table are adjusted together by Holm's method. A claim *holds* where all its comparisons are "
+        "and the p of a table's claims, each the largest of its comparisons', are adjusted together by Holm's method. "
+        "A claim *holds* where all its comparisons are "
         "confirmed (p < 0.05), *holds partly* where means point its way and that is not confirmed or not all, and "
         "*does not hold* where none does; with so few seeds that no test could confirm it, it *cannot be tested*. "
         "Beside a verdict stand the largest of its p and the least of its effects: the share of pairs of seeds (of "
@@ -87,14 +89,18 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _ant(out: Path, results: Mapping[str, Any]) -> str:
+    tables = [_claims(ant_claims.of_ant(results))]
+    for name, words in {"recognition": "The default", "exact": "Exact recognition"}.items():
+        if name in results["methods"]:
+            tables += [f"### {words}, judged by the same rows", _claims(ant_claims.of_ant(results, name))]
+    if "random" in results["methods"]:
+        tables += ["### What selection adds", _claims(ant_claims.of_selection(results))]
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
             provenance_text(results),
             results["note"],
-            _claims(claims.of_ant(results)),
-            "### The default, judged by the same rows",
-            _claims(claims.of_ant(results, "recognition")),
+            *tables,
             "### Numbers",
             _numbers(results),
             _figures(out, "ant", CAPTIONS),

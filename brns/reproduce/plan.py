@@ -6,17 +6,22 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
+from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
 from brns.founders import LayerFounders
+from brns.mutation import Redraw
 from brns.runs.settings import configure
 from brns.search import NoveltySearch
+from brns.selection import Latest
 
 LABELS = {
     "paper": "BR-NS, paper's settings",
     "recognition": "BR-NS, default",
+    "exact": "exact recognition",
     "archive": "archive k-NN",
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
+    "random": "random search",
 }
 """the methods of the comparisons; BR-NS with the paper's settings, and with the library's defaults"""
 
@@ -72,7 +77,7 @@ SCALES = {
         maze=Runs(20, 400, 10),
         ablation=Runs(10, 120, 10),
         variants=(),
-        ant=Runs(3, 1000, 10),
+        ant=Runs(5, 1000, 10),
         ant_steps=1500,
         timing=Timing((2, 4, 8, 16, 32, 64, 128, 256), (2000, 6000, 10000, 30000, 100000), 5, 4000),
     ),
@@ -90,18 +95,18 @@ def maze_methods() -> dict[str, NoveltySearch]:
 
 
 def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
-    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries.
+    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition; and no selection at all.
 
-    Archives that never fill up in so many generations are one and the same search, of which the largest is run.
+    Archives that never fill up in so many generations are one and the same search, of which the largest is run. In
+    random search every offspring is drawn anew and takes a parent's place, and the largest archive only looks on.
     """
     growth, capacities = 10, (2000, 4000, 6000)
     told_apart = [c for c in capacities[:-1] if c < growth * generations] + [capacities[-1]]
-    estimators = {
-        "paper": paper_recognition(),
-        "recognition": BehaviorRecognition(),
-        **{f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart},
-    }
-    return {name: changed(ant(estimator), "task", steps=steps) for name, estimator in estimators.items()}
+    archives = {f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart}
+    estimators = {"paper": paper_recognition(), "recognition": BehaviorRecognition(), "exact": ExactRecognition()}
+    methods = {name: ant(estimator) for name, estimator in {**estimators, **archives}.items()}
+    methods["random"] = replace(methods[f"archive-{capacities[-1]}"], mutate=Redraw(), select=Latest())
+    return {name: changed(search, "task", steps=steps) for name, search in methods.items()}
 
 
 class Variant(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population
-from brns.metrics import coverage, cycling, dynamics, paths
+from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.metrics.summary import estimate, summary
@@ -105,10 +105,12 @@ def numbers(record: Record) -> dict[str, float]:
         found = cycling.of_record(record, search=rooted(record.search))
         row["eta_root"], row["kappa_root"] = float(found.eta.mean()), float(found.kappa_share.mean())
     if of_paths:
-        behaviors = np.concatenate(evaluated(record, "descriptor"))
+        signed = paths.signatures(np.concatenate(evaluated(record, "descriptor")))
+        space = paths.signature_space(record.behavior_space)
+        row["uniformity_visits"] = uniformity.of_points(signed, space, paths.GRID)
         row["reach"] = float(reach(record)[1][-1])
         row["areas"] = float(max(rows.max() for rows in evaluated(record, "fitness")))
-        deviations = spread(paths.signatures(behaviors))
+        deviations = spread(signed)
         row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
         return row
     shares = coverage.of_record(record, GRID, "evaluated")

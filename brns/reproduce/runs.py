@@ -25,7 +25,7 @@ def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow
     """
     if out.exists() and any(out.rglob("run.json")):
         begun = records(out)
-        _check_same(begun, plan, out)
+        check_same(begun, plan, out)
         steps, done = go_on(out, plan.generations, search=search), min(record.snapshots[-1] for record in begun)
     else:
         steps, done = _start(search, plan, out), 0
@@ -34,7 +34,7 @@ def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow
     return records(out)
 
 
-def _check_same(begun: list[Record], plan: Runs, out: Path) -> None:
+def check_same(begun: list[Record], plan: Runs, out: Path) -> None:
     """The runs in the folder are those of the plan, or its beginning."""
     first = begun[0]
     held = Runs(len(first.seeds), max(record.planned for record in begun), first.facts["keep_every"])
@@ -51,7 +51,8 @@ def _check_same(begun: list[Record], plan: Runs, out: Path) -> None:
 
 
 def _words(plan: Runs) -> str:
-    return f"{plan.seeds} seeds and {plan.generations} generations, a state kept every {plan.keep_every}"
+    seeds = f"{plan.seeds} seed{'s' if plan.seeds > 1 else ''}"
+    return f"{seeds} and {plan.generations} generations, a state kept every {plan.keep_every}"
 
 
 def _start(search: NoveltySearch, plan: Runs, out: Path) -> Iterator[list[Saved]]:

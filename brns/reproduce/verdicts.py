@@ -1,8 +1,10 @@
 """Verdicts: small rules, each of which takes seeds' values and says what a test over seeds makes of a difference.
 
-Every comparison is tested two-sided over seeds, and the p of one table are adjusted together by Holm's method. A claim
-holds where every one of its comparisons is confirmed (adjusted p < 0.05); it does not hold where all means point the
-other way; what is between holds partly. With too few seeds for any outcome to be confirmed it cannot be tested.
+Every comparison is tested two-sided over seeds. A claim of several is as sure as the least sure of them: its p is their
+largest (an intersection-union test, Berger 1982, which needs no adjusting within the claim). The p of one table's
+claims are adjusted together by Holm's method. A claim holds where all its means point its way and its adjusted p is
+below 0.05; it does not hold where all point the other way; what is between holds partly. With too few seeds for any
+outcome to be confirmed it cannot be tested.
 """
 
 import math
@@ -43,7 +45,7 @@ class Judged(NamedTuple):
 
     verdict: str
     p: float | None = None
-    """the largest of the comparisons', adjusted"""
+    """the claim's, adjusted: the largest of its comparisons', among those of the table's other claims"""
     effect: float | None = None
     """the least of the comparisons'"""
 
@@ -117,16 +119,13 @@ def both(*findings: Finding) -> Finding:
 
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
-    """The verdicts of one table, in which all tests are adjusted together."""
+    """The verdicts of one table, whose claims are adjusted together."""
     judged = [
         finding if isinstance(finding, str) or all(one.testable for one in finding) else UNTESTED
         for finding in findings
     ]
-    adjusted = iter(holm([one.p for finding in judged if not isinstance(finding, str) for one in finding]))
-    return [
-        Judged(finding) if isinstance(finding, str) else _judged([one._replace(p=next(adjusted)) for one in finding])
-        for finding in judged
-    ]
+    adjusted = iter(holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)]))
+    return [Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted)) for finding in judged]
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -141,10 +140,10 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def _judged(comparisons: Sequence[Comparison]) -> Judged:
-    confirmed = all(one.claimed and one.p < LEVEL and one.enough for one in comparisons)
+def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
+    confirmed = p < LEVEL and all(one.claimed and one.enough for one in comparisons)
     verdict = HOLDS if confirmed else PARTLY if any(one.claimed for one in comparisons) else FAILS
-    return Judged(verdict, max(one.p for one in comparisons), min(one.effect for one in comparisons))
+    return Judged(verdict, p, min(one.effect for one in comparisons))
 
 
 def _against(values: Values, limit: float, sign: int) -> Finding:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from brns.runs.provenance import command, commit, versions, xla_flags
-from brns.runs.settings import describe
-from brns.runs.storage import RecordError, write_bytes
+from brns.runs.settings import describe, told
+from brns.runs.storage import RecordError, legible, write_bytes
 from brns.search import NoveltySearch
 
 NAME = "run.json"
@@ -36,6 +36,17 @@ def _finite(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(x) is float and math.isfinite(x) for x in value)
 
 
+def _forked(value: Any) -> bool:
+    """Whether it says from which generation of which run a fork went on, and what was changed."""
+    return (
+        isinstance(value, dict)
+        and _count(0)(value.get("generation"))
+        and isinstance(value.get("path"), str)
+        and isinstance(value.get("changed"), dict)
+        and all(isinstance(pair, list) and len(pair) == 2 for pair in value["changed"].values())
+    )
+
+
 # What run.json must hold, beside the format, and when each is sound.
 FORM: dict[str, Callable[[Any], bool]] = {
     "experiment": lambda value: isinstance(value, dict),
@@ -46,10 +57,11 @@ FORM: dict[str, Callable[[Any], bool]] = {
     "versions": lambda value: isinstance(value, dict),
 }
 
-# What it may hold: runs made before there were these have none.
+# What it may hold: runs made before there were these have none, and only forks are forked.
 LATER: dict[str, Callable[[Any], bool]] = {
     "id": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None,
     "behavior_space": _box,
+    "forked": _forked,
 }
 
 
@@ -105,3 +117,11 @@ def read(path: Path) -> dict[str, Any]:
     if wrong:
         raise RecordError(f"{file} was edited: no run has {', '.join(wrong)}")
     return facts
+
+
+def origin(facts: dict[str, Any]) -> str:
+    """Where a fork comes from, in a sentence; empty for other runs."""
+    if (forked := facts.get("forked")) is None:
+        return ""
+    changed = told(forked["changed"]) or "nothing changed"
+    return legible(f"Forked from {forked['path']} after generation {forked['generation']}: {changed}.")

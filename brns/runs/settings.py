@@ -13,7 +13,7 @@ import textwrap
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -175,8 +175,8 @@ def renewed(description: Mapping[str, Any]) -> dict[str, Any]:
     return later | {k: renewed(v) if isinstance(v, Mapping) else v for k, v in description.items()}
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """In which settings two descriptions differ: `mutate.rate was 0.5 and is 0.25`."""
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The settings in which two descriptions differ, each with its value before and after; None where there is none."""
 
     def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
         if isinstance(tree, Mapping):
@@ -184,8 +184,17 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         return {prefix.lstrip("."): tree}
 
     old, new = leaves(before), leaves(after)
-    odd = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    return "; ".join(f"{name} was {old.get(name)!r} and is {new.get(name)!r}" for name in odd[:5])
+    return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """In which settings two descriptions differ: `mutate.rate was 0.5 and is 0.25`."""
+    return told(changes(before, after))
+
+
+def told(changed: Mapping[str, Sequence[Any]]) -> str:
+    """The first of some changes in words, each from its value before to the one after."""
+    return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in list(changed.items())[:5])
 
 
 _LOOSE = pydantic.ConfigDict(arbitrary_types_allowed=True)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from brns.reproduce import claims
+from brns.reproduce import ant_claims, claims
 from brns.reproduce.results import read_json, write_json
 from brns.reproduce.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
 
@@ -153,7 +153,7 @@ SMALL = {"archive_2000": an_archive(1), "archive_4000": an_archive(2), "archive_
 
 
 def of_ant(ours=ANT, archives=ARCHIVES, planned=1000):
-    found = claims.of_ant(results(planned, **archives, paper=ours))
+    found = ant_claims.of_ant(results(planned, **archives, paper=ours))
     return {short(row): row.verdict for row in found}
 
 

@@ -106,3 +106,16 @@ def test_a_table_is_adjusted_together():
     assert twice[0].p == pytest.approx(4 / 70)
     untested = larger([2.0, 3.0], [0.0, 1.0])
     assert [one.verdict for one in judge([once, untested])] == [HOLDS, UNTESTED]
+
+
+def test_a_claim_is_as_sure_as_the_least_sure_of_its_comparisons():
+    sure, once = larger(HIGH, LOW), larger([4.0, 5.0, 6.0, 7.0], [0.0, 1.0, 2.0, 3.0])  # p = 2 / 924 and 2 / 70
+    assert judge([both(sure, once, sure)])[0] == (HOLDS, pytest.approx(2 / 70), 1.0)
+    assert [one.p for one in judge([both(sure, once), sure])] == pytest.approx([2 / 70, 4 / 924])
+
+
+def test_five_seeds_a_side_decide_six_claims_of_a_table_and_no_more():
+    """The ants' protocol: 2 of the C(10, 5) orders are as far apart, and 6 x 2 / 252 is below 0.05."""
+    five = larger(HIGH[:5], LOW[:5])
+    assert {one.verdict for one in judge([five] * 6)} == {HOLDS}
+    assert {one.verdict for one in judge([five] * 7)} == {PARTLY}

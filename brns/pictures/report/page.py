@@ -19,6 +19,7 @@ from brns.pictures.report.svg import svg
 from brns.pictures.report.view import view_of
 from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
+from brns.runs.facts import origin
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
@@ -180,7 +181,7 @@ def _runs(runs: Mapping[str, list[Record]]) -> str:
         for record in seeds:
             versions = ", ".join(f"{k} {v}" for k, v in record.versions.items())
             facts = (name, record.seed, record.generations[-1], len(record.snapshots), record.facts.get("commit"))
-            cells = [*facts, record.facts.get("command"), versions, record.path]
+            cells = [*facts, record.facts.get("command"), versions, f"{record.path} {origin(record.facts)}"]
             lines.append("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in cells) + "</tr>")
     heads = ("method", "seed", "generations", "states kept", "commit", "command", "versions", "path")
     head = "".join(f'<th scope="col">{title}</th>' for title in heads)

@@ -1,0 +1,106 @@
+"""The paper's claims on the ant maze, and what selection adds to random search, as `claims` has those on the maze."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brns.reproduce.claims import CYCLES, Claim, Method, Row, Sides, judged
+from brns.reproduce.verdicts import Finding, above, both, in_every_seed, larger, lowest, ordered
+
+GENERATIONS = 1000
+"""the fewest at which the paper's claims on a whole run mean something: those of its figures"""
+
+ANT = (
+    Row(
+        "5.2",
+        "every method solves the task within the first hundred generations",
+        {"first_solved": "generation of the first solver", "areas": "most areas visited by one ant"},
+        lambda s: both(
+            *(in_every_seed(sum(g <= 100 for g in m["first_solved"]), len(m.rows), 0.01) for m in s.everybody)
+        ),
+        least=100,
+    ),
+    Row(
+        "5.2, figures 4e and 4f",
+        "a larger archive gives lower η and κ",
+        {"eta": "η", "kappa_share": "κ per later generation"},
+        lambda s: both(*(ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share"))),
+        "archives",
+    ),
+    Row(
+        "5.2, figure 4e",
+        "every archive has η < 1 in all generations (rule: in more than 99 % of them)",
+        {"eta_below_one": "share of generations with η < 1"},
+        lambda s: both(*(above(method["eta_below_one"], 0.99) for method in s.archives)),
+        "archives",
+    ),
+    Row(
+        "5.2, figure 4f",
+        "archives have a high κ: novelty rises again (rule: above 0.05 of the later generations)",
+        {"kappa_share": "κ per later generation"},
+        lambda s: both(*(above(method["kappa_share"], CYCLES) for method in s.archives)),
+        "archives",
+    ),
+    Row(
+        "5.2, figures 4e and 4f",
+        "BR-NS gives the lowest η and κ",
+        {"eta": "η", "kappa_share": "κ per later generation"},
+        lambda s: both(*(lowest(s.ours[name], [m[name] for m in s.archives]) for name in ("eta", "kappa_share"))),
+    ),
+    Row(
+        "5.2, our measure",
+        "BR-NS regains the least novelty, by ranks, which mean the same for all",
+        {"regained": "novelty regained"},
+        lambda s: lowest(s.ours["regained"], [method["regained"] for method in s.archives]),
+        later=True,
+    ),
+    Row(
+        "table I",
+        "BR-NS's novelty is the nearest to uniform (the paper: 0.05 against 0.12 to 0.18)",
+        {"uniformity_signatures": "JS distance"},
+        lambda s: lowest(s.ours["uniformity_signatures"], [m["uniformity_signatures"] for m in s.archives]),
+    ),
+    Row(
+        "table I",
+        "an archive of 6000 covers signature space a little better than BR-NS (the paper: 5e-4 against 3e-4)",
+        {"coverage_signatures": "coverage"},
+        lambda s: larger(s.archive["coverage_signatures"], s.ours["coverage_signatures"]),
+    ),
+    Row(
+        "figure 5",
+        "both reach equally far in signature space (rule: each of the six standard deviations within a factor of 1.5)",
+        {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
+        lambda s: both(*(_alike(s.ours[name], s.archive[name]) for name in s.ours.summary if "deviation_" in name)),
+    ),
+)
+
+SELECTION = (
+    Row(
+        "ours, beside table I",
+        "every method covers more of signature space than random search of as many evaluations",
+        {"coverage_signatures": "coverage"},
+        lambda s: both(*(larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives)),
+    ),
+    Row(
+        "ours, beside table I",
+        "the visits of every method lie nearer to uniform over all cells than those of random search",
+        {"uniformity_visits": "JS distance of visits"},
+        lambda s: both(*(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)),
+    ),
+)
+
+
+def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
+    """Section 5.2, of one of our methods; `results` are those of `ant/results.json`."""
+    archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
+    return judged(ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS)
+
+
+def of_selection(results: Mapping[str, Any]) -> list[Claim]:
+    """Every method, which here stands where the archives do, against random search."""
+    others = [Method(results, name) for name in results["methods"] if name != "random"]
+    return judged(SELECTION, Sides(Method(results, "random"), others), results["planned_generations"], GENERATIONS)
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> Finding:
+    """Each is confirmed to be below 1.5 times the other."""
+    return both(larger([1.5 * v for v in other], one), larger([1.5 * v for v in one], other))

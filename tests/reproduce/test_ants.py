@@ -1,0 +1,172 @@
+"""The ants' searches: which are run, which are forks, how much is left, and processes side by side."""
+
+import os
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from worlds import HostIdentity
+
+from brns import ArchiveKNN, NoveltySearch, Record, run
+from brns.pictures import method
+from brns.reproduce import ants, estimate
+from brns.reproduce.alone import side_by_side
+from brns.reproduce.ant_claims import of_selection
+from brns.reproduce.plan import SCALES, Runs, ant_methods
+from brns.reproduce.verdicts import FAILS, HOLDS
+from brns.runs.settings import build, describe
+from brns.runs.tracking import untracked
+
+ALONE = {"paper", "recognition", "exact", "random"}
+
+
+def test_archives_that_never_fill_are_run_once():
+    assert set(ant_methods(1500, 150)) == {*ALONE, "archive-6000"}
+    assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
+    assert set(ant_methods(1500, 1000)) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
+
+
+def test_a_record_can_rebuild_every_method():
+    methods = ant_methods(1500, 1000)
+    assert all(describe(build(describe(search))) == describe(search) for search in methods.values())
+    assert all(search.task.steps == 1500 for search in methods.values())
+    assert methods["random"].estimator == methods["archive-6000"].estimator
+
+
+def test_random_search_is_called_so():
+    names = {name: method(SimpleNamespace(experiment=describe(s))) for name, s in ant_methods(1500, 150).items()}
+    assert names["random"] == "random search"
+    assert names["archive-6000"] == "archive k-NN"
+
+
+def test_archives_are_one_search_until_the_smaller_is_full():
+    """Ten enter in a generation: 2000 are full after 200, and a state is kept every 10, or every 15."""
+    methods = ant_methods(1500, 1000)
+    assert ants.shared(methods, 10) == {"archive-2000": 200, "archive-4000": 400}
+    assert ants.shared(methods, 15) == {"archive-2000": 195, "archive-4000": 390}
+    archives = ["archive-6000", "archive-4000", "archive-2000"]
+    assert ants.chains(methods, 10) == [["paper"], ["recognition"], ["exact"], archives, ["random"]]
+    assert ants.chains(ant_methods(1500, 150), 10)[-2:] == [["archive-6000"], ["random"]]
+
+
+TINY = {
+    f"archive-{capacity}": NoveltySearch(
+        HostIdentity(), ArchiveKNN(k=2, growth=3, capacity=capacity), population_size=8, offspring_size=6
+    )
+    for capacity in (9, 18)
+}
+PLAN = Runs(2, 6, 2)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """The processes' work done here, by methods that take little; every call is noted."""
+    calls = []
+
+    def here(module, several, sides):
+        for arguments in several:
+            calls.append(arguments[-2:])
+            ants.main(arguments)
+            yield "a line"
+
+    monkeypatch.setattr(ants, "ant_methods", lambda steps, generations: TINY)
+    monkeypatch.setattr(ants, "side_by_side", here)
+    return calls
+
+
+def test_searches_go_on_where_they_were_stopped_and_are_those_of_runs_alone(tmp_path, in_this_process):
+    """Of seed 0 the large archive was stopped at generation 4; nothing of what was done is done again."""
+    run(TINY["archive-18"], 4, out=tmp_path / "archive-18" / "seed0000", seeds=0, keep_every=2)
+    forks = ants.shared(TINY, 2)
+    assert forks == {"archive-9": 2}
+    left = {name: [ants.remaining(tmp_path, name, seed, PLAN, forks) for seed in range(2)] for name in TINY}
+    assert left == {"archive-9": [4, 4], "archive-18": [2, 6]}
+    found = ants.run_ants(TINY, PLAN, 1500, tmp_path, 1, None, untracked)
+    assert {name: [record.seed for record in found[name]] for name in found} == {name: [0, 1] for name in TINY}
+    for name, search in TINY.items():
+        (whole,) = run(search, 6, out=tmp_path / "alone" / name, seeds=1, keep_every=2)
+        for column in ("offspring.novelty", "survivors.id"):
+            np.testing.assert_array_equal(found[name][1].column(column), whole.column(column))
+    assert in_this_process == [["archive-18", "archive-9"]] * 2
+    before = sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*.npz"))
+    ants.run_ants(TINY, PLAN, 1500, tmp_path, 1, None, untracked)
+    assert len(in_this_process) == 2
+    assert sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*.npz")) == before
+
+
+def test_a_folder_of_something_else_is_named_and_left(tmp_path):
+    run(TINY["archive-18"], 4, out=tmp_path / "archive-18" / "seed0000", seeds=0, keep_every=4)
+    with pytest.raises(ValueError, match="holds runs of 1 seed and 4 generations, a state kept every 4, and asked"):
+        ants.run_ants(TINY, PLAN, 1500, tmp_path, 1, None, untracked)
+    assert Record(tmp_path / "archive-18" / "seed0000").generations == list(range(5))
+
+
+def test_an_estimate_by_hand(tmp_path, monkeypatch):
+    """Seven methods of two seeds, 1000 generations each but for what archives share; a line every 2 s on each side."""
+    clock = iter(range(10_000))
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(estimate, "side_by_side", lambda *_: (f"paper {i % 2} {1 + i // 2}" for i in range(10)))
+    chosen = SCALES["paper"]._replace(ant=Runs(2, 1000, 10))
+    told = estimate.estimate(["ant"], chosen, tmp_path, workers=2)
+    assert f"{2 * (7000 - 200 - 400)} generations to go of 2 seeds of 7 methods, 2 side by side, 2 s" in told
+    assert "about 3.6 hours" in told  # 12800 x 2 s / 2
+
+
+def test_an_estimate_of_what_is_done_is_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(estimate, "ant_methods", lambda steps, generations: {"archive-18": TINY["archive-18"]})
+    run(TINY["archive-18"], 4, out=tmp_path / "runs" / "ant" / "archive-18" / "seed0000", seeds=0, keep_every=2)
+    chosen = SCALES["smoke"]._replace(ant=Runs(1, 4, 2))
+    assert estimate.estimate(["ant", "timing"], chosen, tmp_path).startswith("ant: all 1 seeds of 1 methods are done.")
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module that prints its argument and its cores, waits, and fails if told to."""
+    (tmp_path / "said.py").write_text(
+        "import os, sys, time\n"
+        "print(sys.argv[1], os.environ['OMP_NUM_THREADS'], len(os.sched_getaffinity(0)), time.time(), flush=True)\n"
+        "time.sleep(float(sys.argv[2]))\n"
+        "sys.exit(int(sys.argv[3]))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    return "said"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not bind to cores")
+def test_processes_side_by_side_have_one_core_and_one_thread_each(module):
+    lines = [line.split() for line in side_by_side(module, [[f"{i}", "0.3", "0"] for i in range(3)], 2)]
+    assert sorted(line[0] for line in lines) == ["0", "1", "2"]
+    assert {(line[1], line[2]) for line in lines} == {("1", "1")}
+    began = {line[0]: float(line[3]) for line in lines}
+    assert began["2"] > min(began["0"], began["1"]) + 0.3  # the third waited for the first to end
+    assert list(side_by_side(module, [], 2)) == []
+
+
+def test_where_a_process_fails_the_others_are_ended(module):
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"said ended with status 3; .* give the command again to go on"):
+        list(side_by_side(module, [["0", "60", "0"], ["1", "0", "3"], ["2", "0", "0"]], 2))
+    assert time.monotonic() - began < 50
+
+
+def test_who_stops_listening_ends_the_processes(module):
+    began = time.monotonic()
+    lines = side_by_side(module, [["0", "60", "0"]], 1)
+    assert next(lines).startswith("0")
+    lines.close()
+    assert time.monotonic() - began < 50
+
+
+def test_what_selection_adds_by_hand():
+    def method(coverage, uniformity):
+        rows = [{"coverage_signatures": coverage + i, "uniformity_visits": uniformity + i} for i in range(5)]
+        estimates = {name: {"mean": 1.0, "deviation": 1.0, "seeds": 5} for name in rows[0]}
+        return {"label": "", "rows": rows, "summary": estimates}
+
+    def verdicts(**methods):
+        return [row.verdict for row in of_selection({"planned_generations": 1000, "methods": methods})]
+
+    better, worse, random = method(20.0, 0.0), method(0.0, 20.0), method(10.0, 10.0)
+    assert verdicts(paper=better, exact=better, random=random) == [HOLDS, HOLDS]
+    assert verdicts(paper=worse, exact=worse, random=random) == [FAILS, FAILS]

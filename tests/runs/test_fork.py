@@ -1,0 +1,230 @@
+"""Forks: they go on to the bits of the run itself, or say what cannot be gone on with."""
+
+import json
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from files import unsealed
+from shell import SHORT, call
+from worlds import HostIdentity, Identity
+
+import brns
+from brns import (
+    ArchiveKNN,
+    Box,
+    ExactRecognition,
+    GridCounts,
+    NoveltySearch,
+    PolynomialMutation,
+    Record,
+    RecordError,
+    fork,
+    run,
+)
+from brns.experiments import configured
+from brns.runs.facts import origin
+from brns.runs.fork import branch
+
+ARCHIVE = ArchiveKNN(k=2, growth=3, capacity=40)
+
+
+def search(estimator=None, task=None, **changes):
+    sizes = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
+    return NoveltySearch(task or Identity(), estimator or GridCounts(), **(sizes | changes))
+
+
+def archives(capacity):
+    return search(replace(ARCHIVE, capacity=capacity))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of 12 generations with a state every 2, a batch of two seeds, and a run with an archive."""
+    folder = tmp_path_factory.mktemp("run")
+    run(search(), 12, out=folder / "one", seeds=5, keep_every=2)
+    run(search(), 6, out=folder / "batch", seeds=[0, 1], keep_every=2)
+    run(archives(40), 12, out=folder / "archive", seeds=5, keep_every=2)
+    return folder
+
+
+def bits(path, folders=("generations", "states")):
+    """The content of every file of generations and states by its name."""
+    files = [file for folder in folders for file in sorted(path.rglob(f"{folder}/0*.npz"))]
+    return {str(file.relative_to(path)): unsealed(file) for file in files}
+
+
+@pytest.mark.parametrize("at", [0, 6, 10])
+def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_path, at):
+    before = bits(whole / "one")
+    (record,) = fork(whole / "one", at, search(), out=tmp_path / "fork")
+    assert record.generations == list(range(13))
+    assert record.identifier != Record(whole / "one").identifier
+    assert bits(tmp_path / "fork") == bits(whole / "one") == before
+    assert origin(record.facts) == f"Forked from {whole / 'one'} after generation {at}: nothing changed."
+
+
+def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):
+    run(search(), 8, out=tmp_path / "long", seeds=[0, 1], keep_every=2)
+    forked = fork(whole / "batch", 4, search(), out=tmp_path / "fork", generations=8)
+    assert [record.seed for record in forked] == [0, 1]
+    assert [record.planned for record in forked] == [8, 8]
+    assert bits(tmp_path / "fork") == bits(tmp_path / "long")
+
+
+@pytest.mark.parametrize("capacity", [18, 90])
+def test_archives_share_their_history_until_the_smaller_is_full(whole, tmp_path, capacity):
+    """Three enter a generation: after 6 there are 18, which fill the smallest to the last row."""
+    run(archives(capacity), 12, out=tmp_path / "alone", seeds=5, keep_every=2)
+    (record,) = fork(whole / "archive", 6, archives(capacity), out=tmp_path / "fork")
+    assert bits(tmp_path / "fork") == bits(tmp_path / "alone")
+    assert record.state(4).estimator.id.shape == (capacity,)
+    assert record.facts["forked"]["changed"] == {"estimator.capacity": [40, capacity]}
+
+
+def test_an_archive_keeps_its_entries_and_no_others():
+    state = ARCHIVE.init(Box([0.0] * 2, [1.0] * 2), jax.random.key(0))
+    five = jnp.arange(5)
+    state = state._replace(id=state.id.at[:5].set(five), descriptor=state.descriptor.at[:5].set(five[:, None]))
+    for capacity in (5, 7, 40, 100):
+        other = replace(ARCHIVE, capacity=capacity).resized(state)
+        assert other.id.tolist() == [0, 1, 2, 3, 4] + [-1] * (capacity - 5)
+        assert other.entered.tolist() == [-1] * capacity
+        assert other.descriptor[:5].tolist() == [[i, i] for i in range(5)]
+        assert all(a.dtype == b.dtype for a, b in zip(other, state, strict=True))
+    with pytest.raises(ValueError, match="an archive of 5 entries does not fit into a capacity of 4"):
+        replace(ARCHIVE, capacity=4).resized(state)
+
+
+def test_what_is_changed_is_so_from_there_on(whole, tmp_path):
+    """Without mutation the offspring have their parents' genes."""
+    still = search(mutate=PolynomialMutation(eta=2.0, rate=0.0))
+    (record,) = fork(whole / "one", 6, still, out=tmp_path / "fork", generations=8)
+    parents = Record(whole / "one", search()).state(6).population
+    rows = [parents.id.tolist().index(parent) for parent in record.column("offspring.parent", [7])[0]]
+    np.testing.assert_array_equal(record.column("offspring.genotype", [7])[0], parents.genotype[jnp.array(rows)])
+    assert "mutate.rate was 0.5 and is 0.0" in origin(record.facts)
+
+
+def test_a_fork_says_where_it_comes_from_and_so_does_a_fork_of_it(whole, tmp_path):
+    branch(whole / "archive", 6, archives(50), out=tmp_path / "first")
+    branch(tmp_path / "first", 4, archives(60), out=tmp_path / "second", generations=5)
+    said = json.loads((tmp_path / "second" / "run.json").read_text())["forked"]
+    parent = Record(whole / "archive")
+    assert said["forked"]["id"] == parent.identifier
+    assert said["forked"]["commit"] == parent.facts["commit"]
+    assert said["forked"]["versions"] == parent.versions
+    assert (said["generation"], said["forked"]["generation"]) == (4, 6)
+    assert said["changed"] == {"estimator.capacity": [50, 60]}
+
+
+def test_a_fork_that_was_stopped_is_resumed(whole, tmp_path):
+    branch(whole / "one", 6, search(), out=tmp_path / "fork")
+    assert Record(tmp_path / "fork").generations == list(range(7))
+    brns.resume(tmp_path / "fork", search=search())
+    assert bits(tmp_path / "fork") == bits(whole / "one")
+
+
+class Longer(Identity):
+    genotype_space: Box = Box([-1.0] * 6, [1.0] * 6)
+
+
+class Smaller(Identity):
+    genotype_space: Box = Box([-0.01] * 5, [0.01] * 5)
+
+
+class Deeper(HostIdentity):
+    behavior_space: Box = Box([0.0] * 3, [600.0] * 3)
+
+
+@pytest.mark.parametrize(
+    ("at", "other", "message"),
+    [
+        (5, search(), r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
+        (12, search(), "0 <= at < generations; got at=12 and generations=12"),
+        (-2, search(), "got at=-2"),
+        (6, search(task=Longer()), "the genotypes of .* have 5 dimensions, and with these settings they would have 6"),
+        (6, search(task=Deeper()), "the behaviors of .* have 2 dimensions, .* would have 3"),
+        (6, search(task=Smaller()), "8 of 8 genotypes of .*, generation 6, lie outside of the genotype space"),
+        (8, archives(18), "generation 8: an archive of 24 entries does not fit .* 18; fork at an earlier generation"),
+        (6, search(ExactRecognition(size=8)), "the search's state is another .* goes on with the estimator of the run"),
+        (6, search(population_size=9), "a fork cannot change population_size: .* has 8; got 9"),
+        (6, search(offspring_size=9), "cannot change offspring_size"),
+        (6, search(founders=brns.LayerFounders((4, 1))), "cannot change founders"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_path, at, other, message):
+    which = "archive" if isinstance(other.estimator, ArchiveKNN) else "one"
+    with pytest.raises(ValueError, match=message):
+        fork(whole / which, at, other, out=tmp_path / "fork")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_shape_of_a_state_stays(tmp_path):
+    run(search(ExactRecognition(size=8)), 2, out=tmp_path / "run", keep_every=1)
+    with pytest.raises(ValueError, match=r"estimator.* has shape \[2, 8\], and in .* it has \[2, 4\]"):
+        fork(tmp_path / "run", 1, search(ExactRecognition(size=16)), out=tmp_path / "fork")
+
+
+@pytest.mark.parametrize(
+    ("out", "message"), [("one", "exists already"), ("one/fork", "lies within a run"), ("full", "exists already")]
+)
+def test_a_folder_that_is_taken_is_left_as_it_is(whole, tmp_path, out, message):
+    run(search(), 1, out=tmp_path / "one")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(RecordError, match=message):
+        fork(whole / "one", 6, search(), out=tmp_path / out)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_runs_that_are_no_batch_are_not_forked_together(whole, tmp_path):
+    with pytest.raises(RecordError, match="not the seeds of one batch; fork one of them"):
+        fork(whole, 2, search(), out=tmp_path / "fork")
+
+
+def test_a_run_with_parts_of_ones_own_needs_them(whole, tmp_path):
+    with pytest.raises(ValueError, match="'Identity' is not a part of brns"):
+        fork(whole / "one", 2, out=tmp_path / "fork")
+
+
+class Doubling(eqx.Module):
+    """An estimator of one's own that can be made larger."""
+
+    size: int
+
+    def init(self, space, key):
+        return jnp.ones(self.size)
+
+    def score(self, state, descriptors, population):
+        return jnp.full(len(descriptors), state.sum())
+
+    def update(self, state, generation, key):
+        return state
+
+    def resized(self, state):
+        return jnp.resize(state, self.size)
+
+
+def test_an_estimator_of_ones_own_may_resize_its_state_too(tmp_path):
+    run(search(Doubling(2)), 2, out=tmp_path / "run", keep_every=1)
+    (record,) = fork(tmp_path / "run", 1, search(Doubling(5)), out=tmp_path / "fork")
+    assert record.column("offspring.novelty", [1, 2]).tolist() == [[2.0] * 6, [5.0] * 6]
+
+
+def test_the_command_line_forks_a_run_and_tells_it(tmp_path):
+    words = [word for word in SHORT if word != "--set"]
+    run(configured("maze", "counts", words), 2, out=tmp_path / "run", keep_every=1)
+    at = ["fork", "run", "--at", 1, "--set", "mutate.rate=0.5"]
+    done = call(*at, "--out", "fork", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Forked from run after generation 1: mutate.rate was 0.1 and is 0.5." in done.stdout
+    assert Record(tmp_path / "fork").generations == [0, 1, 2]
+    wrong = call(*at, "--set", "mutate.speed=1", "--out", "other", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "has no setting 'speed'" in wrong.stderr
+    assert not (tmp_path / "other").exists()
