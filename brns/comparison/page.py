@@ -68,7 +68,7 @@ def text(comparison: Comparison) -> str:
         _by_world(comparison, lambda world, method: f"{comparison.found[world][method].milliseconds:.2g}"),
         "## The worlds",
         _worlds(comparison),
-        provenance_text({"provenance": here(), "scale": f"{seeds} seeds."}),
+        provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{seeds} seeds."}),
     ]
     lines = "\n\n".join(parts).replace(".\n\n- ", ".\n- ")
     return lines + "\n"

@@ -19,6 +19,7 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.mutation import PolynomialMutation
 from brns.pictures.style import save
+from brns.reproduce.provenance import here
 from brns.runs.settings import describe
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
 from brns.runs.tracking import Track, untracked
@@ -35,6 +36,8 @@ class Comparison(NamedTuple):
     reference: str
     """the method against which the others are held: the first"""
     out: Path
+    made: list[dict[str, Any]]
+    """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
 
     @property
     def judged(self) -> list[statistics.Judged]:
@@ -101,9 +104,15 @@ def compare(
                 pass
         finally:
             pool.shutdown(cancel_futures=True)
+    made: list[dict[str, Any]] = []
     for job, done in zip(jobs, begun, strict=True):
-        found[job.world.name][job.method] = done.result()
-    comparison = Comparison(worlds, found, seeds, jobs[0].method, out)
+        found[job.world.name][job.method], by = done.result()
+        same = next((one for one in made if {**one, "rows": None} == {**by, "rows": None}), None)
+        if same is None:
+            made.append({**by, "rows": [job.method]})
+        elif job.method not in same["rows"]:
+            same["rows"].append(job.method)
+    comparison = Comparison(worlds, found, seeds, jobs[0].method, out, made)
     write_bytes(out / "runs.csv", _csv(comparison.rows))
     save(picture(worlds, found), out / "comparison.png", dpi=110)
     return comparison
@@ -140,8 +149,8 @@ def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) ->
                 yield _Job(world, method, search, out / "runs" / world.name / f"{file}.npz")
 
 
-def _done(job: _Job, seeds: list[int]) -> Facts:
-    """The facts of a job, from its file if it is finished."""
+def _done(job: _Job, seeds: list[int]) -> tuple[Facts, dict[str, Any]]:
+    """The facts of a job, from its file if it is finished, and what made them."""
     settings = {"search": describe(job.search), "seeds": seeds, "generations": job.world.generations}
     wanted = json.dumps(settings, sort_keys=True)
     if job.path.exists():
@@ -150,12 +159,19 @@ def _done(job: _Job, seeds: list[int]) -> Facts:
             raise RecordError(
                 f"{job.path} was made with other settings, seeds or generations; remove it, or take another folder"
             )
-        return Facts(**{**arrays, "milliseconds": float(arrays["milliseconds"])})  # ty: ignore[invalid-argument-type]
-    facts = measured(job.search, job.world.cells, job.world.generations, seeds)
+        made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
+        facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
+        return Facts(**facts), made  # ty: ignore[invalid-argument-type]
+    found = measured(job.search, job.world.cells, job.world.generations, seeds)
+    made = {key: value for key, value in here().items() if key != "command"}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {**facts._asdict(), "settings": np.frombuffer(wanted.encode(), np.uint8)}
+    arrays = {**found._asdict(), "settings": _bytes(wanted), "made": _bytes(json.dumps(made))}
     write_arrays(job.path, arrays, Seal(None, job.world.generations))
-    return facts
+    return found, made
+
+
+def _bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
