@@ -1,19 +1,14 @@
-"""How exact recognition's defaults, precision and cost were measured.
+"""How exact recognition's precision and cost were measured.
 
-    python benchmarks/exact.py explore METHODS WORLDS [SEEDS]
     python benchmarks/exact.py precision [SIZE]
     XLA_FLAGS=--xla_cpu_multi_thread_eigen=false taskset -c 0 python benchmarks/exact.py cost
 
-`explore` runs methods (names of METHODS, by commas) in worlds (names of WORLDS), all seeds at once, and adds
-the coverage at 10, 25, 50 and 100 % of the run to results/worlds/exploration.csv. Coverage counts the oracle's cells
-that anything evaluated fell in. Defaults were chosen on the half of the worlds called "tune" alone.
+Settings are compared by `brns.compare`, as {name: ExactRecognition(...)}.
 """
 
-import csv
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -23,86 +18,9 @@ import scipy.linalg
 import scipy.stats
 from jax.scipy.linalg import solve_triangular
 
-from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, NoveltySearch, PopulationKNN, observed
+from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, observed
 from brns.core import Generation, take
 from brns.estimators.exact import shrunk
-from brns.tasks.arm import PlanarArm
-from brns.tasks.car import MountainCar
-from brns.tasks.loose import LooseBox
-from brns.tasks.maze.path import MazePath
-from brns.tasks.maze.rooms import RoomsMaze
-from brns.tasks.maze.rules import DeceptiveMaze
-
-TABLE = Path(__file__).parent.parent / "results/worlds/exploration.csv"
-COLUMNS = ("world", "half", "method", "seed", "fraction", "coverage")
-FRACTIONS = (0.1, 0.25, 0.5, 1.0)
-
-# half, task, population, generations, oracle's coordinates of a descriptor, their low and high, cells along an axis
-WORLDS = {
-    "maze 20 + 20": ("tune", DeceptiveMaze(steps=1000), 20, 200, slice(0, 2), 0, 600, 20),
-    "rooms 1": ("tune", RoomsMaze(seed=1), 60, 100, slice(0, 2), 0, 600, 20),
-    "arm": ("tune", PlanarArm(joints=7), 100, 150, slice(-2, None), 0, 1, 26),
-    "joints": ("tune", PlanarArm(joints=20, descriptor="joints"), 100, 150, slice(-2, None), 0, 1, 26),
-    "rooms 2": ("report", RoomsMaze(seed=2), 60, 100, slice(0, 2), 0, 600, 20),
-    "arm 20 + 20": ("report", PlanarArm(joints=7), 20, 300, slice(-2, None), 0, 1, 26),
-    "arm, loose box": ("report", LooseBox(PlanarArm(joints=7), 10.0), 100, 150, slice(-2, None), 0, 1, 26),
-    "car": ("report", MountainCar(), 20, 150, slice(0, 2), -1.2, 0.6, 26),
-    "maze path": ("report", MazePath(DeceptiveMaze(steps=1000)), 60, 100, slice(-2, None), 0, 600, 20),
-}
-
-METHODS = {
-    "archive": ArchiveKNN(k=15, capacity=10000),
-    "population": PopulationKNN(k=15),
-    "recognition": BehaviorRecognition(),
-}
-for size in (256, 384, 512):
-    for low, high in ((0.03, 16), (0.125, 16), (0.25, 16), (0.25, 32), (0.5, 32), (1, 32)):
-        METHODS[f"exact {size} {low:g}-{high:g}"] = ExactRecognition(size=size, frequencies=(float(low), float(high)))
-    METHODS[f"exact {size} relu"] = ExactRecognition(size=size, features="relu")
-
-
-def explore(methods, worlds, seeds):
-    """Coverage of each method in each world, a row for every seed and fraction."""
-    new = not TABLE.exists()
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    with TABLE.open("a", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        if new:
-            rows.writerow(COLUMNS)
-        for world in worlds:
-            for method in methods:
-                begun = time.process_time()
-                found = coverage(world, METHODS[method], seeds)
-                for seed, values in enumerate(found):
-                    for fraction, value in zip(FRACTIONS, values, strict=True):
-                        rows.writerow([world, WORLDS[world][0], method, seed, fraction, value])
-                file.flush()
-                spent = time.process_time() - begun
-                mean, deviation = found.mean(0).round(0), found.std(0).round(0)
-                print(f"{world:14} {method:20} {mean} +- {deviation} {spent:.0f} s", flush=True)
-
-
-def coverage(world, estimator, seeds):
-    """The cells reached by everything evaluated, at each fraction of the run: `(seeds, fractions)`."""
-    _, task, n, generations, columns, low, high, cells = WORLDS[world]
-    search = NoveltySearch(task, estimator, n, n)
-    keys = jax.random.split(jax.random.key(0), seeds)
-
-    @eqx.filter_jit
-    def whole(search, keys):
-        def generation(states, _):
-            states, facts = jax.vmap(search._step)(states, keys)
-            return states, facts.offspring.descriptor[..., columns]
-
-        states = jax.vmap(search.init)(keys)
-        founders = states.population.descriptor[..., columns]
-        return founders, jax.lax.scan(generation, states, None, generations)[1]
-
-    founders, offspring = (np.asarray(x) for x in whole(search, keys))
-    place = np.concatenate([founders[None], offspring])
-    cell = np.clip(((place - low) / (high - low) * cells).astype(int), 0, cells - 1) @ [cells, 1]
-    ends = [1 + round(f * generations) for f in FRACTIONS]
-    return np.array([[len(np.unique(cell[:end, s])) for end in ends] for s in range(seeds)])
 
 
 def precision(size, batches=10000):
@@ -203,9 +121,7 @@ def _turn(estimator, d, n):
 
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    if command == "explore":
-        explore(arguments[0].split(","), arguments[1].split(","), int(arguments[2]) if arguments[2:] else 4)
-    elif command == "precision":
+    if command == "precision":
         precision(int(arguments[0]) if arguments else 256)
     elif command == "cost":
         cost()

@@ -7,6 +7,7 @@ from itertools import cycle
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.measure import Facts
 from brns.comparison.worlds import World
@@ -42,7 +43,9 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
             ax.tick_params(labelsize=7)
-        figure.supxlabel("evaluations", fontsize=9)
+            ax.xaxis.set_major_locator(MaxNLocator(4))
+            if i >= len(found) - columns:
+                ax.set_xlabel("evaluations", fontsize=8)
         figure.supylabel("share of the reachable cells", fontsize=9)
         legend_below(figure, columns=8)
     return figure
