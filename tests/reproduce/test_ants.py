@@ -2,7 +2,6 @@
 
 import os
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,10 +33,11 @@ def test_a_record_can_rebuild_every_method():
     assert methods["random"].estimator == methods["archive-6000"].estimator
 
 
-def test_random_search_is_called_so():
-    names = {name: method(SimpleNamespace(experiment=describe(s))) for name, s in ant_methods(1500, 150).items()}
-    assert names["random"] == "random search"
-    assert names["archive-6000"] == "archive k-NN"
+def test_random_search_is_called_so(tmp_path):
+    methods = ant_methods(1500, 150)
+    runs = {name: Record.create(tmp_path / name, search, 0, [0], 1, 1) for name, search in methods.items()}
+    assert method(runs["random"]) == "random search"
+    assert method(runs["archive-6000"]) == "archive k-NN"
 
 
 def test_archives_are_one_search_until_the_smaller_is_full():
