@@ -21,7 +21,7 @@ ALLOWED = {
     "search": {"core", *OPERATORS},
     "testing": {"core", "search"},
     "experiments": {*METHOD, "runs.settings"},
-    "runs": {*METHOD, "metrics"} - {"tasks", "estimators"},
+    "runs": {*METHOD, "metrics", "workers.chunks"} - {"tasks", "estimators"},
     "workers": {"core", "search", "runs.settings"},
     "metrics": {"core"},
     "pictures": {*METHOD, "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
