@@ -45,8 +45,8 @@ def run(
     batch; a second is a `RecordError`. A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are
     computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with workers side by side. The
     same list of seeds gives the same bits on the same machine and versions; a seed within a batch equals the seed
-    alone up to rounding, which chaos in a task can amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that
-    `resume` can go on).
+    alone up to rounding, which chaos in a task can amplify. `keep_every` is the stride of the states kept for
+    statistics (the last is always kept, so that `resume` can go on).
     """
     for _ in start(search, generations, out=out, seeds=seeds, keep_every=keep_every):
         pass
