@@ -1,9 +1,27 @@
 """Novelty search without an archive (BR-NS), the archive methods to hold it against, and the measures of both."""
 
 import importlib
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
 from brns.parts import CLASSES as _CLASSES
+
+# Compiled code is kept between processes, so that a second start is quick, unless JAX was told where to keep it. JAX
+# reads these when it is imported.
+_KEPT = {
+    "jax_compilation_cache_dir": str(platformdirs.user_cache_path("brns") / "compiled"),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+if "jax" not in sys.modules:
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        os.environ.update({name.upper(): str(value) for name, value in _KEPT.items()})
+elif sys.modules["jax"].config.jax_compilation_cache_dir is None:
+    for _name, _value in _KEPT.items():
+        sys.modules["jax"].config.update(_name, _value)
 
 if TYPE_CHECKING:
     from brns.comparison.run import Comparison as Comparison

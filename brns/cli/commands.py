@@ -2,13 +2,11 @@
 `reproduce`, `compare`, `list`."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import platformdirs
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -253,11 +251,12 @@ def _to_the_end(
     completed: int = 0,
     watch_every: int = 0,
 ) -> None:
-    from brns.cli.conclusion import conclude
     from brns.cli.follow import follow
     from brns.runs.record import records
 
     follow(steps, generations, out, scalars, completed, watch_every)
+    from brns.cli.conclusion import conclude  # and with it all that draws, when the search is done
+
     conclude(out, records(out, search))
 
 
@@ -271,9 +270,6 @@ def _scalars(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | N
 
 def main() -> None:
     """Run the command line: what a user can mend ends with one clear message and exit status 2."""
-    # Compiled code is kept between processes, so that a second start is quick. JAX reads these when it is imported.
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("brns") / "compiled"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     try:
         app(standalone_mode=True)
     except KeyboardInterrupt:
