@@ -24,7 +24,7 @@ ALLOWED = {
     "search": {"core", "parts", "display", "hints", *OPERATORS},
     "testing": {"core", "search"},
     "experiments": {*METHOD, "runs.settings"},
-    "runs": {*METHOD, "display", "metrics"} - {"tasks", "estimators"},
+    "runs": {*METHOD, "display", "metrics", "workers.chunks"} - {"tasks", "estimators"},
     "workers": {"core", "search", "runs.settings"},
     "metrics": {"core"},
     "interoperation": {"core", "search", "display", "runs"},

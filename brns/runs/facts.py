@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from brns.runs.provenance import command, commit, versions, xla_flags
+from brns.runs.seeds import lanes
 from brns.runs.settings import describe, told
 from brns.runs.storage import RecordError, legible, write_bytes
 from brns.search import NoveltySearch
@@ -62,19 +63,21 @@ LATER: dict[str, Callable[[Any], bool]] = {
     "id": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None,
     "behavior_space": _box,
     "forked": _forked,
+    "lanes": _count(1),
 }
 
 
 def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, keep_every: int) -> dict[str, Any]:
     """The facts of a run that begins. Each has an identifier of its own, even where all else is the same."""
-    space = search.task.behavior_space
+    space, seeds = search.task.behavior_space, list(seeds)
     return {
         "format": FORMAT,
         "id": secrets.token_hex(8),
         "experiment": describe(search),
         "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
         "seed": seed,
-        "seeds": list(seeds),
+        "seeds": seeds,
+        "lanes": lanes(search.task, len(seeds)),
         "generations": generations,
         "keep_every": keep_every,
         "command": command(),

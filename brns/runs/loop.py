@@ -3,16 +3,14 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, SupportsIndex
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Key
 
-from brns.core import Generation, take
+from brns.core import Generation
+from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
 from brns.runs.finite import check
 from brns.runs.locks import locked
@@ -55,10 +53,11 @@ def run(
     temporary one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
     `exist="resume"` the one that is there goes on, if it is the same experiment with the same seeds.
 
-    A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are computed together (`jax.vmap`), those of
-    a host task in turn. The same list of seeds gives the same bits on the same machine and versions; a seed within a
-    batch equals the seed alone up to rounding, which chaos in a task can amplify. `keep_every` is the stride of the
-    states kept for statistics (the last is always kept, so that `resume` can go on).
+    A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are computed in a batch for each core
+    (`jax.vmap`), those of a host task in turn, or with workers side by side. The same list of seeds gives the same bits
+    on the same machine and versions; a seed within a batch equals the seed alone up to rounding, which chaos in a task
+    can amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that `resume`
+    can go on).
 
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed; what can be
     done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
@@ -226,52 +225,30 @@ def go_on(
 def _advance(
     search: NoveltySearch, progress: list[Progress], states: list[SearchState], generations: int
 ) -> Iterator[list[Saved]]:
+    """Generation after generation, each checked and saved while the next is computed."""
     keys = [jax.random.key(one.record.seed) for one in progress]
-    steps = _steps(search, keys, states)
-    for number in range(int(states[0].generation) + 1, generations + 1):
-        after = next(steps)
-        for before, (state, generation) in zip(states, after, strict=True):
-            check(search, number, generation, state, before)
-        states = [state for state, _ in after]
-        yield _save(progress, number, after)
+    first = int(states[0].generation) + 1
+    steps = side_by_side.generations(search, keys, states, generations + 1 - first, progress[0].record.lanes)
+    with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(progress), 16)) as writers:
+        for number, after in enumerate(steps, first):
+            for before, (state, generation) in zip(states, after, strict=True):
+                check(search, number, generation, state, before)
+            states = [state for state, _ in after]
+            yield _save(writers, progress, number, after)
 
 
-def _steps(
-    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState]
-) -> Iterator[list[tuple[SearchState, Generation]]]:
-    """Generation after generation of every seed: of a traceable task all at once, of a host task in turn."""
-    n = len(states)
-    if n > 1 and search.task.traceable:
-        batch, batch_keys = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states), jnp.stack(keys)
-        while True:
-            batch, facts = _batch_step(search, batch, batch_keys)
-            on_host = jax.device_get((batch, facts))
-            yield [take(on_host, i) for i in range(n)]
-    while True:
-        after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
-        states = [state for state, _ in after]
-        yield jax.device_get(after)
+def _save(
+    writers: Executor, progress: list[Progress], number: int, after: Sequence[tuple[SearchState, Generation]]
+) -> list[Saved]:
+    """Facts and states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
 
-
-@eqx.filter_jit
-def _batch_step(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> tuple[SearchState, Generation]:
-    return jax.vmap(search.step)(state, keys)
-
-
-def _save(progress: list[Progress], number: int, after: Sequence[tuple[SearchState, Generation]]) -> list[Saved]:
-    """Facts, then states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
-
-    The seeds' files are written side by side, since most of the time goes by until the disk has confirmed each.
+    All files are written side by side, since most of the time goes by until the disk has confirmed each.
     """
-
-    def write(one: Progress, saved: tuple[SearchState, Generation]) -> None:
-        state, generation = saved
-        one.record.append(number, generation)
-        one.record.checkpoint(state)
-
-    with ThreadPoolExecutor(min(len(progress), 8)) as pool:
-        for _ in pool.map(write, progress, after):  # raises what a write raised
-            pass
+    begun = []
+    for one, (state, generation) in zip(progress, after, strict=True):
+        begun += [writers.submit(one.record.append, number, generation), writers.submit(one.record.checkpoint, state)]
+    for written in begun:
+        written.result()  # raises what a write raised
     for one in progress:
         one.record.forget(number - 1)
     return _told(progress, number, [generation for _, generation in after])

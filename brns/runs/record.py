@@ -157,6 +157,11 @@ class Record:
         """How many generations the run was last asked for."""
         return self.facts["generations"]
 
+    @property
+    def lanes(self) -> int:
+        """In how many batches the seeds are computed; one in runs made before it was stored."""
+        return self.facts.get("lanes", 1)
+
     def plan(self, generations: int) -> None:
         """Ask for another number of generations than the run was started for."""
         if generations > self.planned:

@@ -19,6 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from brns.runs.npz import npz
+
 
 class RecordError(ValueError):
     """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
@@ -115,8 +117,11 @@ def comment(seal: Seal, archive: zipfile.ZipFile) -> bytes:
 
     The checksums are the CRC-32 of the zip directory, which zipfile compares with what it reads.
     """
-    sums = sorted((member.filename, member.CRC) for member in archive.infolist())
-    digest = hashlib.sha256(json.dumps([*seal, sums]).encode()).hexdigest()
+    return _sealed(seal, [(member.filename, member.CRC) for member in archive.infolist()])
+
+
+def _sealed(seal: Seal, sums: list[tuple[str, int]]) -> bytes:
+    digest = hashlib.sha256(json.dumps([*seal, sorted(sums)]).encode()).hexdigest()
     return json.dumps({**seal._asdict(), "sha256": digest}).encode()
 
 
@@ -140,14 +145,11 @@ def members(path: Path) -> list[str]:
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
     """An .npz file of these arrays, sealed. The same arrays and seal give the same bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
-        archive.comment = comment(seal, archive)
-    write_bytes(path, buffer.getvalue())
+    try:
+        content = npz(arrays, lambda sums: _sealed(seal, sums))
+    except ValueError as error:
+        raise RecordError(f"could not save {path}: {error}") from None
+    write_bytes(path, content)
 
 
 def file_name(number: int) -> str:

@@ -1,0 +1,180 @@
+"""The seeds of a run, computed side by side, and ahead: while a generation is saved, the next is on its way.
+
+The seeds of a traceable task are cut into lanes: one for each core of a CPU, or for each accelerator. A lane is a batch
+(`jax.vmap`). Batches of other sizes round otherwise, so a record keeps the number of lanes, and a run goes on with as
+many, wherever that is. Seeds of a host task whose workers take from one queue go on each by itself. Those of any other
+host task are computed in turn, in the thread that asks, and nothing ahead.
+
+Several lanes are begun by threads, which JAX's settings made by `with` do not reach; `jax.config.update` does.
+"""
+
+import contextlib
+import itertools
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from brns.core import Generation, Task, take
+from brns.search import NoveltySearch, SearchState
+from brns.workers.chunks import ByWorkers
+
+Step = tuple[SearchState, Generation]
+
+AHEAD = 2
+"""generations that a seed with workers may be ahead, so that one with quick individuals waits for no other"""
+
+
+def cores() -> int:
+    """The cores of the CPU that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def lanes(task: Task, seeds: int) -> int:
+    """How many lanes a new run of this task gets."""
+    if not task.traceable:
+        return 1
+    return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
+
+
+def cut(seeds: int, lanes: int) -> list[slice]:
+    """The seeds of each lane, as even as can be with all but the last of one size, so that one shape is compiled."""
+    size = -(-seeds // lanes)
+    return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
+
+
+def generations(
+    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int, lanes: int
+) -> Generator[list[Step], None, None]:
+    """The next `count` generations, each of all seeds and with arrays on the host."""
+    if count < 1:
+        return
+    if not search.task.traceable:
+        by = _by_workers if isinstance(search.task, ByWorkers) else _in_turn
+        yield from by(search, keys, states, count)
+    elif len(keys) == 1:
+        yield from _alone(search, keys[0], states[0], count)
+    else:
+        yield from _in_lanes(search, keys, states, count, lanes)
+
+
+def _in_turn(
+    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int
+) -> Iterator[list[Step]]:
+    for _ in range(count):
+        after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
+        states = [state for state, _ in after]
+        yield jax.device_get(after)
+
+
+def _alone(search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int) -> Iterator[list[Step]]:
+    """JAX begins a computation and returns, so a generation is begun before the one before it is there."""
+    ahead = search.step(state, key)
+    for left in reversed(range(count)):
+        begun, ahead = ahead, search.step(ahead[0], key) if left else ahead
+        yield jax.device_get([begun])
+
+
+def _in_lanes(
+    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int, lanes: int
+) -> Iterator[list[Step]]:
+    """What one thread begins on a CPU is computed in turn, so each lane has a thread that begins its generations."""
+    parts = cut(len(keys), lanes)
+    now = [(stacked(states[part]), jnp.stack(keys[part])) for part in parts]
+    if by_threads := len(parts) > 1 and jax.default_backend() == "cpu":
+        step = _batch_on_one_core
+    else:
+        step, places = _batch, itertools.cycle(jax.local_devices())
+        now = [jax.device_put(lane, place) for lane, place in zip(now, places, strict=False)]
+    lane_keys = [keys for _, keys in now]
+    with contextlib.ExitStack() as opened:
+        threads = [opened.enter_context(ThreadPoolExecutor(1)) if by_threads else None for _ in parts]
+
+        def begin(states: Iterable[SearchState]) -> list[Step]:
+            lanes = zip(threads, states, lane_keys, strict=True)
+            return [
+                thread.submit(step, search, state, keys).result() if thread else step(search, state, keys)
+                for thread, state, keys in lanes
+            ]
+
+        ahead = begin(state for state, _ in now)
+        for left in reversed(range(count)):
+            begun, ahead = ahead, begin(state for state, _ in ahead) if left else []
+            yield [take(lane, i) for lane in jax.device_get(begun) for i in range(len(lane[0].generation))]
+
+
+def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
+    return jax.vmap(search.step)(state, keys)
+
+
+def for_one_core(function: Callable) -> Callable:
+    """The function, compiled without the compiler's own threads, which would wait for the cores of other lanes."""
+    return eqx.filter_jit(compiler_options={"xla_cpu_multi_thread_eigen": False})(function)  # ty: ignore[no-matching-overload]
+
+
+_batch, _batch_on_one_core = eqx.filter_jit(_batched), for_one_core(_batched)
+
+
+def stacked(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def _by_workers(
+    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int
+) -> Iterator[list[Step]]:
+    """Each seed goes on in a thread of its own, so that all have individuals in the workers' queue.
+
+    Where they are not all asked for, the workers are ended, so that nobody waits for what nobody wants.
+    """
+    seeds = [_Seed(search, key, state, count) for key, state in zip(keys, states, strict=True)]
+    try:
+        for _ in range(count):
+            yield [seed.next() for seed in seeds]
+    finally:
+        for seed in seeds:
+            seed.stop()
+        if any(seed.thread.is_alive() for seed in seeds):
+            search.task.close()  # ty: ignore[missing-attribute]
+        for seed in seeds:
+            seed.thread.join(10)
+
+
+class _Seed:
+    """A seed that goes on by itself, `AHEAD` generations beyond what was asked for."""
+
+    def __init__(self, search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int):
+        self.room, self.done = threading.Semaphore(AHEAD), queue.SimpleQueue()
+        self.stopped = False
+        self.thread = threading.Thread(target=self._go, args=(search, key, state, count), daemon=True)
+        self.thread.start()
+
+    def next(self) -> Step:
+        """Its next generation, or the error that ended it."""
+        after = self.done.get()
+        self.room.release()
+        if isinstance(after, BaseException):
+            raise after
+        return after
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.room.release()
+
+    def _go(self, search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int) -> None:
+        try:
+            for _ in range(count):
+                self.room.acquire()
+                if self.stopped:
+                    return
+                state, generation = search.step(state, key)
+                self.done.put(jax.device_get((state, generation)))
+        except BaseException as error:  # of the task or the estimator; raised where the generation is asked for
+            self.done.put(error)

@@ -1,0 +1,122 @@
+"""Seeds side by side: the same bits on other cores later on, by workers as in turn, and the next generation ahead."""
+
+import threading
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from worlds import HostIdentity, Identity
+
+from brns import GridCounts, NoveltySearch, Record, resume, run
+from brns.runs import seeds
+from brns.runs.loop import start
+from brns.workers.chunks import ByWorkers
+
+KEYS = [jax.random.key(0), jax.random.key(1)]
+
+
+def search(task):
+    return NoveltySearch(task, GridCounts(), population_size=6, offspring_size=5)
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("n", "lanes", "sizes"),
+    [(8, 2, [4, 4]), (5, 2, [3, 2]), (3, 3, [1, 1, 1]), (4, 1, [4]), (25, 16, [2] * 12 + [1])],
+)
+def test_seeds_are_cut_evenly_and_in_order(n, lanes, sizes):
+    parts = seeds.cut(n, lanes)
+    assert [part.stop - part.start for part in parts] == sizes
+    assert [i for part in parts for i in range(n)[part]] == [*range(n)]
+
+
+def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
+    """Three seeds begun on two cores, gone on with on one; and on two all along."""
+    monkeypatch.setattr(seeds, "cores", lambda: 2)
+    run(search(Identity()), 4, out=tmp_path / "whole", seeds=range(3))
+    run(search(Identity()), 2, out=tmp_path / "part", seeds=range(3))
+    monkeypatch.setattr(seeds, "cores", lambda: 1)
+    whole, part = run_of(tmp_path / "whole"), resume(tmp_path / "part", 4, search=search(Identity()))
+    for one, other in zip(whole, part, strict=True):
+        assert one.lanes == other.lanes == 2
+        for column in ("offspring.genotype", "survivors.novelty", "survivors.id"):
+            np.testing.assert_array_equal(one.column(column), other.column(column))
+        assert same(one.state(4, search(Identity())), other.state(4, search(Identity())))
+
+
+def run_of(path):
+    return [Record(path / f"seed{seed:04d}") for seed in range(3)]
+
+
+def test_a_host_task_and_a_run_made_before_have_one_lane(tmp_path):
+    (record,) = run(search(HostIdentity()), 1, out=tmp_path, seeds=[0])
+    assert record.lanes == 1
+    del record.facts["lanes"]
+    assert record.lanes == 1
+
+
+def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
+    """Each is begun before the one before it is saved, and nothing beyond the last is."""
+    done, step, append = [], NoveltySearch.step, Record.append
+    monkeypatch.setattr(NoveltySearch, "step", lambda self, *args: done.append("begun") or step(self, *args))
+    monkeypatch.setattr(Record, "append", lambda self, *args: done.append(f"saved {args[0]}") or append(self, *args))
+    steps = start(search(Identity()), 3, out=tmp_path)
+    for (saved,) in steps:
+        done.append(f"shown {saved.number}")
+    begun = ["begun", "saved 1", "shown 1", "begun", "saved 2", "shown 2", "saved 3", "shown 3"]
+    assert done == ["saved 0", "shown 0", "begun", *begun]
+
+
+class Fake(ByWorkers):
+    """Workers that are this process, and evaluate for two seeds at a time or for none."""
+
+    both: threading.Barrier = eqx.field(static=True, kw_only=True)
+    fails_at: int = eqx.field(default=10**6, static=True, kw_only=True)
+    calls: list = eqx.field(default_factory=list, static=True)
+
+    def _evaluations(self, batch, key):
+        raise NotImplementedError
+
+    def evaluate(self, genotypes, key):
+        self.both.wait(20)
+        self.calls.append(1)
+        if len(self.calls) >= self.fails_at:
+            raise ZeroDivisionError("the floor")
+        return self.task.evaluate(genotypes, key)
+
+    def close(self):
+        self.both.abort()
+
+
+def begun():
+    return [search(HostIdentity()).init(key) for key in KEYS]
+
+
+def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn():
+    fake = Fake(HostIdentity(), both=threading.Barrier(2))
+    together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
+    in_turn = list(seeds.generations(search(HostIdentity()), KEYS, begun(), 3, 1))
+    assert len(together) == 3
+    assert same(together, in_turn)
+
+
+def test_an_error_of_workers_comes_after_the_generations_before_it():
+    fake = Fake(HostIdentity(), both=threading.Barrier(2), fails_at=5)
+    steps = seeds.generations(search(fake), KEYS, begun(), 9, 1)
+    assert len([next(steps), next(steps)]) == 2
+    with pytest.raises(ZeroDivisionError, match="the floor"):
+        next(steps)
+
+
+def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
+    """One that has ended leaves the other in its evaluation, for two at a time, until the workers are closed."""
+    threads, fake = threading.active_count(), Fake(HostIdentity(), both=threading.Barrier(2))
+    steps = seeds.generations(search(fake), KEYS, begun(), 1000, 1)
+    next(steps)
+    steps.close()
+    assert threading.active_count() == threads
+    assert len(fake.calls) <= 2 * (1 + seeds.AHEAD)
