@@ -1,5 +1,6 @@
 """The experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -123,6 +124,35 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     if problems:
         raise SettingsError("\n".join(problems))
     return search
+
+
+def changes(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which an experiment, as a record describes it, is not that of its world and estimator.
+
+    By name, such as `estimator.epochs`. Of an estimator with presets it is the nearest. None are told where the task or
+    the estimator is a user's own.
+    """
+    task, estimator = experiment["task"], experiment["estimator"]
+    worlds = [name for name, part in parts("world").items() if part.attribute == task["name"]]
+    usual = [_described(world, name) for world in worlds for name in parts("estimator", "preset")]
+    nearest = [one for one in usual if one["estimator"]["name"] == estimator["name"]]
+    return min((_differences(one, experiment) for one in nearest), key=len, default={})
+
+
+@functools.cache
+def _described(world: str, estimator: str) -> dict[str, Any]:
+    return describe(named(world, estimator))
+
+
+def _differences(usual: Mapping[str, Any], found: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    different: dict[str, Any] = {}
+    for name, now in found.items():
+        before = usual.get(name)
+        if isinstance(now, Mapping) and isinstance(before, Mapping) and now.get("name") == before.get("name"):
+            different |= _differences(before, now, f"{prefix}{name}.")
+        elif now != before:
+            different[f"{prefix}{name}"] = now["name"] if isinstance(now, Mapping) else now
+    return different
 
 
 def chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:

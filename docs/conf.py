@@ -14,17 +14,19 @@ project = "brns"
 author = "the brns authors"
 version = release = brns.__version__
 
-extensions = ["sphinx.ext.autodoc", "mathml", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "myst_parser", "gallery"]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"brns {release}"
-html_static_path = html_css_files = ["style.css"]
+html_static_path = ["style.css", "copy.js"]
+html_css_files, html_js_files = ["style.css"], ["copy.js"]
 html_show_sphinx = html_show_copyright = False
 exclude_patterns = ["_build"]
 default_role = "literal"  # docstrings write `code` and $mathematics$
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_preserve_defaults = True
+autosummary_generate = False  # tables that lead to what stands below them
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90

@@ -53,6 +53,24 @@ def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_is_built_installs_and_runs_outside_of_a_checkout(kind, tmp_path):
+    """Needs a package index, for what builds it and for the libraries."""
+    uv = Path(sys.executable).parent / "uv"
+    built, python = tmp_path / "built", tmp_path / "environment" / "bin" / "python"
+    subprocess.run([uv, "build", "-q", f"--{kind}", "--out-dir", built, ROOT], check=True)
+    (package,) = (file for file in built.iterdir() if file.suffix in (".whl", ".gz"))
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
+    subprocess.run([uv, "pip", "install", "-q", "--python", python, f"brns[report] @ {package.as_uri()}"], check=True)
+    use(python, tmp_path)
+    for command in ("--version", *COMMANDS):
+        subprocess.run([python.parent / "brns", *command.split()], cwd=tmp_path, check=True)
+    assert (tmp_path / "report.html").stat().st_size > 10_000  # its page and scripts are in the package
+    where = subprocess.run([python, "-c", "import brns; print(brns.__file__)"], cwd=tmp_path, capture_output=True)
+    assert str(tmp_path) in where.stdout.decode()
+
+
 def use(python, folder):
     """A search, its resume, its scores, a check of an estimator and a figure by some Python."""
     environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}

@@ -16,6 +16,7 @@ from brns.cli.follow import scalars_of, to_the_end
 from brns.cli.forking import fork
 from brns.cli.looking import figure, movie, report, show
 from brns.cli.options import DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
+from brns.cli.place import default_place
 from brns.cli.screen import console
 from brns.parts import parts
 
@@ -65,7 +66,9 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
-    out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/EXPERIMENT-ESTIMATOR-seedK")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")
+    ] = None,
     keep_every: Annotated[
         int, typer.Option(min=1, help="stride of the states kept for statistics; 1 keeps all, the last always stays")
     ] = 10,
@@ -84,16 +87,17 @@ def run(
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
     from brns.runs.loop import start
+    from brns.runs.places import refuse_taken
     from brns.workers.parallel import in_parallel
 
-    search, name = _chosen(experiment, estimator, set_ or [])
+    which = range(seed, seed + seeds) if seeds > 1 else seed
+    out = out or default_place(experiment, estimator, set_ or [], which)
+    refuse_taken(out, [out / f"seed{one:04d}" for one in which] if isinstance(which, range) else [out])
+    search = _chosen(experiment, estimator, set_ or [])
     if founders is not None:
         from brns.cli.own import own_founders
 
         search = dataclasses.replace(search, founders=own_founders(founders))
-    several = f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}"
-    out = out or Path("runs") / f"{name}-{several}"
-    which = range(seed, seed + seeds) if seeds > 1 else seed
     with in_parallel(search, workers, dask, timeout) as search, scalars_of(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
         to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling)
@@ -253,19 +257,18 @@ def list_(
             screen.print_settings(f"{operator}.", part.load()(), settings(part.load()))
 
 
-def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "tuple[NoveltySearch, str]":
-    """The search to run and what its folder is called."""
+def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "NoveltySearch":
+    """The search to run."""
     from brns.experiments import RECOMMENDED, changed, configured
     from brns.runs.settings import SettingsError
 
     if ":" not in experiment:
-        estimator = estimator or RECOMMENDED
-        return configured(experiment, estimator, changes), f"{experiment}-{estimator}"
+        return configured(experiment, estimator or RECOMMENDED, changes)
     if estimator is not None:
         raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")
     from brns.cli.own import own_search
 
-    return changed(own_search(experiment), changes), experiment.replace(":", "-")
+    return changed(own_search(experiment), changes)
 
 
 def main() -> None:

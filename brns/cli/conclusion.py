@@ -18,6 +18,13 @@ from brns.pictures.source import without_search
 from brns.runs.facts import origin
 from brns.runs.record import Record
 
+CYCLING = (
+    "eta: below 1 where what was visited became less novel. kappa: how often it became novel again, by more than "
+    "epsilon, a tenth of the median distance between behaviors; its share: per later generation. regained: the same by "
+    "ranks, without a unit."
+)
+"""what the numbers of cycling mean"""
+
 
 def conclude(directory: Path, found: Sequence[Record]) -> None:
     """Tables of the runs of each method, over their seeds, and a picture of each run."""
@@ -27,6 +34,8 @@ def conclude(directory: Path, found: Sequence[Record]) -> None:
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs]))
+    if any("eta" in row for row in rows.values()):
+        console.print(CYCLING, style="dim", soft_wrap=True)
     for note in filter(None, dict.fromkeys(origin(record.facts) for record in found)):
         console.print(note, soft_wrap=True)
     if note := without_search(found):

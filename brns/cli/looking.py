@@ -68,7 +68,7 @@ def movie(
     ] = None,
     search: Search = None,
 ) -> None:
-    """Write a movie of the population and the novelty map over generations, or of one individual."""
+    """Write a movie of the population over generations, on maps of novelty, or of one individual."""
     from brns.cli.own import records_of
     from brns.pictures.movie import write, write_individual
     from brns.runs.settings import SettingsError

@@ -44,7 +44,9 @@ def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
     for name in ("state", "done", "task", "novelty", "seed", "solved", "first", "cover"):
         table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
     for one in found:
-        lines = textwrap.wrap(f"{one.path.relative_to(directory)}", max(wide.width - 62, 8))
+        width = max(wide.width - 62, 8)
+        lines = textwrap.wrap(f"{one.path.relative_to(directory)}", width)
+        lines += textwrap.wrap(one.changed, width, initial_indent="  ", subsequent_indent="  ")
         color = {"running": "green", "interrupted": "yellow"}.get(one.state, "")
         row: list[str | Text] = ["\n".join(lines), Text(one.state, style=color)]
         if one.state != "damaged":

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import mannwhitneyu
 
 from brns.comparison.measure import Facts
+from brns.metrics.tests import LEVEL, holm, mann_whitney
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 """of a run, at which coverage is told"""
-LEVEL = 0.05
 
 
 class Judged(NamedTuple):
@@ -43,16 +42,6 @@ def at(facts: Facts, fraction: float) -> Float[np.ndarray, " s"]:
     return facts.covered[:, max(1, round(fraction * last))].astype(np.float64)
 
 
-def holm(p: Sequence[float]) -> Float[np.ndarray, " n"]:
-    r"""p-values corrected for their number, Holm 1979: $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order."""
-    values = np.asarray(p, np.float64)
-    order = np.argsort(values)
-    steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
-    corrected = np.empty_like(values)
-    corrected[order] = np.maximum.accumulate(steps)
-    return corrected
-
-
 def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
     """Every method against the reference in every world, at every fraction; `found` is by world, then by method."""
     rows = []
@@ -64,9 +53,7 @@ def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Jud
                 if method == reference:
                     continue
                 ours = at(facts, fraction)
-                test = mannwhitneyu(ours, theirs, alternative="two-sided")
-                p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
-                effect = float(test.statistic) / (len(ours) * len(theirs))
+                p, effect = mann_whitney(ours, theirs)
                 deviation = float(np.std(ours, ddof=1)) if len(ours) > 1 else float("nan")
                 share = ours.mean() / theirs.mean()
                 raw.append(Judged(world, method, fraction, share, deviation / theirs.mean(), p, effect))

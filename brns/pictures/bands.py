@@ -27,21 +27,24 @@ class Middle(NamedTuple):
     high: Float[np.ndarray, " _"]
 
 
-def middles(groups: Sequence[Float[np.ndarray, "_ _"]]) -> tuple[list[Middle], str]:
+def middles(groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False) -> tuple[list[Middle], str]:
     """The mean over seeds with one standard deviation (over n - 1) to either side, and what to say of it on the axis.
 
     Where that would reach below 0 for a group that has no value below 0, it promises what cannot be: then all groups
-    have their median and quartiles, and the text says so.
+    have their median and quartiles, and the text says so. `quartiles` asks for these, as a logarithmic axis does.
     """
     found = [_mean(values) for values in groups]
-    if any((one.low < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True)):
+    several = any(len(values) > 1 for values in groups)
+    if (quartiles and several) or any(
+        (one.low < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True)
+    ):
         return [Middle(*np.quantile(values, (0.5, 0.25, 0.75), axis=0)) for values in groups], QUARTILES
     return found, ""
 
 
-def bands(ax: Axes, lines: Sequence[Line]) -> str:
+def bands(ax: Axes, lines: Sequence[Line], quartiles: bool = False) -> str:
     """Draw lines with their bands; returns what the axis has to say of them."""
-    found, note = middles([line.values for line in lines])
+    found, note = middles([line.values for line in lines], quartiles)
     for line, one in zip(lines, found, strict=True):
         # A line at 0 shows above the axis.
         ax.plot(line.x, one.middle, lw=1.5, color=line.color, label=line.label, clip_on=False)

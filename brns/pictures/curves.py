@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
@@ -109,13 +109,14 @@ def q(
     """Figures 3d, 3e and 4a-d: Q(i, j), the mean novelty that generation j gives to the population of generation i.
 
     For some i, by default three of those kept, and all kept j >= i. The records are runs of one method, since Q has
-    the unit of its estimator. `colors` are those of the i, where panels beside this one share them.
+    the unit of its estimator. `colors` are those of the i, where panels beside this one share them. Q falls by orders
+    of magnitude: its axis is logarithmic where all of it is above 0, with the median over the runs and the quartiles.
     """
     ax = axes(ax)
     runs = _one_method(records)
     kept = common(record.snapshots for record in runs)
     _two(kept, runs[0], "Q(i, j) needs the states of")
-    chosen = _three(kept) if generations is None else list(dict.fromkeys(generations))
+    chosen = three(kept) if generations is None else list(dict.fromkeys(generations))
     missing = sorted(set(chosen) - set(kept))
     if missing:
         raise ValueError(f"Q(i, j) needs i among the generations whose states all runs keep: {kept}; got {missing}")
@@ -125,24 +126,31 @@ def q(
         row = kept.index(i)
         values = np.stack([cycling_of(record, tuple(kept)).q[row, row:] for record in runs])
         lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
-    note = bands(ax, lines)
-    ax.set(xlabel="generation j", ylabel=f"Q(i, j), novelty{note}", ylim=(0, None))
+    logarithmic = all((line.values > 0).all() for line in lines)
+    note = bands(ax, lines, quartiles=logarithmic)
+    ax.set(xlabel="generation j", ylabel=f"Q(i, j), novelty{note}")
+    if logarithmic:
+        ax.set_yscale("log")
+        plain_numbers(ax)
+    else:
+        ax.set_ylim(0, None)
     return ax
 
 
 def colors_of_q(kept: Iterable[Sequence[int]]) -> dict[int, Any]:
     """The colour of each i that `q` draws of methods that keep these generations: one in all panels, no two alike."""
-    return _over_time({i for generations in kept if generations for i in _three(generations)})
+    return _over_time({i for generations in kept if generations for i in three(generations)})
 
 
-def _three(kept: Sequence[int]) -> list[int]:
+def three(kept: Sequence[int]) -> list[int]:
+    """An early, a middle and a later generation of those kept."""
     return list(dict.fromkeys(kept[int(len(kept) * part)] for part in (0.1, 0.4, 0.7)))
 
 
 def _over_time(generations: Iterable[int]) -> dict[int, Any]:
-    """Colours from early to late."""
+    """Colours from early to late, which both a light and a dark page show."""
     ordered = sorted(generations)
-    return dict(zip(ordered, TIME(np.linspace(0.25, 1.0, len(ordered))), strict=True))
+    return dict(zip(ordered, TIME(np.linspace(0.2, 0.75, len(ordered))), strict=True))
 
 
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
@@ -201,8 +209,7 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
         )
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
     ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}", yscale="log")
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))  # some of them, in plain numbers
+    plain_numbers(ax)
     return ax
 
 
@@ -223,6 +230,14 @@ def _curves(
         lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
     note = bands(ax, lines)
     ax.set(xlabel="generation", ylabel=f"{ylabel}{note}")
+
+
+def plain_numbers(ax: Axes) -> None:
+    """Numbers, and no code of formulas, on a logarithmic axis; some between powers of ten where these are few."""
+    low, high = ax.get_ylim()
+    between = "235" if high < 30 * low else "2" if high < 1000 * low else ""
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
 
 
 def _seeds(name: str, runs: Sequence[Any]) -> str:

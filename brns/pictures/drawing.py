@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.pictures.curves import colors_of_q
+from brns.pictures.curves import colors_of_q, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
 from brns.pictures.methods import method, methods
@@ -78,8 +78,12 @@ def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
     if picture.panels == "one":
         return [[("", partial(picture.function, [record for seeds in runs.values() for record in seeds]))]]
     if picture.panels == "method":
-        colors = colors_of_q(common(record.snapshots for record in seeds) for seeds in runs.values())
-        return _wrapped([(label, partial(picture.function, seeds, colors=colors)) for label, seeds in runs.items()])
+        kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
+        shared = common(kept)
+        # The same generations in all panels, where there are such.
+        told: dict[str, Any] = {"generations": three(shared)} if len(shared) > 2 else {}
+        told["colors"] = colors_of_q([shared] if told else kept)
+        return _wrapped([(label, partial(picture.function, seeds, **told)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts

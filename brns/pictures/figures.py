@@ -42,8 +42,9 @@ FIGURES: dict[str, Picture] = {
         "Novelty over the behavior space",
         worlds.novelty_map,
         "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells, after an early, a middle and the last generation that was "
-        "kept, and the population that then lived (first seed of each method). Each map has its own colours: novelty "
-        "has its estimator's unit, and no scale in common. They span the values outside of walls.",
+        "kept, and the population that then lived (first seed of each method). Colours are ranks among the cells that "
+        "can be reached, so that a few large values do not hide the others; the bar says which values they are. "
+        "Novelty has its estimator's unit, and no scale in common.",
         paper=("2c",),
         worlds="planar",
         panels="states",
@@ -84,8 +85,8 @@ FIGURES: dict[str, Picture] = {
         "Q(i, j): is what was visited forgotten?",
         curves.q,
         "The mean novelty that the novelty function of generation j gives to the population of generation i ≤ j, for "
-        "three i. A search that remembers has it fall from left to right. Q has the estimator's own unit: compare "
-        "shapes, not heights.",
+        "three i. A search that remembers has it fall from left to right. The axis is logarithmic, since Q falls by "
+        "orders of magnitude. Q has the estimator's own unit: compare shapes, not heights.",
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
     ),

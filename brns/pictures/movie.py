@@ -35,14 +35,14 @@ def write(
 ) -> Path:
     """Write a .gif (Pillow) or an .mp4 (imageio: `pip install 'brns[video]'`) and return its path.
 
-    A frame is a generation whose state is kept, at most 120 of them, spread evenly, the last included: the novelty map
-    of a planar behavior space with the population on it, or the population alone in more dimensions. Novelty's colours
-    span each frame anew, as its unit has no scale. `track` sees how far the work is.
+    A frame is a generation, at most 120 of them, spread evenly, the last included: the population on the novelty map of
+    the last state that was kept until then, or the population alone where there is no such map. Novelty's colours are
+    ranks within each frame, as its unit has no scale. `track` sees how far the work is.
     """
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    _save(out, track(frames(record), "Drawing", min(len(record.snapshots), MOST_FRAMES)), frames_per_second)
+    _save(out, track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES)), frames_per_second)
     return out
 
 
@@ -95,19 +95,26 @@ def _checked(out: str | os.PathLike) -> Path:
 
 def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
     """The movie's pictures, `(height, width, 3)` bytes."""
-    kept = record.snapshots
-    if len(kept) < 2:
+    generations = record.generations
+    if len(generations) < 2:
         raise ValueError(
-            f"a movie needs the states of 2 generations or more, and {record.path} keeps {len(kept)}; "
-            "run it again with `brns run ... --keep-every 1`"
+            f"a movie needs 2 generations or more, and {record.path} has {len(generations)}; let it run on "
+            "(brns resume)"
         )
     mapped = known_search(record) is not None and record.behavior_space.dimension == 2
-    for i in np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int)):
+    kept = np.array(record.snapshots if mapped else [], int)
+    for i in np.unique(np.linspace(0, len(generations) - 1, most).round().astype(int)):
+        now = generations[i]
+        until = kept[kept <= now]
         with matplotlib.rc_context(STYLE):
             figure = Figure(figsize=(6.4, 6.0), dpi=100, layout="constrained")
             ax = figure.subplots()
-            (novelty_map if mapped else population)(record, ax, kept[i])
-            titled(ax, f"{method(record)}, seed {record.seed}, generation {kept[i]} of {record.generations[-1]}")
+            if until.size:
+                novelty_map(record, ax, int(until[-1]), living=now)
+            else:
+                population(record, ax, now)
+            below = f"\n{ax.get_title(loc='left')}" if until.size else ""
+            titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {generations[-1]}{below}")
             legend_below(figure)
             canvas = FigureCanvasAgg(figure)
             canvas.draw()

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 from cycler import cycler
+from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerPatch
+from matplotlib.patches import Circle
 
+from brns.metrics.numbers import number
 from brns.runs.storage import replacing
 
 INK = "#1f2430"
@@ -60,10 +64,24 @@ def axes(ax: Axes | None) -> Axes:
     return pyplot.gca()
 
 
+def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
+    """A scale on which a novelty stands at the share of these that lie below it: a few large ones take few colours."""
+    values, times = np.unique(novelty.astype(np.float64), return_counts=True)
+    if len(values) < 2:
+        return Normalize(values[0], values[0] + 1)
+    ranks = (np.cumsum(times) - times / 2) / len(novelty)
+    scale = (lambda value: np.interp(value, values, ranks), lambda rank: np.interp(rank, ranks, values))
+    return FuncNorm(scale, values[0], values[-1])
+
+
 def colorbar(ax: Axes, shown: Any, label: str) -> None:
-    """A bar as high as its panel, whatever the panel's shape becomes."""
+    """A bar as high as its panel, whatever the panel's shape becomes. A scale by rank tells every quarter's value."""
     figure: Any = ax.figure
     bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
+    if isinstance(shown.norm, FuncNorm):
+        quarters = np.unique(shown.norm.inverse(np.linspace(0, 1, 5)))
+        bar.set_ticks(quarters, labels=[number(value) for value in quarters], minor=False)
+        bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
 
@@ -84,9 +102,18 @@ def save(figure: Figure, path: Path, **options: Any) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
-    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for."""
+    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for.
+
+    A circle in a picture is one in the legend, too.
+    """
     found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if found:
         inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle
         columns = max(min(len(found), columns, int(figure.get_figwidth() / inches)), 1)
-        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
+        rings = {Circle: HandlerPatch(patch_func=_ring)}
+        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, handler_map=rings)
+
+
+def _ring(*, xdescent: float, ydescent: float, width: float, height: float, **_: Any) -> Circle:
+    """The circle of a legend's entry."""
+    return Circle((width / 2 - xdescent, height / 2 - ydescent), 0.55 * height)

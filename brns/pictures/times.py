@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from brns.pictures.methods import colors_of
 from brns.pictures.style import axes
 
 
@@ -24,18 +25,12 @@ def time(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     for row in rows:
         line = lines.setdefault((row["method"], row["entries"]), {})
         line.setdefault(row["d"], []).append(row["ms"])
-    for (name, entries), line in lines.items():
-        d = sorted(line)
-        (drawn,) = ax.plot(
-            d,
-            [np.median(line[n]) for n in d],
-            marker="o",
-            ms=4,
-            label=f"{name}, {entries} entries" if entries else name,
-        )
-        ax.fill_between(
-            d, [min(line[n]) for n in d], [max(line[n]) for n in d], color=drawn.get_color(), alpha=0.18, lw=0
-        )
+    labels = {key: f"{key[0]}, {key[1]} entries" if key[1] else key[0] for key in lines}
+    shades = colors_of(labels.values())
+    for key, line in lines.items():
+        d, color = sorted(line), shades[labels[key]]
+        ax.plot(d, [np.median(line[n]) for n in d], marker="o", ms=4, color=color, label=labels[key])
+        ax.fill_between(d, [min(line[n]) for n in d], [max(line[n]) for n in d], color=color, alpha=0.18, lw=0)
     ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="ms per generation")
     ax.yaxis.set_major_formatter("{x:g}")
     ticks = sorted({row["d"] for row in rows})

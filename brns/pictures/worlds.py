@@ -4,12 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import Normal, Stroke
+from scipy import ndimage
 
 from brns.core import novelty_of
 from brns.metrics import coverage as coverages
@@ -18,11 +19,12 @@ from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.measured import archive_entries, last_state
 from brns.pictures.scene import scene_of, trajectories
 from brns.pictures.source import search_for
-from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, colorbar
+from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.scene import Scene
 
 MAP_CELLS = 60  # cells of a novelty map along each side
+PLACES = 8  # of a cell along each side, at which it is looked for walls
 MARGIN = 0.02  # of the world's width beside it, so that points at its border are whole
 MOST_PATHS = 1500  # more lines than that cover each other
 
@@ -41,13 +43,13 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     last = max(record.generations[-1], 1)
     if world.paths:
         some = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
-        shown = _draw_paths(ax, world, behaviors[some], born[some], cmap=TIME, lw=0.6, alpha=0.7)
+        shown = draw_paths(ax, world, behaviors[some], born[some], cmap=TIME, lw=0.6, alpha=0.7)
         shown.set_clim(0, last)
     else:
         x, y = world.place(behaviors).T
         shown = ax.scatter(x, y, c=born, cmap=TIME, s=5, lw=0, alpha=0.8, vmin=0, vmax=last, rasterized=True)
     colorbar(ax, shown, "generation of birth")
-    _draw_world(ax, world)
+    draw_world(ax, world)
     if solved.any():
         x, y = world.place(behaviors[solved]).T
         ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
@@ -77,32 +79,36 @@ def archive(record: Record, ax: Axes | None = None, generation: int | None = Non
         )
     world = scene_of(record)
     if world.paths:
-        shown = _draw_paths(ax, world, descriptor, entered, cmap=TIME, lw=0.6, alpha=0.7)
+        shown = draw_paths(ax, world, descriptor, entered, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(descriptor).T
         shown = ax.scatter(x, y, c=entered, cmap=TIME, s=9, lw=0, rasterized=True)
     shown.set_clim(0, max(generation, 1))
     colorbar(ax, shown, "generation of entry")
-    _draw_world(ax, world)
+    draw_world(ax, world)
     ax.set_title(f"archive of {len(descriptor)} after generation {generation}")
     return ax
 
 
-def novelty_map(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
+def novelty_map(
+    record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
+) -> Axes:
     """Figure 2c: novelty after a generation over the behavior space, and the population that then lived.
 
-    Omega^g at the cells' centres, in the estimator's own unit; the colours span what the cells outside of walls have.
-    `generation` is one whose state is kept, by default the last.
+    Omega^g at the cells' centres, in the estimator's own unit, coloured by rank among the cells that can be reached;
+    the others are left out. `generation` is one whose state is kept, by default the last; `living` is that of the
+    population, where it is another.
     """
     ax = axes(ax)
     generation = last_state(record, generation, "a novelty map")
     world, novelty = scene_of(record), novelty_grid(record, generation)
-    top = novelty[~walled(world, len(novelty))].max()
-    colors: Any = {"cmap": NOVELTY, "vmin": 0, "vmax": top or 1}
+    reached = open_cells(world, len(novelty))
+    colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty[reached])}
+    novelty = np.where(reached, novelty, np.nan)
     shown = ax.imshow(novelty, origin="lower", extent=world.extent, interpolation="nearest", **colors)
-    colorbar(ax, shown, "novelty")
-    _draw_world(ax, world)
-    x, y = world.place(survivors(record, "descriptor", [generation])[0]).T
+    colorbar(ax, shown, "novelty, coloured by rank")
+    draw_world(ax, world)
+    x, y = world.place(survivors(record, "descriptor", [generation if living is None else living])[0]).T
     ax.scatter(x, y, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
     ax.set_title(f"novelty after generation {generation}")
     return ax
@@ -133,7 +139,7 @@ def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20,
     fitness[tuple(coverages.cells(found.descriptor, record.behavior_space, shape).T)] = found.fitness
     shown = ax.imshow(fitness.T, origin="lower", extent=world.extent, interpolation="nearest", cmap=NOVELTY)
     colorbar(ax, shown, "fitness")
-    _draw_world(ax, world)
+    draw_world(ax, world)
     ax.set_title(f"elites of {len(found.id)} of {shape[0]} × {shape[1]} cells")
     return ax
 
@@ -145,29 +151,46 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     world = scene_of(record)
     descriptors = survivors(record, "descriptor", [generation])[0]
     novelty = survivors(record, "novelty", [generation])[0]
+    colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
     if world.paths:
-        _draw_paths(ax, world, descriptors, novelty, cmap=NOVELTY, lw=0.9, alpha=0.9)
+        draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(descriptors).T
-    shown = ax.scatter(x, y, c=novelty, cmap=NOVELTY, s=22, edgecolor="black", lw=0.5, label="population", zorder=4)
-    colorbar(ax, shown, "novelty")
-    _draw_world(ax, world)
+    shown = ax.scatter(x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4, **colors)
+    colorbar(ax, shown, "novelty, coloured by rank")
+    draw_world(ax, world)
     ax.set_title(f"population of generation {generation}")
     return ax
 
 
-def walled(world: Scene, cells: int) -> np.ndarray:
-    """The cells of a map whose centres lie in walls, `(cells, cells)`."""
+def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
+    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off.
+
+    Pixels that touch at corners only are no way.
+    """
     if world.walls is None:
-        return np.zeros((cells, cells), bool)
+        return np.ones((cells, cells), bool)
+    free = ~world.walls
+    if world.start is not None:
+        rooms, _ = ndimage.label(free)
+        row, column = _pixels(world, *world.start)
+        free = rooms == rooms[row, column] if free[row, column] else free
+    n = cells * PLACES
+    x, y = (a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True))
+    return free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
+
+
+def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
+    """The rows and columns of the walls' pixels in which places lie."""
+    assert world.walls is not None
     left, right, bottom, top = world.walls_extent
     height, width = world.walls.shape
-    x, y = (a + (np.arange(cells) + 0.5) / cells * (b - a) for a, b in zip(world.low, world.high, strict=True))
-    column = np.clip((x - left) / (right - left) * width, 0, width - 1).astype(int)
-    row = np.clip((y - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
-    return world.walls[np.ix_(row, column)]
+    row = np.clip((np.asarray(y) - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
+    column = np.clip((np.asarray(x) - left) / (right - left) * width, 0, width - 1).astype(int)
+    return row, column
 
 
-def _draw_world(ax: Axes, world: Scene) -> None:
+def draw_world(ax: Axes, world: Scene) -> None:
+    """The world's floor, walls, areas and start, with room at its border for whole points."""
     ax.set_facecolor(FLOOR)
     if world.walls is not None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
@@ -186,7 +209,8 @@ def _draw_world(ax: Axes, world: Scene) -> None:
     ax.set_aspect("auto" if world.walls is None else "equal")
 
 
-def _draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:
+def draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:
+    """Behaviors that are paths, from the world's start on, coloured by values."""
     points = descriptors.reshape(len(descriptors), -1, 2)
     if world.start is not None:
         points = np.concatenate([np.broadcast_to(world.start, (len(points), 1, 2)), points], axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from brns.pictures.methods import NAMES, colors_of
 from brns.pictures.style import INK, LINES, STYLE, legend_below
 from brns.reproduce.costs import BRUTE, KNN, TREE, Costs
 
@@ -48,12 +49,14 @@ def by_dimension(costs: Costs) -> Figure:
     """Figure 6: the cost of a generation against d, with as many entries as the paper's archive, or the nearest."""
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
+    shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, individuals in zip(axes, (50, 200), strict=True):
             for name, n in lines.items():
                 label = f"{name}, {n} entries" if n else name
-                _line(ax, costs, [(d, name, d, n, individuals) for d in costs.dimensions], label)
+                points = [(d, name, d, n, individuals) for d in costs.dimensions]
+                _line(ax, costs, points, label, shades[name])
             ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="CPU ms per generation")
             ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
             ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
@@ -65,13 +68,14 @@ def by_dimension(costs: Costs) -> Figure:
 def by_entries(costs: Costs) -> Figure:
     """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the descriptor."""
     chosen = [min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1]]
+    shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, d in zip(axes, chosen, strict=True):
             for name in (TREE, BRUTE, KNN):
-                _line(ax, costs, [(n, name, d, n, 50) for n in costs.entries], name)
+                _line(ax, costs, [(n, name, d, n, 50) for n in costs.entries], name, shades[name])
             for name, style in zip(costs.estimators, cycle(("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))), strict=False):
-                ax.axhline(costs.ms(name, d, 0, 50), color=INK, ls=style, lw=1.3, label=name)
+                ax.axhline(costs.ms(name, d, 0, 50), color=shades[name], ls=style, lw=1.5, label=name)
             ax.set(xscale="log", yscale="log", xlabel="entries of the archive", ylabel="CPU ms per generation")
             ax.set_title(f"d = {d}")
             _plain(ax)
@@ -81,12 +85,14 @@ def by_entries(costs: Costs) -> Figure:
 
 def crossover(costs: Costs) -> Figure:
     """From which archive size on BR-NS is cheaper, against d; triangles where that is beyond the sizes measured."""
+    shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for ax, (theirs, title) in zip(
             axes, ((TREE, "a KD-tree, rebuilt"), ("exact", "the best exact k-NN")), strict=True
         ):
-            for name, color in zip(costs.estimators, cycle(LINES), strict=False):
+            for name in costs.estimators:
+                color = shades[name]
                 points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
                 ax.plot(costs.dimensions, [p.entries for p in points], color=color, lw=1.4, label=name)
                 for d, point in zip(costs.dimensions, points, strict=True):
@@ -107,13 +113,15 @@ def over_time(costs: Costs) -> Figure:
 
     `ArchiveKNN` keeps the rows of all entries to come from the start; a tree is rebuilt, and only its points are kept.
     """
+    shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
         for name in dict.fromkeys(row["method"] for row in costs.over_time):
             rows = [row for row in costs.over_time if row["method"] == name]
             g = [int(row["generation"]) for row in rows]
-            axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2)
-            axes[1].plot(g[1:], [float(row["bytes"]) / 1e6 for row in rows[1:]], label=name, lw=1.4)
+            color = shades[name]
+            axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2, color=color)
+            axes[1].plot(g[1:], [float(row["bytes"]) / 1e6 for row in rows[1:]], label=name, lw=1.4, color=color)
         axes[0].set(xlabel="generation", ylabel="CPU ms per generation", yscale="log")
         axes[1].set(xlabel="generation", ylabel="MB kept", yscale="log")
         for ax in axes:
@@ -127,8 +135,17 @@ def _two_panels() -> tuple[Figure, Any]:
     return figure, figure.subplots(1, 2)
 
 
-def _line(ax: Axes, costs: Costs, points: list[tuple], label: str) -> None:
-    ax.plot([x for x, *_ in points], [costs.ms(*where) for _, *where in points], marker="o", ms=4, label=label)
+def _shades(costs: Costs) -> dict[str, str]:
+    """Every method's own colour."""
+    timed = dict.fromkeys([*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)])
+    names = {name: NAMES["ArchiveKNN"] if name == KNN else name for name in timed}
+    shades = colors_of(names.values())
+    return {name: shades[called] for name, called in names.items()}
+
+
+def _line(ax: Axes, costs: Costs, points: list[tuple], label: str, color: str) -> None:
+    x, y = [x for x, *_ in points], [costs.ms(*where) for _, *where in points]
+    ax.plot(x, y, marker="o", ms=4, label=label, color=color)
 
 
 def _plain(ax: Axes) -> None:

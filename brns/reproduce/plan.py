@@ -66,7 +66,7 @@ SCALES = {
         timing=Timing((2, 4), (200,), 3, 40),
     ),
     "short": Scale(
-        maze=Runs(5, 200, 5),
+        maze=Runs(8, 200, 10),  # enough for every claim of the maze to be judged
         ablation=Runs(3, 100, 10),
         variants=(),
         ant=Runs(3, 150, 5),

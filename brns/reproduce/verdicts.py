@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest, mannwhitneyu
 
+from brns.metrics.tests import LEVEL, holm
+
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds partly", "does not hold", "cannot be tested at this scale"
-LEVEL = 0.05
 Values = Sequence[float]
 """one number a seed"""
 
@@ -126,18 +127,6 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     ]
     adjusted = iter(holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)]))
     return [Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted)) for finding in judged]
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    r"""Adjusted p of m tests: $\tilde p_{(i)} = \max_{j \le i} \min(1, (m - j + 1) p_{(j)})$, in ascending order of p.
-
-    Source: Holm 1979, A simple sequentially rejective multiple test procedure.
-    """
-    order = np.argsort(p, kind="stable")
-    raised = (len(p) - np.arange(len(p))) * np.asarray(p, np.float64)[order]
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0) if len(p) else []
-    return adjusted.tolist()
 
 
 def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.experiments import has_paper_settings
+from brns.experiments import changes, has_paper_settings
 from brns.parts import CLASSES
 from brns.runs.locks import being_written
 from brns.runs.progress import NEEDED, Progress, Row, read
@@ -29,6 +29,8 @@ class Listed(NamedTuple):
     task: str = ""
     estimator: str = ""
     seed: int = 0
+    changed: str = ""
+    """settings that are not those of the task's experiment: `estimator.epochs=5, task.steps=1000`"""
     solutions: int | None = None
     """successes so far, as far as the run's progress.csv has come"""
     first_solved: int | None = None
@@ -80,6 +82,7 @@ def _read(path: Path) -> Listed:
         task=_name(record.experiment["task"]),
         estimator=_estimator(record.experiment["estimator"]),
         seed=record.seed,
+        changed=_changed(record.experiment),
         solutions=rows[-1].solutions if rows else None,
         first_solved=next((row.generation for row in rows if row.solutions), None),
         coverage=rows[-1].coverage if rows else None,
@@ -93,6 +96,14 @@ def _rows(record: Record, known: list[Row]) -> list[Row]:
     except SettingsError:  # a run made before the box was stored
         return known
     return Progress(record, space).rows(record.generations[-1])
+
+
+def _changed(experiment: dict[str, Any]) -> str:
+    task = experiment["task"]
+    while task["name"] == "Chunked":
+        task = task["task"]
+    found = changes({**experiment, "task": task})
+    return legible(", ".join(f"{name}={value}" for name, value in found.items()))
 
 
 def _estimator(part: dict[str, Any]) -> str:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import distributed
 
 
+ANSWERS = 4.0
+"""seconds within which a scheduler answers, or is taken not to be there"""
+
+
 class Dask(ByWorkers):
     """A task evaluated on a Dask cluster: at `address`, or on one that is started here with a worker for each core.
 
@@ -102,7 +106,7 @@ class _Connection:
             distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
         )
         try:
-            client = self.opened.enter_context(distributed.Client(cluster, set_as_default=False))
+            client = self.opened.enter_context(distributed.Client(cluster, timeout=ANSWERS, set_as_default=False))
         except (OSError, ValueError) as error:
             raise EvaluationError(
                 f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, and give the "

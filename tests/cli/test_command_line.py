@@ -15,11 +15,15 @@ from shell import SHORT, begin, call, finished
 import brns
 from brns import Record, run
 from brns.cli import screen
+from brns.cli.place import default_place
+from brns.experiments import changes, configured, named
 from brns.metrics.summary import summary
 from brns.runs.record import records
+from brns.runs.settings import describe
 from brns.runs.settings import value as read
 from brns.workers.chunks import Chunked
 
+RUN = "runs/maze-exact-seed0"
 BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
 
 
@@ -27,7 +31,7 @@ BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
 def folder(tmp_path_factory):
     """A folder with one finished run in the default place."""
     folder = tmp_path_factory.mktemp("shell")
-    several = ("--generations", 4, "--keep-every", 1, "--watch-cycling", 3)
+    several = ("--generations", 4, "--keep-every", 1, "--watch-cycling", 3, "--out", RUN)
     done = finished(begin("run", "maze", *several, *SHORT, folder=folder))
     assert done.returncode == 0, done.stderr
     (folder / "run.txt").write_text(done.stdout)
@@ -44,8 +48,8 @@ def ant(folder):
     return words
 
 
-def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(folder):
-    record = Record(folder / "runs/maze-exact-seed0")
+def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
+    record = Record(folder / RUN)
     assert record.generations == [0, 1, 2, 3, 4]
     assert record.experiment["task"]["steps"] == 50
     assert record.experiment["population_size"] == 20
@@ -54,11 +58,26 @@ def test_a_run_lands_in_its_default_place_and_ends_with_a_table_and_a_picture(fo
     assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
     assert "overview.png" in text
     assert "Generation 3, seed 0: eta" in text
+    assert "eta: below 1 where what was visited became less novel" in text
 
 
-def test_an_existing_run_is_refused_and_left_alone(folder):
+def test_the_default_place_tells_changed_settings_apart():
+    assert default_place("maze", None, [], 0) == Path("runs/maze-recognition-seed0")
+    assert default_place("my.task:search", None, [], range(3)) == Path("runs/my.task-search-seeds0-2")
+    changes = ["task.steps=50", "estimator.depths=[3, 5]"]
+    place = default_place("maze", "archive", changes, 7)
+    assert place == Path("runs/maze-archive-depths=3_5-steps=50-seed7")
+    assert place == default_place("maze", "archive", changes[::-1], 7)
+    walls = default_place("maze", None, [f"task.walls={'x' * 500}/../y"], 0)
+    assert len(walls.parts) == 2
+    assert len(walls.name) < 130
+    assert walls != default_place("maze", None, [f"task.walls={'x' * 500}"], 0)
+
+
+def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(folder, monkeypatch):
     before = sorted((folder / "runs").rglob("*"))
-    done = call("run", "maze", *SHORT, folder=folder)
+    monkeypatch.setattr("brns.cli.commands._chosen", None)  # which would be called to build the search
+    done = call("run", "maze", folder=folder)
     assert done.returncode == 2
     assert "exists already; resume it (brns resume" in done.stderr
     assert sorted((folder / "runs").rglob("*")) == before
@@ -114,6 +133,16 @@ def test_a_dask_cluster_changes_no_bit(folder, ant):
     (whole,) = run(chunked, 2, out=folder / "chunked-two")
     for name in ("offspring.genotype", "survivors.descriptor"):
         np.testing.assert_array_equal(whole.column(name), Record(folder / "cluster").column(name))
+
+
+@pytest.mark.slow
+def test_a_wrong_dask_address_is_told_soon(folder):
+    pytest.importorskip("distributed")
+    begun = time.monotonic()
+    done = call("run", "maze", *SHORT, "--dask", "tcp://127.0.0.1:1", "--out", "nobody", folder=folder)
+    assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
+    assert done.returncode == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -212,6 +241,19 @@ def test_fewer_generations_than_there_are_is_said_as_it_is(folder):
     done = call("resume", "runs/maze-exact-seed0", "--generations", 2, folder=folder)
     assert done.returncode == 0
     assert "has 4 generations, more than the 2" in done.stdout
+
+
+def test_a_list_of_runs_names_changed_settings(folder):
+    told = call("runs", folder=folder).stdout
+    changed = "task.steps=50, population_size=20, offspring_size=20"
+    assert changed in " ".join(told.split())
+
+
+def test_changed_settings_are_those_that_are_not_the_experiments_own():
+    assert changes(describe(named("maze", "paper"))) == {}
+    changed = configured("maze", "paper", ["estimator.epochs=5", "task.steps=9", "mutate=gaussian"])
+    assert changes(describe(changed)) == {"task.steps": 9, "estimator.epochs": 5, "mutate": "GaussianMutation"}
+    assert changes({**describe(changed), "task": {"name": "Mine"}}) == {}
 
 
 def test_runs_of_different_methods_have_a_table_each(tmp_path):

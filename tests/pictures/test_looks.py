@@ -5,14 +5,15 @@ import io
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.curves import colors_of_q
 from brns.pictures.methods import colors_of
-from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, colorbar, titled
-from brns.pictures.worlds import _draw_world
+from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, by_rank, colorbar, legend_below, titled
+from brns.pictures.worlds import draw_world, open_cells
 from brns.scene import COLOURS, Scene
 
 
@@ -89,9 +90,37 @@ def test_a_long_title_stays_within_its_panel():
 
 def test_points_at_the_border_are_whole():
     ax = Figure().subplots()
-    _draw_world(ax, Scene((0.0, 10.0), (100.0, 20.0), down=True))
+    draw_world(ax, Scene((0.0, 10.0), (100.0, 20.0), down=True))
     assert ax.get_xlim() == (-2.0, 102.0)
     assert ax.get_ylim() == (20.2, 9.8)
+
+
+def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
+    scale = by_rank(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
+    np.testing.assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
+    figure = Figure(figsize=(5, 5))
+    ax = figure.subplots()
+    colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
+    assert [tick.get_text() for tick in ax.child_axes[0].get_yticklabels()] == ["1", "2", "3", "4", "1000"]
+    assert by_rank(np.zeros(3))(0.0) == 0.0  # nothing to rank
+
+
+def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
+    walls = np.zeros((4, 4), bool)
+    walls[:, 2] = True
+    world = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
+    np.testing.assert_array_equal(open_cells(world, 4), [[True, True, False, True]] * 4)
+    np.testing.assert_array_equal(open_cells(world._replace(start=(0.5, 0.5)), 4), [[True, True, False, False]] * 4)
+    assert open_cells(world._replace(walls=None), 4).all()
+
+
+def test_a_circle_is_a_circle_in_the_legend():
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    ax = figure.subplots()
+    ax.add_patch(Circle((0, 0), 1, label="goal"))
+    legend_below(figure)
+    (handle,) = figure.legends[0].get_patches()
+    assert isinstance(handle, Circle)
 
 
 def test_the_table_says_of_which_worlds_each_figure_is():

@@ -1,14 +1,16 @@
 """The movie, of a short real run."""
 
 import itertools
+import shutil
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
-from brns import BehaviorRecognition, DeceptiveMaze, NoveltySearch, RecordError
-from brns.pictures import movie
+from brns import BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record, RecordError
+from brns.pictures import movie, novelty_map
 from brns.runs.loop import run
 
 
@@ -18,7 +20,7 @@ def record(tmp_path_factory):
     return run(search, 5, out=tmp_path_factory.mktemp("runs") / "maze", keep_every=2)[0]
 
 
-def test_a_gif_has_a_frame_for_each_state_kept(record, tmp_path):
+def test_a_gif_has_a_frame_for_each_generation(record, tmp_path):
     told = []
 
     def track(pictures, title, total):
@@ -26,9 +28,9 @@ def test_a_gif_has_a_frame_for_each_state_kept(record, tmp_path):
         return pictures
 
     out = movie.write(record, tmp_path / "run.gif", frames_per_second=5.0, track=track)
-    assert told == [4]
+    assert told == [6]
     with Image.open(out) as film:
-        assert film.n_frames == len(record.snapshots) == 4  # 0, 2, 4 and the last, 5.
+        assert film.n_frames == 6
         assert film.info["duration"] == 200
         pictures = []
         for number in range(film.n_frames):
@@ -41,15 +43,24 @@ def test_a_gif_has_a_frame_for_each_state_kept(record, tmp_path):
     assert np.abs(pictures[0] - first).mean() < 1
 
 
-def test_many_states_are_thinned_evenly_with_the_last(record, monkeypatch):
-    titles = []
+def test_many_generations_are_thinned_evenly_with_the_last(record, monkeypatch):
+    drawn = []
 
-    def note(record, ax, generation):
-        titles.append(generation)
+    def note(record, ax, generation, living):
+        drawn.append((generation, living))
 
     monkeypatch.setattr(movie, "novelty_map", note)
     assert len(list(movie.frames(record, most=3))) == 3
-    assert titles == [0, 4, 5]
+    assert drawn == [(0, 0), (2, 2), (5, 5)]
+    drawn.clear()
+    list(movie.frames(record))  # the states of 0, 2, 4 and the last are kept
+    assert drawn == [(0, 0), (0, 1), (2, 2), (2, 3), (4, 4), (5, 5)]
+
+
+def test_the_population_of_a_frame_is_that_of_its_generation(record):
+    ax = Figure().subplots()
+    novelty_map(record, ax, 2, living=3)
+    np.testing.assert_allclose(ax.collections[-1].get_offsets(), record.column("survivors.descriptor", [3])[0])
 
 
 def test_what_no_movie_can_be_made_of(record, tmp_path):
@@ -57,14 +68,11 @@ def test_what_no_movie_can_be_made_of(record, tmp_path):
         movie.write(record, tmp_path / "run.avi")
     with pytest.raises(ValueError, match="more than 0 frames per second"):
         movie.write(record, tmp_path / "run.gif", frames_per_second=0.0)
-    for number in record.snapshots[1:]:
-        (record.path / "states" / f"{number:06d}.npz").rename(tmp_path / f"{number}.npz")
-    try:
-        with pytest.raises(ValueError, match=r"keeps 1; run it again with `brns run \.\.\. --keep-every 1`"):
-            movie.write(record, tmp_path / "run.gif")
-    finally:
-        for file in tmp_path.glob("*.npz"):
-            file.rename(record.path / "states" / f"{int(file.stem):06d}.npz")
+    shutil.copytree(record.path, tmp_path / "begun")
+    for number in range(1, 6):
+        (tmp_path / "begun" / "generations" / f"{number:06d}.npz").unlink()
+    with pytest.raises(ValueError, match=r"2 generations or more, and .* has 1"):
+        movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
 
 
 def test_a_movie_that_cannot_be_finished_leaves_the_old_one(record, tmp_path, monkeypatch):
@@ -109,4 +117,4 @@ def test_an_mp4_gets_every_frame(record, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio.v2", fake)
     movie.write(record, tmp_path / "run.mp4")
     assert [file.name for file in tmp_path.iterdir()] == ["run.mp4"]
-    assert [frame.shape for frame in writer] == [(600, 640, 3)] * 4
+    assert [frame.shape for frame in writer] == [(600, 640, 3)] * 6

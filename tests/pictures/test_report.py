@@ -4,19 +4,26 @@ import base64
 import html.parser
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from brns import AntMaze, ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
+from brns.metrics import dynamics
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
 from brns.metrics.summary import over_seeds
-from brns.pictures import figures_of, novelty_grid
+from brns.pictures import FIGURES, figures_of, novelty_grid
 from brns.pictures.report import page as report
+from brns.pictures.report import table
 from brns.pictures.report import view as interactive
+from brns.pictures.report.svg import curves, svg
+from brns.pictures.scene import scene_of
+from brns.pictures.worlds import open_cells
 from brns.runs.loop import run
 from brns.runs.record import records
 
@@ -134,10 +141,59 @@ def test_the_view_holds_the_record(runs, page):
     for name, kind in [("novelty", "<f4"), ("id", "<i4"), ("parent", "<i4"), ("born", "<i4")]:
         np.testing.assert_array_equal(unpacked(one[name], kind).reshape(7, 10), record.column(f"survivors.{name}"))
     assert [m["generation"] for m in one["maps"]] == record.snapshots == [0, 2, 4, 6]
-    levels = one["maps"][2]
-    novelty = levels["low"] + unpacked(levels["levels"], "u1") / 255 * (levels["high"] - levels["low"])
-    expected = novelty_grid(record, 4, 40)
-    np.testing.assert_allclose(novelty.reshape(40, 40), expected, atol=(levels["high"] - levels["low"]) / 500)
+    levels = unpacked(one["maps"][2]["levels"], "u1").reshape(40, 40)
+    novelty, reached = novelty_grid(record, 4, 40), open_cells(scene_of(record), 40)
+    assert not levels[~reached].any()
+    order = np.argsort(novelty[reached])
+    assert (np.diff(levels[reached][order].astype(int)) >= 0).all()  # colours are ranks
+    ranks = np.argsort(order) / (reached.sum() - 1)
+    np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
+    quarters = np.quantile(novelty[reached], [0, 0.25, 0.5, 0.75, 1])
+    np.testing.assert_allclose(one["maps"][2]["quarters"], quarters, rtol=0.02)
+
+
+def test_curves_are_told_where_they_are_drawn(runs, page):
+    told = json.loads(re.search(r'<script type="application/json" id="curves">(.*?)</script>', page.read_text())[1])
+    assert set(told) == {name for name in figures_of("planar") if FIGURES[name].panels in ("one", "method")}
+    (panel,) = told["age"]
+    assert [line["label"] for line in panel["lines"]] == ["BR-NS (2 seeds)", "archive k-NN (2 seeds)"]
+    ages = [dynamics.age_of_record(record) for record in runs[:2]]
+    np.testing.assert_allclose(panel["lines"][0]["y"], np.mean(ages, axis=0), rtol=1e-3)
+
+
+def test_the_places_of_curves_are_those_in_the_picture():
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    figure.subplots().plot([0, 10], [1, 5], color="#123456", label="a line")
+    text = svg(figure, "name", "title")
+    (panel,) = curves(figure)
+    x, y = map(float, re.search(r'd="M ([\d.]+) ([\d.]+)[^>]*stroke: #123456', text).groups())
+    left, top, right, bottom = panel["box"]
+    low, high = panel["limits"]
+    assert left - low / (high - low) * (right - left) == pytest.approx(x, abs=0.01)
+    assert top < y < bottom
+    assert panel["lines"] == [{"label": "a line", "color": "#123456", "x": [0.0, 10.0], "y": [1.0, 5.0]}]
+
+
+def test_runs_of_different_length_are_warned_of(runs, page, tmp_path):
+    assert 'class="warning"' not in page.read_text()
+    shutil.copytree(runs[0].path, tmp_path / "short")
+    (tmp_path / "short" / "generations" / "000006.npz").unlink()
+    text = report.write([Record(tmp_path / "short"), runs[1]], tmp_path / "unlike.html").read_text()
+    assert "BR-NS: 5 to 6 generations" in text
+
+
+def test_a_test_of_the_table_is_that_of_compare():
+    values = {
+        ("age", "a"): [1.0, 2.0, 3.0, 4.0],
+        ("age", "b"): [5.0, 6.0, 7.0, 8.0],
+        ("eta", "a"): [1.0] * 4,
+        ("eta", "b"): [1.0] * 4,
+    }
+    told = table._tests(values, ["a", "b"])
+    # All of b lie above a: p is 2 / C(8, 4) = 1 / 35, by Holm twice that; nothing differs in eta.
+    assert told["age", "b"] == f'<br><span class="spread">A = 1.00, p = {2 / 35:.2g}</span>'
+    assert "A = 0.50, p = 1<" in told["eta", "b"]
+    assert not table._tests({key: v[:3] for key, v in values.items()}, ["a", "b"])  # 2 / C(6, 3) = 0.1
 
 
 def test_what_is_thinned_is_said(runs, tmp_path, monkeypatch):
@@ -310,6 +366,25 @@ def test_another_seed_and_play(browser, runs, page):
     assert said == []
 
 
+@pytest.mark.browser
+def test_the_slider_stays_in_view_and_a_curve_tells_its_values(browser, page):
+    tab, said = opened(browser, page)
+    tab.locator(".state").last.scroll_into_view_if_needed()
+    assert 0 <= tab.locator("#generation").bounding_box()["y"] < 60
+    sizes = tab.evaluate("[...document.querySelectorAll('.plot .bglayer, .plot .bg')].map((e) => e.getBBox().width)")
+    assert len({round(size) for size in sizes if size}) == 1  # maps of one size, whatever stands beside them
+    curve = tab.locator("#figure-age svg")
+    curve.scroll_into_view_if_needed()
+    box = curve.bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    text = tab.locator(".tip").text_content()
+    assert text.startswith("generation ")
+    assert "archive k-NN (2 seeds)" in text
+    tab.mouse.move(0, 0)
+    assert tab.locator(".tip").is_hidden()
+    assert said == []
+
+
 # The WCAG contrast of an element's text with the background that it stands on.
 CONTRAST = """(selector) => {
     const channels = (color) => color.match(/[\\d.]+/g).map(Number);
@@ -337,6 +412,7 @@ TEXTS = (
     "summary",
     "button",
     ".state",
+    ".colours li",
     "tr.differs td",
 )
 DRAWN = ("#figure-age svg text", "#figure-maze svg text", ".plot .xtick text", ".plot .xtitle")

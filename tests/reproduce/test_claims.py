@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from brns.reproduce import ant_claims, claims
+from brns.reproduce.plan import SCALES
 from brns.reproduce.results import read_json, write_json
 from brns.reproduce.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
 
@@ -54,6 +55,13 @@ def told(found, claim):
 def verdicts(ours, archive=ARCHIVE, planned=400, name="paper"):
     found = claims.of_maze(results(planned, **{name: ours}, archive=archive), name)
     return {short(row): row.verdict for row in found}
+
+
+def test_the_short_scale_judges_every_claim_of_the_maze():
+    plan = SCALES["short"].maze
+    ours, archive = ({name: values[: plan.seeds] for name, values in one.items()} for one in (GOOD, ARCHIVE))
+    for name in ("paper", "recognition"):
+        assert UNTESTED not in verdicts(ours, archive, plan.generations, name).values()
 
 
 @pytest.mark.parametrize(("name", "rows"), [("paper", 11), ("recognition", 12)])

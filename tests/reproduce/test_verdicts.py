@@ -95,7 +95,7 @@ def test_holm_by_hand():
     # ascending: 0.01 x 3, 0.03 x 2, 0.04 x 1 raised to the one before it
     assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
     assert holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
-    assert holm([]) == []
+    assert len(holm([])) == 0
 
 
 def test_a_table_is_adjusted_together():

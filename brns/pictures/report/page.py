@@ -10,19 +10,23 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import number
-from brns.metrics.summary import Estimate, over_seeds
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
 from brns.pictures import FIGURES, draw, methods
 from brns.pictures.methods import leaves
-from brns.pictures.report.svg import svg
+from brns.pictures.report.svg import curves, svg
+from brns.pictures.report.table import summary, tests_note
 from brns.pictures.report.view import view_of
 from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
+from brns.pictures.style import NOVELTY, SOLVED
 from brns.runs.facts import origin
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
+from brns.scene import Scene
 
 
 def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:
@@ -37,22 +41,26 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     steps: dict[str, Callable[[], Any]] = {
         name: partial(_figure, runs, name) for name, figure in FIGURES.items() if figure.worlds != "none"
     }
-    steps |= {"summary": partial(_summary, runs), "view": partial(view_of, runs)}
+    steps |= {"summary": partial(summary, runs), "view": partial(view_of, runs)}
     done = {name: step() for name, step in track(steps.items(), "Drawing", len(steps))}
-    view, kept = done.pop("view")
-    summary = done.pop("summary")
+    (view, kept), table = done.pop("view"), done.pop("summary")
     parts = {
         **_heading(runs),
         **_notes(runs, mapped=bool(view["runs"][0]["maps"])),
-        "summary": summary,
+        "summary": table,
+        "warning": _warning(runs),
+        "colours": _colours(scene_of(next(iter(runs.values()))[0]), mapped=bool(view["runs"][0]["maps"])),
+        "scale": ", ".join(to_hex(shade) for shade in colormaps[NOVELTY](np.linspace(0, 1, 7))),
         "figures": "".join(figure.card for figure in done.values()),
         "missing": _missing("".join(figure.reason for figure in done.values())),
         "settings": _settings(runs),
         "runs": _runs(runs),
         "thinned": _safe(kept),
-        "data": json.dumps(view, allow_nan=False).replace("<", "\\u003c"),
+        "data": _json(view),
+        "curves": _json({name: figure.curves for name, figure in done.items() if figure.curves}),
         "plotly": _plotly(),
         "script": _source("view.js"),
+        "hover": _source("hover.js"),
     }
     with replacing(out) as temporary:
         filled = re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _source("page.html"))
@@ -62,6 +70,39 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
 
 def _source(name: str) -> str:
     return resources.files("brns.pictures.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(tree: Any) -> str:
+    """JSON that no text within can end."""
+    return json.dumps(tree, allow_nan=False).replace("<", "\\u003c")
+
+
+def _warning(runs: Mapping[str, list[Record]]) -> str:
+    """What to know where runs of different length stand in one table."""
+    lengths = {name: _generations(seeds) for name, seeds in runs.items()}
+    if len(set(lengths.values())) == 1 and " to " not in next(iter(lengths.values())):
+        return ""
+    told = "; ".join(f"{name}: {text} generations" for name, text in lengths.items())
+    return (
+        f'<p class="warning" role="note"><strong>Runs of different length stand side by side.</strong> {_safe(told)}. '
+        "What grows with a run (solutions, coverage, κ) does not compare; lines end with the shortest run of a "
+        "method.</p>"
+    )
+
+
+def _colours(world: Scene, mapped: bool) -> str:
+    """A legend of the view: its dots, rings, areas and the colours behind them."""
+    rings = [("start", "var(--ink)")] * (world.start is not None) + [(a.name, a.color) for a in world.areas]
+    marks = [
+        ("population", "background: #ffffff"),
+        ("born in the generation shown", "background: #ff9f1c"),
+        ("solves the task", f"border-color: {SOLVED}"),
+        *((name, f"border-color: {color}") for name, color in rings),
+    ]
+    items = [f'<li><i style="{_safe(style)}"></i>{_safe(name)}</li>' for name, style in marks]
+    if mapped:
+        items.append('<li>least novel <i class="scale"></i> most novel</li>')
+    return "".join(items)
 
 
 def _heading(runs: Mapping[str, list[Record]]) -> dict[str, str]:
@@ -77,20 +118,20 @@ def _heading(runs: Mapping[str, list[Record]]) -> dict[str, str]:
 def _notes(runs: Mapping[str, list[Record]], mapped: bool) -> dict[str, str]:
     missing = _safe(without_search(record for seeds in runs.values() for record in seeds))
     behind = (
-        "The colours behind are novelty, from 0 to the largest value outside of walls in that generation; drag to "
-        "zoom, double-click to return."
+        "The colours behind are novelty, by rank among the cells that can be reached in that generation; drag to zoom, "
+        "double-click to return."
         if mapped
         else "Behaviors that are paths are drawn whole; the one that is pointed at stands out. No map of novelty is "
         "drawn: that takes a behavior space of two dimensions, a state that was kept, and the search."
     )
     return {
         "summary_note": "Mean over seeds ± one standard deviation (over n − 1), with the number of runs n where it is "
-        "not that of the column. No statistical test was made: overlapping spreads decide nothing. " + missing,
-        "watch_note": "White: the population after selection; orange: born in the generation shown; pink ring: solves "
-        f"the task. Point at an individual for its id, parent, age and novelty. {behind}",
+        f"not that of the column. {tests_note(runs)} {missing}",
+        "watch_note": f"Point at an individual for its id, parent, age and novelty. {behind}",
         "figures_note": "Lines are means over the runs of a method, bands one standard deviation over seeds to either "
-        "side; where that would reach below 0 of what cannot be negative, the median and the quartiles, as the axis "
-        "then says. Numbers in brackets are those of the figures in the BR-NS paper (doi:10.1145/3449639.3459303).",
+        "side; where that would reach below 0 of what cannot be negative, and on a logarithmic axis, the median and "
+        "the quartiles, as the axis then says. Point at a curve for its values. Numbers in brackets are those of the "
+        "figures in the BR-NS paper (doi:10.1145/3449639.3459303).",
         "run_note": "Settings in which the methods differ are marked.",
     }
 
@@ -103,36 +144,13 @@ def _plotly() -> str:
     return get_plotlyjs()
 
 
-def _summary(runs: Mapping[str, list[Record]]) -> str:
-    of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    columns = {name: over_seeds(seeds, of_paths=of_paths) for name, seeds in runs.items()}
-    heads = "".join(
-        f'<th scope="col" class="number">{_safe(name)} <span class="meaning">n = {len(seeds)}</span></th>'
-        for name, seeds in runs.items()
-    )
-    lines = []
-    for measure in dict.fromkeys(measure for column in columns.values() for measure in column):
-        title, meaning = MEASURES[measure].title, MEASURES[measure].meaning
-        cells = "".join(
-            f"<td class='number'>{_estimate(c.get(measure), len(runs[n]))}</td>" for n, c in columns.items()
-        )
-        lines.append(f'<tr><th scope="row">{_safe(title)}</th>{cells}<td class="meaning">{_safe(meaning)}</td></tr>')
-    return f"<table><thead><tr><th></th>{heads}<th></th></tr></thead><tbody>{''.join(lines)}</tbody></table>"
-
-
-def _estimate(estimate: Estimate | None, runs: int) -> str:
-    if estimate is None:
-        return "–"
-    spread = f" ± {number(estimate.deviation)}" if estimate.seeds > 1 else ""
-    seeds = f" (n = {estimate.seeds})" if estimate.seeds != runs else ""
-    return f'{number(estimate.mean)}<span class="spread">{spread}{seeds}</span>'
-
-
 class Drawn(NamedTuple):
     """A figure's card, or why these records cannot give it."""
 
     card: str = ""
     reason: str = ""
+    curves: Sequence[dict[str, Any]] = ()
+    """the lines of its panels, where it is of lines"""
 
 
 def _figure(runs: Mapping[str, list[Record]], name: str) -> Drawn:
@@ -144,10 +162,11 @@ def _figure(runs: Mapping[str, list[Record]], name: str) -> Drawn:
         return Drawn(reason=f"<li>{_safe(title)}: {_safe(error)}</li>")
     paper = f' <span class="number-in-paper">[{in_paper}]</span>' if in_paper else ""
     wide = " wide" if figure.get_figwidth() > 8 else ""
-    return Drawn(
+    card = (
         f'<figure class="card{wide}" id="figure-{name}"><h3>{_safe(title)}{paper}</h3>'
         f"{svg(figure, name, title)}<figcaption>{FIGURES[name].caption}</figcaption></figure>"
     )
+    return Drawn(card, curves=curves(figure) if FIGURES[name].panels in ("one", "method") else ())
 
 
 def _missing(reasons: str) -> str:

@@ -3,11 +3,42 @@
 import html
 import io
 import re
+from typing import Any
 
 import matplotlib
+import numpy as np
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from brns.pictures.style import INK, STYLE
+
+
+def curves(figure: Figure) -> list[dict[str, Any]]:
+    """Where the lines of a drawn figure are, by panel, and their values, for the script that tells them.
+
+    Places are in points from the picture's upper left corner, as in the view box of its SVG.
+    """
+    width, height = 72 * figure.get_size_inches()
+    panels = []
+    for ax in figure.axes:
+        lines = [_line(line) for line in ax.lines if not str(line.get_label()).startswith("_")]
+        box = ax.get_position()
+        if lines:
+            place = [box.x0 * width, (1 - box.y1) * height, box.x1 * width, (1 - box.y0) * height]
+            panels.append({"box": place, "limits": ax.get_xlim(), "axis": ax.get_xlabel(), "lines": lines})
+    return panels
+
+
+def _line(line: Line2D) -> dict[str, Any]:
+    places = np.asarray(line.get_xydata())
+    x, y = places[np.isfinite(places).all(axis=1)].T
+    return {
+        "label": str(line.get_label()),
+        "color": to_hex(line.get_color()),
+        "x": x.tolist(),
+        "y": [float(f"{value:.4g}") for value in y],
+    }
 
 
 def svg(figure: Figure, name: str, title: str) -> str:

@@ -69,13 +69,17 @@
       const n = page.cells;
       const z = [];
       for (let row = 0; row < n; row++) {
-        z.push(Array.from(map.levels.subarray(row * n, (row + 1) * n), (v) => map.low + (v / 255) * (map.high - map.low)));
+        z.push(Array.from(map.levels.subarray(row * n, (row + 1) * n), (v) => (v ? (v - 1) / 254 : null)));
       }
       const step = [(world.high[0] - world.low[0]) / n, (world.high[1] - world.low[1]) / n];
       traces.push({
         type: "heatmap", z, x0: world.low[0] + step[0] / 2, dx: step[0], y0: world.low[1] + step[1] / 2, dy: step[1],
-        zmin: 0, zmax: map.top, colorscale: "Viridis", hoverinfo: "skip",
-        colorbar: { title: { text: "novelty", side: "right" }, thickness: 12, outlinewidth: 0, tickfont: { color: ink } },
+        zmin: 0, zmax: 1, colorscale: "Viridis", hoverinfo: "skip",
+        colorbar: {
+          title: { text: "novelty, coloured by rank", side: "right" }, thickness: 12, outlinewidth: 0,
+          tickvals: [0, 0.25, 0.5, 0.75, 1], ticktext: map.quarters.map((v) => Number(v.toPrecision(2)).toString()),
+          tickfont: { color: ink },
+        },
       });
       text += "; novelty after generation " + map.generation;
     }
@@ -118,7 +122,8 @@
 
     const axis = { color: ink, gridcolor: line, zeroline: false, showgrid: false, fixedrange: false };
     const layout = {
-      margin: { l: 52, r: 8, t: 8, b: 42 }, showlegend: false, hovermode: "closest",
+      // The same margins whatever stands beside a map: all panels have maps of one size.
+      margin: { l: 52, r: run.maps.length ? 104 : 8, t: 8, b: 42, autoexpand: false }, showlegend: false, hovermode: "closest",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "inherit", size: 12 },
       hoverlabel: { bgcolor: card, bordercolor: ink, font: { color: ink } },
       xaxis: { ...axis, title: { text: world.axes[0] }, range: [world.low[0], world.high[0]], constrain: "domain" },
@@ -141,10 +146,12 @@
       });
     }
     if (world.start) {
-      traces.push({
-        type: "scatter", mode: "markers", x: [world.start[0]], y: [world.start[1]], hovertemplate: "start<extra></extra>",
-        marker: { size: 11, symbol: "circle-open", color: ink, line: { width: 2.5 } },
-      });
+      for (const [color, width] of [[card, 5.5], [ink, 2.5]]) {
+        traces.push({
+          type: "scatter", mode: "markers", x: [world.start[0]], y: [world.start[1]],
+          hovertemplate: "start<extra></extra>", marker: { size: 11, symbol: "circle-open", color, line: { width } },
+        });
+      }
     }
     return Plotly.react(view.plot, traces, layout, { displayModeBar: false, responsive: true });
   }

@@ -12,8 +12,8 @@ from brns.metrics.recorded import survivors
 from brns.pictures import novelty_grid
 from brns.pictures.scene import scene_of
 from brns.pictures.source import known_search
-from brns.pictures.style import WALL
-from brns.pictures.worlds import walled
+from brns.pictures.style import WALL, by_rank
+from brns.pictures.worlds import open_cells
 from brns.runs.record import Record
 from brns.scene import Scene
 
@@ -38,8 +38,8 @@ def view_of(runs: Mapping[str, list[Record]]) -> tuple[dict[str, Any], str]:
         f"generations whose state was kept ({len(first.snapshots)} of {len(first.generations)} in the first run). "
         f"The interactive view shows {len(shown)} of {total} runs (the first seeds of each method), at most {frames} "
         f"of {full} generations of a run, evenly spread, the last included; all individuals of those generations. Its "
-        f"novelty maps have {MAP_CELLS} × {MAP_CELLS} cells in 256 steps between the smallest and the largest value of "
-        f"the map, and a generation whose state was not kept shows the map of the last one before it. Pictures of a "
+        f"novelty maps have {MAP_CELLS} × {MAP_CELLS} cells in 255 steps of rank, and a generation whose state was not "
+        f"kept shows the map of the last one before it. Pictures of a "
         f"single run show the first seed; lines of runs of different length end with the shortest."
     )
     walls = None if world.walls is None else _picture(world.walls if world.down else world.walls[::-1])
@@ -80,12 +80,12 @@ def _one_view(name: str, record: Record, world: Scene, runs: int) -> dict[str, A
 
 
 def _map(record: Record, world: Scene, generation: int) -> dict[str, Any]:
-    novelty = novelty_grid(record, generation, MAP_CELLS)
-    low = float(novelty.min())
-    high = float(novelty.max())
-    levels = np.round((novelty - low) / ((high - low) or 1.0) * 255)
-    top = float(novelty[~walled(world, MAP_CELLS)].max()) or 1.0
-    return {"generation": generation, "low": low, "high": high, "top": top, "levels": _packed(levels, np.uint8)}
+    """A map of novelty: a cell's rank among those that can be reached, from 1 to 255, and 0 for the others."""
+    novelty, reached = novelty_grid(record, generation, MAP_CELLS), open_cells(world, MAP_CELLS)
+    scale = by_rank(novelty[reached])
+    levels = np.where(reached, 1 + np.round(254 * np.asarray(scale(novelty), np.float64)), 0)
+    quarters = np.asarray(scale.inverse(np.linspace(0, 1, 5)), np.float64)
+    return {"generation": generation, "quarters": quarters.tolist(), "levels": _packed(levels, np.uint8)}
 
 
 def _thinned(generations: Sequence[int], most: int) -> list[int]:

@@ -1,0 +1,47 @@
+"""Tests over seeds: whether two groups of numbers differ, by how much, and a correction for many such tests."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import mannwhitneyu
+
+LEVEL = 0.05
+"""the p below which a difference counts as confirmed"""
+
+
+Values = Sequence[float] | Float[np.ndarray, " n"]
+"""one number a seed"""
+
+
+class Tested(NamedTuple):
+    """What a test makes of two groups."""
+
+    p: float
+    """Mann-Whitney, two-sided"""
+    effect: float
+    """A of Vargha & Delaney: how probably one of ours is above one of theirs, ties half; 0.5 is chance"""
+
+
+def mann_whitney(ours: Values, theirs: Values) -> Tested:
+    """The two-sided test that neither group is above the other. Where all numbers are one, p is 1."""
+    test = mannwhitneyu(ours, theirs, alternative="two-sided")
+    p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
+    return Tested(p, float(test.statistic) / (len(ours) * len(theirs)))
+
+
+def testable(ours: int, theirs: int) -> bool:
+    """Whether so many seeds can give p < 0.05 at all: where all of the one lie above all of the other."""
+    return ours > 0 and theirs > 0 and 2 / math.comb(ours + theirs, ours) < LEVEL
+
+
+def holm(p: Values) -> Float[np.ndarray, " n"]:
+    r"""p-values corrected for their number, Holm 1979: $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order."""
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
+    corrected = np.empty_like(values)
+    corrected[order] = np.maximum.accumulate(steps) if len(values) else []
+    return corrected

@@ -1,0 +1,50 @@
+"""The gallery's page, made of the tables of figures and of parts when the documentation is built."""
+
+from pathlib import Path
+
+from brns.parts import parts
+from brns.pictures import FIGURES
+
+DOCS = Path(__file__).parent
+PARTS = {"signature": "ant", "time": "timing"}
+"""figures that the reproduction draws elsewhere than of the maze"""
+NAMES = {"time": "by-dimension"}
+"""figures that the reproduction calls otherwise"""
+
+
+def picture(name: str) -> str:
+    """Where the reproduction's picture of a figure is, from the documentation's folder."""
+    part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "maze")
+    return f"../results/{part}/{NAMES.get(name, name)}.png"
+
+
+def page() -> str:
+    """The gallery as Markdown: every figure of the table and every world of the parts."""
+    lines = [
+        "# Gallery",
+        "## Figures",
+        "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are those of the "
+        "[reproduction](reproduction.md), where it stands how many seeds they are of.",
+    ]
+    for name, figure in FIGURES.items():
+        number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""
+        lines += [f"### {figure.title}", f"`brns figure {name} RUNS`{number}. {figure.caption}"]
+        lines += _image(figure.title, picture(name))
+    lines += ["## Worlds", "`brns run NAME` searches them; [their settings](worlds.rst)."]
+    for name, part in parts("world").items():
+        lines += [f"### {name}", f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`"]
+        lines += _image(part.meaning, f"../results/{name}/maze.png")
+    return "\n\n".join(lines) + "\n"
+
+
+def _image(text: str, path: str) -> list[str]:
+    """A picture, if there is one: a figure or a world that was just written has none."""
+    return [f"![{text}]({path})"] if (DOCS / path).exists() else []
+
+
+def setup(app):
+    """Write the page when the documentation is built."""
+    target = Path(app.srcdir) / "gallery.md"
+    if not target.exists() or target.read_text() != page():
+        target.write_text(page())
+    return {"parallel_read_safe": True}

@@ -1,0 +1,74 @@
+"""The documentation: the gallery, what it says of versions, and how it reads."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import brns
+from brns.parts import parts
+from brns.pictures import FIGURES
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+CHROMIUM = "/usr/bin/chromium"
+
+
+def module(name):
+    """A file of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def test_the_gallery_shows_every_figure_and_every_world():
+    page = module("gallery").page()
+    for heading in (*(figure.title for figure in FIGURES.values()), *parts("world")):
+        assert f"\n### {heading}\n" in page
+    shown = re.findall(r"!\[.*?\]\((.*?)\)", page)
+    assert len(shown) >= 15 + 2
+    assert all((DOCS / picture).read_bytes()[:4] == b"\x89PNG" for picture in shown)
+
+
+def test_what_to_cite_has_this_version():
+    assert f"version = {{{brns.__version__}}}" in (DOCS / "citing.rst").read_text()
+    assert f"\nversion: {brns.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The documentation as HTML, built without a warning."""
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", folder / "trees", "docs", folder / "html"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_it_builds_without_a_warning_and_needs_no_network(built):
+    pages = "".join(page.read_text() for page in built.rglob("*.html"))
+    assert "<math" in pages
+    assert not re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=\"(?:https?:)?//", pages)
+
+
+@pytest.mark.browser
+def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(built):
+    if not Path(CHROMIUM).exists():
+        pytest.skip("needs Debian's chromium: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with playwright.sync_playwright() as engines:
+        browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        for page in ("extending", "encoders", "commandline", "quickstart", "cluster"):
+            tab.goto((built / f"{page}.html").as_uri())
+            wide = "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+            assert tab.evaluate(wide) == 0, page
+            blocks = tab.locator(".highlight pre").count()
+            assert blocks > 0
+            assert tab.locator(".highlight .copy").count() == blocks
+        browser.close()
