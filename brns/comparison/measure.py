@@ -1,6 +1,7 @@
 """A method in a world, over all seeds at once: the few facts by which methods are compared."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from brns.comparison.worlds import Cells
 from brns.core import Generation, Population, take
 from brns.metrics import cycling
+from brns.runs.seeds import cores, cut, for_one_core, lanes, stacked
 from brns.search import NoveltySearch, SearchState, founding
 
 KEPT = 10
@@ -31,7 +33,7 @@ class Facts(NamedTuple):
     q: Float[np.ndarray, "s k k"]
     """Q(i, j) over the kept generations, NaN where j < i"""
     milliseconds: float
-    """of wall time, for one generation of one seed, without what is compiled first"""
+    """of a core, for one generation of one seed, without what is compiled first"""
 
     @property
     def eta(self) -> Float[np.ndarray, " s"]:
@@ -58,20 +60,20 @@ class _Run(NamedTuple):
 def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[int]) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
-    Seeds of a traceable task are one batch, compiled over stretches of generations; those of a host task run in turn.
+    Seeds of a traceable task are a batch for each core or accelerator, compiled over stretches of generations; with
+    another number of those it rounds otherwise. Seeds of a host task run in turn.
     """
     if generations < 2 or not seeds:
         raise ValueError(f"a comparison needs 2 generations and 1 seed or more; got {generations} and {seeds}")
     every = max(1, generations // KEPT)
     lengths = [every] * (generations // every) + [generations % every] * bool(generations % every)
-    go = _batch if search.task.traceable else _in_turn
+    go = _Lanes(search, cells, len(seeds)) if search.task.traceable else partial(_in_turn, search, cells)
     keys = jax.vmap(jax.random.key)(jnp.asarray(seeds))
     runs, covered, solved = _begin(search, cells, keys)
     curves, successes, kept, columns, took = [covered], [solved], [], [], []
     for length in lengths:
-        began = time.perf_counter()
-        runs, covered, solved = jax.block_until_ready(go(search, cells, length, runs, keys))
-        took.append((time.perf_counter() - began) / length)
+        runs, covered, solved, seconds = go(length, runs, keys)
+        took.append(seconds / length)
         curves.append(covered)
         successes.append(solved)
         kept.append(runs.state.population.descriptor)
@@ -95,7 +97,7 @@ def _begin(search: NoveltySearch, cells: Cells, keys: Key[Array, " s"]) -> tuple
     if search.task.traceable:
         state = eqx.filter_jit(eqx.filter_vmap(search.init))(keys)
     else:
-        state = _stacked([search.init(key) for key in keys])
+        state = stacked([search.init(key) for key in keys])
     generation = jax.vmap(founding)(state)
     visited = jax.vmap(cells.visited)(generation.offspring)
     solved = generation.offspring.solved.any(axis=1)
@@ -108,8 +110,7 @@ def _seen(cells: Cells, run: _Run, state: SearchState, generation: Generation) -
     return _Run(state, visited, solved), (visited.sum(), solved)
 
 
-@eqx.filter_jit
-def _batch(search: NoveltySearch, cells: Cells, length: int, runs: _Run, keys: Key[Array, " s"]):
+def _stretch(search: NoveltySearch, cells: Cells, length: int, runs: _Run, keys: Key[Array, " s"]):
     def one(run: _Run, key: Key[Array, ""]):
         return jax.lax.scan(lambda run, _: _seen(cells, run, *search.step(run.state, key)), run, length=length)
 
@@ -117,21 +118,53 @@ def _batch(search: NoveltySearch, cells: Cells, length: int, runs: _Run, keys: K
     return runs, covered, solved
 
 
+_on_one_core, _on_accelerator = for_one_core(_stretch), eqx.filter_jit(_stretch)
+
+_CORES = ThreadPoolExecutor(cores())
+"""of this process: however many comparisons go on in it, no more computes at a time than there are cores"""
+
+
+class _Lanes:
+    """Stretches of generations of a batch of seeds on each core or accelerator, compiled before the clock runs."""
+
+    def __init__(self, search: NoveltySearch, cells: Cells, seeds: int):
+        self.search, self.cells = search, cells
+        self.parts = cut(seeds, lanes(search.task, seeds))
+        self.compiled: dict[tuple[int, int], Any] = {}
+
+    def __call__(self, length: int, runs: _Run, keys: Key[Array, " s"]):
+        places = jax.local_devices()
+        batches = [
+            jax.device_put((take(runs, part), keys[part]), places[i % len(places)]) for i, part in enumerate(self.parts)
+        ]
+        for batch in batches:
+            shape = length, len(batch[1])
+            if shape not in self.compiled:
+                stretch: Any = _on_one_core if jax.default_backend() == "cpu" else _on_accelerator
+                self.compiled[shape] = stretch.lower(self.search, self.cells, length, *batch).compile()
+        done = list(_CORES.map(partial(self._timed, length), batches))
+        runs, covered, solved = jax.tree.map(lambda *parts: jnp.concatenate(parts), *(facts for facts, _ in done))
+        return runs, covered, solved, sum(seconds for _, seconds in done)
+
+    def _timed(self, length: int, batch: tuple[_Run, Key[Array, " s"]]):
+        began = time.perf_counter()
+        stretch = self.compiled[length, len(batch[1])]
+        facts = jax.device_get(stretch(self.search, self.cells, length, *batch))
+        return facts, time.perf_counter() - began
+
+
 def _in_turn(search: NoveltySearch, cells: Cells, length: int, runs: _Run, keys: Key[Array, " s"]):
-    after, curves = [], []
+    began, after, curves = time.perf_counter(), [], []
     for s, key in enumerate(keys):
         run, curve = take(runs, s), []
         for _ in range(length):
             run, fact = _seen(cells, run, *search.step(run.state, key))
             curve.append(fact)
         after.append(run)
-        curves.append(_stacked(curve))
-    covered, solved = _stacked(curves)
-    return _stacked(after), covered, solved
-
-
-def _stacked(trees: list[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+        curves.append(stacked(curve))
+    covered, solved = stacked(curves)
+    runs, covered, solved = jax.block_until_ready((stacked(after), covered, solved))
+    return runs, covered, solved, time.perf_counter() - began
 
 
 @eqx.filter_jit

@@ -5,6 +5,7 @@ import contextlib
 import multiprocessing
 import pickle
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,9 @@ class _Connection:
     def __init__(self) -> None:
         self.client: distributed.Client | None = None
         self.sent: tuple[Task, distributed.Future] | None = None
+        self.lock = threading.Lock()
+        self.running: dict[int, list[distributed.Future]] = {}
+        """the chunks of all who wait, by their thread: the scheduler's queue is one for all of them"""
         self.opened = contextlib.ExitStack()
         weakref.finalize(self, self.opened.close).atexit = False
 
@@ -65,19 +69,27 @@ class _Connection:
         return _Connection, ()
 
     def close(self) -> None:
-        self.client = self.sent = None
+        """Leave; who waits in another thread gets an `EvaluationError`."""
+        with self.lock:
+            client, self.client, self.sent = self.client, None, None
+        if client is not None:
+            client.cancel([future for futures in list(self.running.values()) for future in futures])
+        patience = time.monotonic() + 5
+        while self.running and time.monotonic() < patience:  # they need the connection to learn of it
+            time.sleep(0.01)
         self.opened.close()
 
     def evaluate(self, dask: Dask, batch: Batch, key: Key[Array, ""]) -> list[Evaluation]:
         """Every chunk's evaluation, in order."""
-        client = self._connect(dask.address)
-        task, done = self._send(client, dask.task), {}
-        from distributed import as_completed
+        with self.lock:
+            client = self._connect(dask.address)
+            task, done = self._send(client, dask.task), {}
+            from distributed import as_completed
 
-        futures = [
-            client.submit(_evaluate_there, task, chunk, pickle.dumps(key), dask.timeout, dask.deaths, pure=False)
-            for chunk in batch.chunks
-        ]
+            futures = self.running[threading.get_ident()] = [
+                client.submit(_evaluate_there, task, chunk, pickle.dumps(key), dask.timeout, dask.deaths, pure=False)
+                for chunk in batch.chunks
+            ]
         number = {future.key: i for i, future in enumerate(futures)}
         try:
             for future, answer in as_completed(futures, loop=client.loop, with_results=True, raise_errors=False):
@@ -90,6 +102,7 @@ class _Connection:
                     raise EvaluationError(f"the Dask cluster was lost ({answer!r}); go on with another by resuming")
                 done[i] = answer
         finally:
+            del self.running[threading.get_ident()]
             for future in futures:  # those that nobody waits for any more are not begun
                 future.release()
         return [done[i] for i in range(len(batch.chunks))]

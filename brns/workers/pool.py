@@ -3,6 +3,7 @@
 import collections
 import pickle
 import sys
+import threading
 import time
 import weakref
 from multiprocessing import connection
@@ -14,28 +15,69 @@ from brns.workers.chunks import ChunkFailed
 from brns.workers.worker import Worker
 
 
+class _Batch:
+    """The chunks of one call, on their way."""
+
+    def __init__(self, task: bytes, chunks: list[np.ndarray], key: bytes, timeout: float | None, deaths: int) -> None:
+        self.task, self.chunks, self.key, self.timeout, self.deaths = task, chunks, key, timeout, deaths
+        self.waiting = collections.deque(range(len(chunks)))
+        self.done: dict[int, Evaluation] = {}
+        self.died: collections.Counter[int | None] = collections.Counter()
+        self.error: ChunkFailed | None = None
+        self.told = threading.Event()
+        """that it is finished, or that its caller serves the workers from now on"""
+
+    @property
+    def missing(self) -> int:
+        return len(self.chunks) - len(self.done)
+
+    @property
+    def finished(self) -> bool:
+        return self.error is not None or not self.missing
+
+
 class Pool:
     """Worker processes, started when first needed; they end with the pool, on `close()`, or with this process.
 
-    A copy or a pickle of a pool is a new one.
+    Several threads may call at once: all their chunks are in one queue. One of the callers serves the workers until its
+    own chunks are done, and then the next one does. A copy or a pickle of a pool is a new one.
     """
 
     def __init__(self) -> None:
         self.workers: list[Worker] = []
         self.last: tuple[Task, bytes] | None = None
+        self.lock = threading.Lock()
+        self.batches: list[_Batch] = []
+        """of all who wait"""
+        self.served_by: _Batch | None = None
+        """the batch whose caller serves the workers, which nobody else touches meanwhile"""
+        self.owner: dict[Worker, _Batch] = {}
+        """whose chunk a worker has"""
+        self.hears, self.pokes = connection.Pipe(duplex=False)
+        """by which others wake who serves the workers"""
         weakref.finalize(self, _end, self.workers).atexit = False
 
     def __reduce__(self) -> tuple:
         return Pool, ()
 
     def close(self) -> None:
-        _end(self.workers)
+        """End the workers; who waits for them in another thread gets a `ChunkFailed`."""
+        with self.lock:
+            for batch in self.batches:
+                if not batch.finished:
+                    batch.error = ChunkFailed(None, "was stopped, since its workers were ended")
+                    batch.told.set()
+            if self.served_by is None:
+                self._end_all()
+            else:
+                self.pokes.send_bytes(b"!")
 
     def pickled(self, task: Task) -> bytes:
         """The task as bytes: the same object for the same task, so that a worker receives it once."""
-        if self.last is None or self.last[0] is not task:
-            self.last = task, portable(task)
-        return self.last[1]
+        with self.lock:
+            if self.last is None or self.last[0] is not task:
+                self.last = task, portable(task)
+            return self.last[1]
 
     def evaluate(
         self,
@@ -49,47 +91,109 @@ class Pool:
         """Every chunk's evaluation, in order, by a pickled task with a pickled key; or `ChunkFailed`.
 
         A worker has one chunk at a time, so that it is known on which it died or hung. After an error no worker is
-        left, so that none can bring a stale answer to the next batch.
+        left, so that none can bring a stale answer; what others wait for is evaluated again by new ones.
         """
-        waiting, done = collections.deque(range(len(chunks))), {}
-        died: collections.Counter[int | None] = collections.Counter()
+        mine = _Batch(task, chunks, key, timeout, deaths)
+        with self.lock:
+            self.batches.append(mine)
+            if self.served_by is None:
+                self.served_by = mine
+            else:
+                self.pokes.send_bytes(b"!")
         try:
-            _end(self.workers, [worker for worker in self.workers if not worker.process.is_alive()])
-            while len(done) < len(chunks):
-                while len(self.workers) < min(workers, len(chunks) - len(done)):
-                    self.workers.append(Worker(timeout))
-                for worker in self.workers:
-                    if worker.started and worker.chunk is None and waiting:
-                        i = waiting.popleft()
-                        worker.give(task, i, chunks[i], key, timeout)
-                for worker in self._ready():
-                    i = worker.chunk
-                    try:
-                        answer = worker.hear()
-                    except (EOFError, OSError):
-                        worker.in_time()
-                        code = _end(self.workers, [worker])
-                        died[i] += 1
-                        if died[i] >= deaths:
-                            raise _given_up(i, deaths, code) from None
-                        waiting.extendleft([] if i is None else [i])
-                    else:
-                        done |= {} if i is None else {i: answer}
-                for worker in self.workers:
-                    worker.in_time()
-        except BaseException:
-            self.close()
+            if self.served_by is not mine:
+                mine.told.wait()
+            while not mine.finished:
+                self._serve(mine, workers)
+        except BaseException as error:
+            mine.error = ChunkFailed(None, f"was stopped by {error!r}")
             raise
-        return [done[i] for i in range(len(chunks))]
+        finally:
+            self._leave(mine)
+        if mine.error is not None:
+            raise mine.error
+        return [mine.done[i] for i in range(len(chunks))]
+
+    def _leave(self, mine: _Batch) -> None:
+        """Wait no longer; where the workers were served by this caller, another takes that over."""
+        with self.lock:
+            self.batches.remove(mine)
+            if self.served_by is not mine:
+                return
+            if mine.error is not None:
+                self._end_all()
+            self.served_by = next((batch for batch in self.batches if not batch.finished), None)
+            if self.served_by is not None:
+                self.served_by.told.set()
+
+    def _serve(self, mine: _Batch, workers: int) -> None:
+        """Once: give chunks to idle workers, those of the oldest batch first, and hear who has something to say."""
+        with self.lock:
+            batches = [batch for batch in self.batches if not batch.finished]
+        _end(self.workers, [worker for worker in self.workers if worker.idle and not worker.process.is_alive()])
+        while len(self.workers) < min(workers, sum(batch.missing for batch in batches)):
+            self.workers.append(Worker(mine.timeout))
+        for worker in self.workers:
+            giver = next((batch for batch in batches if batch.waiting), None)
+            if giver is not None and worker.idle:
+                self.owner[worker], i = giver, giver.waiting.popleft()
+                worker.give(giver.task, i, giver.chunks[i], giver.key, giver.timeout)
+        for worker in self._ready():
+            self._hear(worker, self.owner.get(worker, mine))
+        for worker in list(self.workers):
+            batch = self.owner.get(worker, mine)
+            try:
+                worker.in_time()
+            except ChunkFailed as late:
+                batch.error = late
+                self._end_all()
+                break
+        if any(batch.error for batch in batches):
+            self._end_all()
+        for batch in batches:
+            if batch.finished and batch is not mine:
+                batch.told.set()
+
+    def _hear(self, worker: Worker, batch: _Batch) -> None:
+        """What a worker says of a chunk of the batch; or, if it has died, the chunk waits for another."""
+        i = worker.chunk
+        try:
+            answer = worker.hear()
+            if i is not None:
+                batch.done[i] = answer  # ty: ignore[invalid-assignment]
+        except ChunkFailed as failure:
+            batch.error = failure
+        except (EOFError, OSError):
+            try:
+                worker.in_time()
+            except ChunkFailed as late:
+                batch.error = late
+                return
+            code = _end(self.workers, [worker])
+            batch.died[i] += 1
+            if batch.died[i] >= batch.deaths:
+                batch.error = _given_up(i, batch.deaths, code)
+            elif i is not None:
+                batch.waiting.appendleft(i)
+        self.owner.pop(worker, None)
+
+    def _end_all(self) -> None:
+        """End the workers; the chunks that they had wait again."""
+        _end(self.workers)
+        self.owner.clear()
+        for batch in self.batches:
+            batch.waiting = collections.deque(i for i in range(len(batch.chunks)) if i not in batch.done)
 
     def _ready(self) -> list[Worker]:
         """The workers that have something to say or are dead; waits a second at most, and until a deadline at most.
 
         A dead worker's pipe stays open while a process that it forked lives. So whether it lives is looked at too.
         """
-        soonest = min(worker.deadline for worker in self.workers)
+        soonest = min((worker.deadline for worker in self.workers), default=0.0)
         wait = min(1.0, max(0.0, soonest - time.monotonic()) + 0.001)
-        speaking = connection.wait([worker.pipe for worker in self.workers], wait)
+        speaking = connection.wait([self.hears, *(worker.pipe for worker in self.workers)], wait)
+        while self.hears.poll():
+            self.hears.recv_bytes()
         return [worker for worker in self.workers if worker.pipe in speaking or not worker.process.is_alive()]
 
 

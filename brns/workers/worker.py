@@ -41,6 +41,10 @@ class Worker:
         self.chunk: int | None = None
         self._set_deadline(timeout and timeout + SECONDS_TO_START)
 
+    @property
+    def idle(self) -> bool:
+        return self.started and self.chunk is None
+
     def give(self, task: bytes, i: int, chunk: np.ndarray, key: bytes, timeout: float | None) -> None:
         self.chunk = i
         self._set_deadline(timeout)

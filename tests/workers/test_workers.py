@@ -3,6 +3,8 @@ import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import equinox as eqx
@@ -254,3 +256,47 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
                     eqx.tree_at(lambda s: s.task, spread, Faulty(fault)).evaluate(GENOTYPES, KEY)
             with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*more than timeout"):
                 Dask(Faulty("hangs"), cluster.scheduler_address, timeout=20.0).evaluate(GENOTYPES, KEY)
+
+
+def asked(task, found):
+    """The thread of somebody who asks a task; what it is told, or the error, is put into `found`."""
+
+    def ask():
+        try:
+            found.append(task.evaluate(GENOTYPES, KEY))
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    return thread
+
+
+def test_several_callers_share_the_workers_and_each_has_its_own_answer_or_error(shared):
+    """Three with other chunks at once, one of whom meets an error that ends the workers of all."""
+    tasks = [
+        with_task(shared, HostIdentity(), chunk=1),
+        with_task(shared, Faulty("raises")),
+        with_task(shared, Windy()),
+    ]
+    found = [[], [], []]
+    for thread in [asked(task, told) for task, told in zip(tasks, found, strict=True)]:
+        thread.join()
+    (one,), (error,), (other,) = found
+    assert same(one, HostIdentity().evaluate(GENOTYPES, KEY))
+    assert same(other, Windy().evaluate(GENOTYPES, KEY))
+    assert isinstance(error, EvaluationError)
+    assert "individuals 8 to 11 of 26" in str(error)
+    assert shared.pool.batches == []
+
+
+def test_who_waits_while_the_workers_are_ended_is_told(shared):
+    shared.evaluate(GENOTYPES, KEY)
+    found = []
+    thread = asked(with_task(shared, Faulty("hangs"), chunk=1), found)
+    while not shared.pool.owner:
+        time.sleep(0.01)
+    shared.close()
+    thread.join()
+    assert "its workers were ended" in str(found[0])
+    assert shared.pool.workers == []
