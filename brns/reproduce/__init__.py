@@ -12,7 +12,6 @@ from pathlib import Path
 from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
 from brns.reproduce.alone import alone, cores
-from brns.reproduce.ants import run_ants, shared
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.provenance import here, of_runs
@@ -75,6 +74,8 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) ->
 
 
 def _ant(out: Path, scale: str, chosen: Scale, count: Track, workers: int | None, dask: str | None) -> None:
+    from brns.reproduce.ants import run_ants, shared  # not above: Python warns where a module that it runs is imported
+
     plan, methods = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations)
     runs = run_ants(methods, plan, chosen.ant_steps, out / "runs" / "ant", workers or len(cores()), dask, count)
     note = f"An episode has {chosen.ant_steps} control steps."
