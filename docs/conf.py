@@ -14,7 +14,7 @@ project = "brns"
 author = "the brns authors"
 version = release = brns.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "myst_parser", "gallery"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "myst_parser", "notebook", "gallery"]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"brns {release}"

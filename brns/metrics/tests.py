@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import mannwhitneyu
+from scipy import stats
 
 LEVEL = 0.05
 """the p below which a difference counts as confirmed"""
@@ -27,7 +27,7 @@ class Tested(NamedTuple):
 
 def mann_whitney(ours: Values, theirs: Values) -> Tested:
     """The two-sided test that neither group is above the other. Where all numbers are one, p is 1."""
-    test = mannwhitneyu(ours, theirs, alternative="two-sided")
+    test = stats.mannwhitneyu(ours, theirs, alternative="two-sided")
     p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
     return Tested(p, float(test.statistic) / (len(ours) * len(theirs)))
 

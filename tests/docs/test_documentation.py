@@ -1,6 +1,7 @@
-"""The documentation: the gallery, what it says of versions, and how it reads."""
+"""The documentation: the tutorial as an executed notebook, the gallery, what it says of versions, and how it reads."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -25,6 +26,44 @@ def module(name):
     return found
 
 
+SCRIPT = """# %% [markdown]
+# # Sums
+#
+# One and one.
+
+# %%
+total = 1 + 1
+print("is", total)
+total * 2
+
+# %%
+class Picture:
+    def _repr_png_(self):
+        return b"PNG"
+
+
+Picture()
+"""
+
+
+def test_a_script_of_cells_becomes_an_executed_notebook(tmp_path):
+    notebook = module("notebook").executed(SCRIPT)
+    text, code, picture = notebook["cells"]
+    assert text["source"] == "# Sums\n\nOne and one."
+    printed, value = code["outputs"]
+    assert (printed["text"], value["data"]) == ("is 2\n", {"text/plain": "4"})
+    assert picture["outputs"][0]["data"] == {"image/png": "UE5H"}
+    page = module("notebook").page(notebook, "sums", tmp_path / "made")
+    assert "```text\nis 2\n```" in page
+    assert "![What cell 2 shows](made/sums-2.png)" in page
+    assert (tmp_path / "made" / "sums-2.png").read_bytes() == b"PNG"
+
+
+def test_a_cell_that_fails_ends_the_notebook():
+    with pytest.raises(ZeroDivisionError):
+        module("notebook").executed("# %%\n1 / 0\n")
+
+
 def test_the_gallery_shows_every_figure_and_every_world():
     page = module("gallery").page()
     for heading in (*(figure.title for figure in FIGURES.values()), *parts("world")):
@@ -37,6 +76,21 @@ def test_the_gallery_shows_every_figure_and_every_world():
 def test_what_to_cite_has_this_version():
     assert f"version = {{{brns.__version__}}}" in (DOCS / "citing.rst").read_text()
     assert f"\nversion: {brns.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.slow
+def test_the_tutorial_says_what_it_shows(tmp_path):
+    out = tmp_path / "tutorial.ipynb"
+    subprocess.run([sys.executable, DOCS / "notebook.py", DOCS / "tutorial.py", out], check=True, cwd=tmp_path)
+    outputs = [output for cell in json.loads(out.read_text())["cells"] for output in cell.get("outputs", ())]
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert "generations on disk: 0 to 30" in printed
+    shares = [int(share) for share in re.findall(r"(\d+)% of the cells", printed)]
+    assert shares == sorted(shares)
+    assert shares[-1] > shares[0]
+    then, now = map(float, re.search(r"founders: (\S+) at first, (\S+) after", printed).groups())
+    assert now < then
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +108,7 @@ def test_it_builds_without_a_warning_and_needs_no_network(built):
     pages = "".join(page.read_text() for page in built.rglob("*.html"))
     assert "<math" in pages
     assert not re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=\"(?:https?:)?//", pages)
+    assert len(list((built / "_images").glob("tutorial-*.png"))) == 3
 
 
 @pytest.mark.browser
@@ -64,7 +119,7 @@ def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(built):
     with playwright.sync_playwright() as engines:
         browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page(viewport={"width": 1280, "height": 900})
-        for page in ("extending", "encoders", "commandline", "quickstart", "cluster"):
+        for page in ("tutorial", "extending", "encoders", "commandline", "quickstart", "cluster"):
             tab.goto((built / f"{page}.html").as_uri())
             wide = "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
             assert tab.evaluate(wide) == 0, page

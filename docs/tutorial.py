@@ -1,0 +1,116 @@
+# %% [markdown]
+# # Tutorial: a first search, looked at
+#
+# A robot in a maze, forty of them a generation, and no reward at all: only what is new survives. This page was
+# executed when the documentation was built, and everything below a cell is what it gave. {download}`Take it as a
+# notebook <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
+#
+# ## A search is a task and a novelty
+#
+# The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a *behavior* is
+# where the robot stands after 500 steps, and *novelty* says how unlike that is to what the search has seen.
+
+# %%
+import brns
+
+search = brns.NoveltySearch(
+    task=brns.DeceptiveMaze(steps=500),
+    estimator=brns.BehaviorRecognition(),
+    population_size=40,
+    offspring_size=40,
+)
+world = search.task
+print(
+    world.genotype_space.dimension, "genes; behaviors from", world.behavior_space.low, "to", world.behavior_space.high
+)
+
+# %% [markdown]
+# ## Run it
+#
+# Everything that happens is on disk as soon as it happened, in the folder `out`. The first generation takes some
+# seconds longer, as JAX compiles it.
+
+# %%
+(record,) = brns.run(search, generations=30, out="runs/tutorial", keep_every=3)
+print("generations on disk:", record.generations[0], "to", record.generations[-1])
+
+# %% [markdown]
+# ## Look at it
+#
+# On the left every behavior that was tried, light where it was early and dark where it was late. On the right
+# what is novel to the search now: the robots of the last generation live where few have been.
+
+# %%
+from brns.pictures import draw, overview
+
+overview(record)
+
+# %% [markdown]
+# ## Ask it
+#
+# A column of the record is an array: generation by individual by dimension. How much of the maze was visited is a
+# function of the record, and never part of the loop.
+
+# %%
+from brns.metrics import coverage
+
+ends = record.column("survivors.descriptor")
+covered = coverage.of_record(record, (6, 6))
+print("survivors.descriptor", ends.shape)
+for generation in (0, 10, 20, 30):
+    print(f"{covered[generation]:.0%} of the cells visited after generation {generation}")
+
+# %% [markdown]
+# ## Another novelty
+#
+# Recognition is one way to tell what is new. Archive-based novelty search keeps behaviors and measures distances
+# to them: swap the estimator, leave the rest.
+
+# %%
+import equinox as eqx
+
+archive = eqx.tree_at(lambda s: s.estimator, search, brns.ArchiveKNN(k=10, growth=6, capacity=1000))
+(other,) = brns.run(archive, generations=30, out="runs/archive", keep_every=3)
+draw("coverage", [record, other])
+
+# %% [markdown]
+# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty as one batch, the line is then their
+# mean, and the band their spread.
+#
+# ## Does it forget?
+#
+# `Q(i, j)` is how novel the population of generation *i* is to the novelty of generation *j*. Where it falls from
+# left to right, the search remembers; where it rises again, the search goes back to old ground.
+
+# %%
+draw("q", [record, other])
+
+# %% [markdown]
+# ## Novelty without a search
+#
+# The estimator alone is useful, too: `init`, `score` and `update` are functions of arrays. The founders were
+# novel when the search began, and are not any more:
+
+# %%
+import jax
+
+state = record.state(30)
+founders = ends[0]
+now = search.estimator.score(state.estimator, founders, state.population)
+before = search.init(jax.random.key(0))
+then = search.estimator.score(before.estimator, founders, before.population)
+print(f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3g} after 30 generations")
+
+# %% [markdown]
+# ## Go on
+#
+# `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command line it is `brns
+# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/archive` writes a page to look into.
+
+# %%
+(record,) = brns.resume("runs/tutorial", generations=32)
+print(record.generations[-1], "generations")
+
+# %% [markdown]
+# Next: [a task and a novelty of your own](extending.rst), [the worlds that come with it](worlds.rst), or [the
+# equations](method.rst).
