@@ -62,7 +62,7 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
 
 
 def test_the_default_place_tells_changed_settings_apart():
-    assert default_place("maze", None, [], 0) == Path("runs/maze-recognition-seed0")
+    assert default_place("maze", None, [], 0) == Path("runs/maze-exact-seed0")
     assert default_place("my.task:search", None, [], range(3)) == Path("runs/my.task-search-seeds0-2")
     changes = ["task.steps=50", "estimator.depths=[3, 5]"]
     place = default_place("maze", "archive", changes, 7)
