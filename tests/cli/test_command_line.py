@@ -148,8 +148,8 @@ def test_a_wrong_dask_address_is_told_soon(folder):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("run", "maze", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
-        (("run", "maze", "--timeout", 5), "give it with workers or dask"),
+        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
+        (("run", "maze", "--out", "no", "--timeout", 5), "give it with workers or dask"),
         (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
         (("resume", "alone", "--generations", 9, "--dask", "tcp://127.0.0.1:1"), "was started without workers"),
     ],

@@ -102,7 +102,7 @@ def test_settings_of_an_own_search_can_be_set(folder):
         (("run", "lonely_world:"), "module:object, such as"),
         (("run", "lonely_world:searhc"), "has no 'searhc'"),
         (("run", "lonely_world:nothing"), "must be a brns.NoveltySearch or a function that returns one; got int"),
-        (("run", "lonely_world:search", "--estimator", "archive"), "an estimator of its own"),
+        (("run", "lonely_world:search", "--estimator", "archive", "--out", "no"), "an estimator of its own"),
         (("show", RUN, "--search", "lonely_world:other"), "made by another search than --search gives"),
         (("show", RUN, "--json", "--csv"), "got both"),
     ],

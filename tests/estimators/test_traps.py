@@ -45,9 +45,7 @@ def test_an_archive_that_is_full_stays_full(removal):
         assert np.sum(np.asarray(state.id) >= 0) == min(4 * number, 10)
 
 
-@pytest.mark.parametrize(
-    "estimator", [SMALL, FeatureDensity(size=16), HashCounts(bits=8)], ids=lambda e: type(e).__name__
-)
+@pytest.mark.parametrize("estimator", [FeatureDensity(size=16), HashCounts(bits=8)], ids=lambda e: type(e).__name__)
 def test_duplicates_do_not_see_each_other(estimator):
     """What was not learned changes nothing: a behavior scored with copies of itself is as novel as alone."""
     state = estimator.init(SPACE, KEY)
@@ -57,6 +55,14 @@ def test_duplicates_do_not_see_each_other(estimator):
     alone = observed(np.full((1, 2), 0.3), 2).offspring
     together = score(state, copies.descriptor, copies)
     np.testing.assert_allclose(together, jnp.broadcast_to(score(state, alone.descriptor, alone), 10), rtol=1e-5)
+
+
+def test_whoever_is_born_together_counts_once_each_before_and_after_it_is_learned():
+    """Ten copies of one behavior are as novel as after ten visits: 1 / 11 of what is unlike all others."""
+    state, copies = SMALL.init(SPACE, KEY), observed(np.full((10, 2), 0.3), 1)
+    np.testing.assert_allclose(SMALL.score(state, copies.offspring.descriptor, copies.offspring), 1 / 11, rtol=1e-5)
+    learned = update(SMALL, state, copies, KEY)
+    np.testing.assert_allclose(SMALL.score(learned, copies.offspring.descriptor, copies.offspring), 1 / 11, rtol=1e-5)
 
 
 def test_a_behavior_seen_twice_is_known_better_than_one_seen_once():
