@@ -1,12 +1,8 @@
 """Islands on a cluster: four searches that tell each other what they have seen, by one matrix of constant size.
 
-    python examples/islands.py [SEED] [GENERATIONS]
-
-Each island is a search of its own. Every 10 generations what all have seen is merged and given back to all: 1 MB from
+Each island is a search of its own. Every 10 generations what all have seen is merged and given back to all: 0.25 MB from
 and to each, whatever was seen, where an archive would have to send itself. Needs `pip install brns[dask]`.
 """
-
-import sys
 
 import distributed
 import equinox as eqx
@@ -36,29 +32,26 @@ def stretch(search, state, seed):
     return jax.device_get(evolve(search, state, jax.random.key(seed)))
 
 
-def islands(client, number, share, seed, generations, individuals=100):
+def islands(client, number, share, seed=0, generations=200, individuals=100):
     """The cells of 25 x 25 that `number` islands reach together, `individuals` in all."""
     search = brns.NoveltySearch(ARM, RECOGNITION, individuals // number, individuals // number)
     seeds = [1000 * seed + i for i in range(number)]
     states = [jax.device_get(search.init(jax.random.key(one))) for one in seeds]
     first, _ = search.step(states[0], jax.random.key(seeds[0]))  # its founders give all islands their scale
-    common = RECOGNITION.island(first.estimator)
+    common = jax.device_get(RECOGNITION.island(first.estimator))
     states, visited = [state._replace(estimator=common) for state in states], []
     for _ in range(generations // EVERY):
-        after = client.gather(
-            [client.submit(stretch, search, *one, pure=False) for one in zip(states, seeds, strict=True)]
-        )
-        states, descriptors = map(list, zip(*after, strict=True))
+        told = [client.submit(stretch, search, *one, pure=False) for one in zip(states, seeds, strict=True)]
+        states, descriptors = map(list, zip(*client.gather(told), strict=True))
         visited += descriptors
         if share:
-            common = brns.merge(RECOGNITION, [state.estimator for state in states], since=common)
-            states = [state._replace(estimator=jax.device_get(common)) for state in states]
+            common = jax.device_get(brns.merge(RECOGNITION, [state.estimator for state in states], since=common))
+            states = [state._replace(estimator=common) for state in states]
     cells = np.floor(np.clip(np.concatenate(visited), 0, 0.999) * 25).astype(int)
     return len(np.unique(cells @ [25, 1]))
 
 
 if __name__ == "__main__":
-    seed, generations = (int(text) for text in (sys.argv[1:] + ["0", "200"][len(sys.argv) - 1 :]))
     with distributed.Client(n_workers=4, threads_per_worker=1, dashboard_address=None) as client:
         for name, number, share in (("sharing", 4, True), ("apart", 4, False), ("one search", 1, False)):
-            print(f"{name}: {islands(client, number, share, seed, generations)} cells", flush=True)
+            print(f"{name}: {islands(client, number, share)} cells", flush=True)

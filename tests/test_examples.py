@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs").glob("*.rst"))}
-SLOW = {"image_descriptors", "own_task", "sequence_descriptors"}  # above 15 s
+SLOW = {"image_descriptors", "islands", "own_task", "sequence_descriptors"}  # above 15 s
 
 
 def numbers(pattern, output):
@@ -60,6 +60,12 @@ def deap_loop(output, folder):
 def qdax_scoring(output, folder):
     assert len(grid(output)) == 3
     assert min(grid(output)) > 50
+
+
+def islands(output, folder):
+    sharing, apart, one = (numbers(rf"{name}: (\d+) cells", output)[0] for name in ("sharing", "apart", "one search"))
+    assert min(sharing, apart, one) > 450  # of 533
+    assert sharing > apart
 
 
 def own_estimator(output, folder):

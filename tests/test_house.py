@@ -21,7 +21,7 @@ ALLOWED = {
     **{operator: {"core"} for operator in OPERATORS},
     "estimators": {"core"},
     "tasks": {"core", "display", "scene"},
-    "search": {"core", "parts", "display", "hints", *OPERATORS},
+    "search": {"core", "parts", "display", "hints", "estimators", *OPERATORS},
     "testing": {"core", "search"},
     "experiments": {*METHOD, "runs.settings"},
     "runs": {*METHOD, "display", "metrics", "workers.chunks"} - {"tasks", "estimators"},

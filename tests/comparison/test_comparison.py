@@ -149,7 +149,7 @@ def test_kappa_and_eta_of_facts_by_hand():
 def test_the_bars_by_hand(tmp_path):
     shares = {"maze": 99, "arm": 120, "arm-loose": 115, "arm-unequal": 97}
     found = {name: {"archive": fake([100] * 5), "ours": fake([most] * 5, first=4)} for name, most in shares.items()}
-    comparison = Comparison({name: world(name) for name in shares}, found, [0, 1, 2, 3, 4], "archive", tmp_path)
+    comparison = Comparison({name: world(name) for name in shares}, found, [0, 1, 2, 3, 4], "archive", tmp_path, [])
     told = bars.bars(comparison, "ours")
     assert [(bar.measured, bar.reached) for bar in told] == [
         ("0.99 (maze)", True),

@@ -155,8 +155,9 @@ def test_the_command_prints_one_line_a_run_and_the_reasons_below(runs, tmp_path)
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     done = call("runs", ".", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    _, head, maze, gap, reason = done.stdout.splitlines()
+    _, head, maze, *changed, gap, reason = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover"]
-    assert maze.split()[:6] == [name, "finished", "2/2", "maze", "recognition", "0"]
+    assert maze.split()[:6] == [name, "finished", "2/2", "maze", "exact", "0"]
+    assert " ".join(" ".join(changed).split()) == "task.steps=50, population_size=20, offspring_size=20"
     assert gap.split() == ["gap", "damaged"]
     assert reason.startswith("damaged: gap lacks generation 3")

@@ -200,7 +200,7 @@ def _runs(runs: Mapping[str, list[Record]]) -> str:
         for record in seeds:
             versions = ", ".join(f"{k} {v}" for k, v in record.versions.items())
             facts = (name, record.seed, record.generations[-1], len(record.snapshots), record.facts.get("commit"))
-            cells = [*facts, record.facts.get("command"), versions, f"{record.path} {origin(record.facts)}"]
+            cells = [*facts, record.facts.get("command"), versions, f"{record.path} {origin(record.facts)}".strip()]
             lines.append("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in cells) + "</tr>")
     heads = ("method", "seed", "generations", "states kept", "commit", "command", "versions", "path")
     head = "".join(f'<th scope="col">{title}</th>' for title in heads)
