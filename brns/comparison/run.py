@@ -19,7 +19,7 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.reproduce.provenance import here
+from brns.reproduce.provenance import grouped, here
 from brns.runs.settings import describe
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
 from brns.runs.tracking import Track, untracked
@@ -104,14 +104,9 @@ def compare(
                 pass
         finally:
             pool.shutdown(cancel_futures=True)
-    made: list[dict[str, Any]] = []
     for job, done in zip(jobs, begun, strict=True):
-        found[job.world.name][job.method], by = done.result()
-        same = next((one for one in made if {**one, "rows": None} == {**by, "rows": None}), None)
-        if same is None:
-            made.append({**by, "rows": [job.method]})
-        elif job.method not in same["rows"]:
-            same["rows"].append(job.method)
+        found[job.world.name][job.method], _ = done.result()
+    made = grouped((job.method, done.result()[1]) for job, done in zip(jobs, begun, strict=True))
     comparison = Comparison(worlds, found, seeds, jobs[0].method, out, made)
     write_bytes(out / "runs.csv", _csv(comparison.rows))
     save(picture(worlds, found), out / "comparison.png", dpi=110)

@@ -3,7 +3,7 @@
 import importlib.metadata
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brns.runs.provenance import PACKAGES, command, commit, device, xla_flags
@@ -30,15 +30,22 @@ def here() -> dict[str, Any]:
 def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
     """What the runs' own run.json say, each different answer once, with the names of those that gave it as `rows`."""
     keys = ("commit", "versions", "machine", "device", "xla_flags")
+    return grouped(
+        (name, {key: record.facts[key] for key in keys if key in record.facts})
+        for name, seeds in runs.items()
+        for record in seeds
+    )
+
+
+def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Each different answer once, in the order in which they come, with the names of those that gave it as `rows`."""
     found: list[dict[str, Any]] = []
-    for name, seeds in runs.items():
-        for record in seeds:
-            said = {key: record.facts[key] for key in keys if key in record.facts}
-            same = next((one for one in found if {k: v for k, v in one.items() if k != "rows"} == said), None)
-            if same is None:
-                found.append({**said, "rows": [name]})
-            elif name not in same["rows"]:
-                same["rows"].append(name)
+    for name, said in answers:
+        same = next((one for one in found if {k: v for k, v in one.items() if k != "rows"} == said), None)
+        if same is None:
+            found.append({**said, "rows": [name]})
+        elif name not in same["rows"]:
+            same["rows"].append(name)
     return found
 
 

@@ -7,15 +7,14 @@ below 0.05; it does not hold where all point the other way; what is between hold
 outcome to be confirmed it cannot be tested.
 """
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, mannwhitneyu
+from scipy.stats import binomtest
 
-from brns.metrics.tests import LEVEL, holm
+from brns.metrics.tests import LEVEL, holm, mann_whitney, testable
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds partly", "does not hold", "cannot be tested at this scale"
 Values = Sequence[float]
@@ -58,11 +57,8 @@ def larger(one: Values, other: Values) -> Finding:
     """
     if not len(one) or not len(other):
         return FAILS
-    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
-    effect = float(np.mean((a[:, None] > b) + 0.5 * (a[:, None] == b)))
-    p = float(mannwhitneyu(a, b).pvalue) if np.ptp(np.append(a, b)) else 1.0
-    least = 2 / math.comb(len(a) + len(b), len(a))
-    return [Comparison(bool(a.mean() > b.mean()), p, effect, least < LEVEL)]
+    p, effect = mann_whitney(one, other)
+    return [Comparison(bool(np.mean(one) > np.mean(other)), p, effect, testable(len(one), len(other)))]
 
 
 def no_larger(one: Values, other: Values, margin: float = 0.1) -> Finding:
