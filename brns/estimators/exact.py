@@ -12,6 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from brns import onecore
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, founders, in_box, in_frame
 
@@ -106,6 +107,7 @@ class ExactRecognition(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
+        onecore.factor()
         d = space.dimension
         if self.encoder is not None:
             features, m = self._encode(d, key)

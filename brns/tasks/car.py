@@ -1,11 +1,11 @@
 """A car too weak to climb its mountain without a run-up."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns import onecore
 from brns.core import Box, Evaluation
 from brns.tasks.policy import FeedForward
 
@@ -49,9 +49,10 @@ class MountainCar(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """How far the cars of n policies came."""
+        n, genotypes = len(genotypes), onecore.filled(genotypes)
         layers = POLICY.layers(genotypes)
 
-        def advance(car, _):
+        def advance(car, layers):
             position, speed, left, right = car
             push = POLICY.act(layers, (scaled(position), speed / FASTEST))[0]
             there = position >= TOP  # the episode has ended
@@ -60,11 +61,11 @@ class MountainCar(eqx.Module):
             return (position, speed, jnp.minimum(left, position), jnp.maximum(right, position)), None
 
         start = jnp.full(len(genotypes), START, jnp.float32)
-        (position, _, left, right), _ = jax.lax.scan(
-            advance, (start, jnp.zeros_like(start), start, start), length=self.steps
+        (position, _, left, right), _ = onecore.scan(
+            advance, (start, jnp.zeros_like(start), start, start), self.steps, layers
         )
         descriptor = jnp.clip(jnp.stack([scaled(left), scaled(right)], axis=1), -1.0, 1.0)
-        return Evaluation(descriptor, jnp.zeros_like(start), position >= TOP)
+        return Evaluation(descriptor[:n], jnp.zeros(n), position[:n] >= TOP)
 
 
 def step(

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, UInt
 
+from brns import onecore
 from brns.core import Box, Evaluation
 from brns.scene import Scene
 from brns.tasks.maze import looks
@@ -188,21 +190,22 @@ def _check(genotypes: Float[Array, "n p"]) -> None:
 def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int) -> Float[Array, "n times 3"]:
     # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the loop
     # makes XLA choose between them element by element, at a third of the speed.
-    n, layers = len(genotypes), POLICY.layers(genotypes)
-    pose = tuple(jnp.full(n, value, jnp.float32) for value in maze.start)
-    observation = tuple(jnp.full(n, value, jnp.float32) for value in NOTHING_SEEN)
+    n, genotypes = len(genotypes), onecore.filled(genotypes)
+    layers = POLICY.layers(genotypes)
+    pose = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in maze.start)
+    observation = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in NOTHING_SEEN)
 
-    def advance(state: tuple[Rows, Rows], _):
-        pose, observation = state
-        return _step(maze.tables, pose, POLICY.act(layers, observation)), None
+    def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
+        def advance(state: tuple[Rows, Rows], _):
+            pose, observation = state
+            return _step(tables, pose, POLICY.act(layers, observation)), None
 
-    def stretch(state: tuple[Rows, Rows], _):
         state, _ = jax.lax.scan(advance, state, length=every)
         return state, state[0]
 
-    _, path = jax.lax.scan(stretch, (pose, observation), length=maze.steps // every)
+    _, path = onecore.scan(stretch, (pose, observation), maze.steps // every, maze.tables, layers)
     columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
-    return jnp.stack(columns, axis=2)
+    return jnp.stack(columns, axis=2)[:n]
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
