@@ -180,6 +180,8 @@ def busy(task: Processes | Dask, workers: int = 16, generations: int = 14) -> No
 def by_processes() -> None:
     print("workers: 4 seeds x 25 individuals, chunks of 4, 16 processes; goal: 0.9")
     with Processes(Sleeping(), workers=16) as task:
+        while sum(worker.started for worker in task.pool.workers) < 16:  # on two cores that takes most of a minute
+            task.evaluate(np.zeros((64, 5)), jax.random.key(0))
         busy(task)
 
 
