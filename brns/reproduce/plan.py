@@ -86,10 +86,11 @@ SCALES = {
 
 
 def maze_methods() -> dict[str, NoveltySearch]:
-    """Section 5.1: BR-NS against an archive of 10000."""
+    """Section 5.1: BR-NS against an archive of 10000, and exact recognition."""
     return {
         "paper": maze(paper_recognition()),
         "recognition": maze(BehaviorRecognition()),
+        "exact": maze(ExactRecognition()),
         "archive": maze(ArchiveKNN(k=15, growth=6, capacity=10000)),
     }
 

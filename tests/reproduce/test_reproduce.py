@@ -145,7 +145,7 @@ def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
     assert text.count("**cannot be tested at this scale**") == 11 + 12
-    assert set(found["methods"]) == {"paper", "recognition", "archive"}
+    assert set(found["methods"]) == {"paper", "recognition", "exact", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
     for name in figures_of("planar"):
         assert f"maze/{name}.png" in text
