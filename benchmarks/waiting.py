@@ -212,16 +212,30 @@ def starting(repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         own = {name: value for name, value in os.environ.items() if "_CACHE_" not in name}
         environment = own | {"XDG_CACHE_HOME": folder}
-        run = ["-m", "brns", "run", "maze", "--generations", "1", "--out"]
-        for name, command in {"Python": ["-c", FIRST_GENERATION], "command line": run}.items():
-            taken = []
-            for repeat in range(3):
-                out = [f"{folder}/run{repeat}"] if command is run else []
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run([sys.executable, *command, *out], env=environment, check=True, capture_output=True)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-            print(f"  {name:13s} {min(taken[1:]):.2f} s (the first process {taken[0]:.2f} s)", flush=True)
+        command = ["-m", "brns", "run", "maze", "--generations", "100000", "--out"]
+        for name, arguments in {"JAX alone": ["-c", "import jax"], "Python": ["-c", FIRST_GENERATION]}.items():
+            report(name, [cpu_of([sys.executable, *arguments], environment) for _ in range(repeats)])
+        runs = [Path(folder) / f"run{repeat}" for repeat in range(repeats)]
+        until = Path("generations", "000001.npz")
+        report("command line", [cpu_of([sys.executable, *command, run], environment, run / until) for run in runs])
+
+
+def cpu_of(command: list, environment: dict[str, str], until: Path | None = None) -> float:
+    """CPU seconds of a process, until it ends, or until there is a file, when it is ended."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while until is not None and not until.exists() and process.poll() is None:
+        time.sleep(0.01)
+    if until is not None:
+        process.kill()
+    _, status, used = os.wait4(process.pid, 0)
+    if until is None and status:
+        raise SystemExit(f"{command} ended with {status}")
+    return used.ru_utime + used.ru_stime
+
+
+def report(name: str, taken: list[float]) -> None:
+    first, *later = taken
+    print(f"  {name:13s} {statistics.median(later):.2f} s (the first process {first:.2f} s)", flush=True)
 
 
 def small(repeats: int) -> None:
