@@ -1,13 +1,16 @@
-"""For a CPU: a loop as one piece of machine code, and matrices factored by one thread."""
+"""For a CPU: a loop as one piece of machine code, and matrices factored by one thread, one after another."""
 
 import functools
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
 from jax.experimental.xla_metadata import set_xla_metadata
+from jax.scipy import linalg
 from jaxtyping import Array, Float
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -41,8 +44,18 @@ def filled(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
     return jnp.pad(rows, ((0, max(0, 16 - len(rows))), (0, 0)))
 
 
+# Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in XLA's threads for XLA's
+# threads, and two of them at a time can wait for ever.
+cholesky = sequential_vmap(jnp.linalg.cholesky)
+"""the lower factor C of a positive definite matrix, $C C^\\top$"""
+solve = sequential_vmap(partial(linalg.solve_triangular, lower=True))
+"""$C^{-1} B$ of a lower factor and a matrix"""
+solve_transposed = sequential_vmap(partial(linalg.solve_triangular, lower=True, trans=1))
+"""$C^{-\\top} B$"""
+
+
 @functools.cache
-def factor() -> None:
+def one_blas_thread() -> None:
     """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process.
 
     Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_batching import custom_vmap
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns import onecore
@@ -107,7 +106,7 @@ class ExactRecognition(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
-        onecore.factor()
+        onecore.one_blas_thread()
         d = space.dimension
         if self.encoder is not None:
             features, m = self._encode(d, key)
@@ -225,10 +224,10 @@ def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -
     """
     n, m = rows.shape
     if n > m:
-        return math.sqrt(prior) * solve_triangular(_factor(rows.T, prior), root, lower=True)
+        return math.sqrt(prior) * onecore.solve(_factor(rows.T, prior), root)
     factor = _factor(rows, prior)
-    inner = solve_triangular(factor, jnp.eye(n), lower=True)
-    inner = solve_triangular(factor + math.sqrt(prior) * jnp.eye(n), inner, lower=True, trans=1)
+    inner = onecore.solve(factor, jnp.eye(n))
+    inner = onecore.solve_transposed(factor + math.sqrt(prior) * jnp.eye(n), inner)
     return root - rows.T @ (inner @ (rows @ root))
 
 
@@ -239,13 +238,13 @@ def _remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: floa
     """
     n, m = seen.shape
     if n > m:
-        return prior * jnp.sum(solve_triangular(_factor(seen.T, prior), rows.T, lower=True) ** 2, axis=0)
-    known = solve_triangular(_factor(seen, prior), seen @ rows.T, lower=True)
+        return prior * jnp.sum(onecore.solve(_factor(seen.T, prior), rows.T) ** 2, axis=0)
+    known = onecore.solve(_factor(seen, prior), seen @ rows.T)
     return jnp.maximum(jnp.sum(rows**2, axis=1) - jnp.sum(known**2, axis=0), 0.0)
 
 
 def _factor(rows: Float[Array, "n m"], prior: float) -> Float[Array, "n n"]:
-    return jnp.linalg.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
+    return onecore.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
 
 
 def _finite(rows: Float[Array, "n m"]) -> Bool[Array, " n"]:
@@ -257,8 +256,8 @@ def _faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
 
     $R' = C^{-1} R$ with $C C^\top = \gamma I + (1 - \gamma) R R^\top$.
     """
-    factor = jnp.linalg.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
-    return solve_triangular(factor, root, lower=True)
+    factor = onecore.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
+    return onecore.solve(factor, root)
 
 
 @custom_vmap

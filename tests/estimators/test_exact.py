@@ -13,6 +13,7 @@ from sklearn.linear_model import BayesianRidge
 from worlds import Identity
 
 from brns import Box, ExactRecognition, NoveltySearch, PolynomialMutation, Record, check_estimator, merge, observed, run
+from brns.estimators.exact import shrunk
 from brns.metrics import cycling
 from brns.tasks.maze import DeceptiveMaze
 
@@ -346,3 +347,24 @@ def test_many_seeds_at_once_are_those_seeds_alone():
 
 def test_records_rebuild_it(small_run):
     assert Record(small_run.path).search.estimator == SMALL
+
+
+def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
+    estimator, union = ExactRecognition(size=8), observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
+    states = jax.vmap(lambda key: estimator.init(SPACE, key))(jax.random.split(jax.random.key(0), 3))
+    scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
+    assert factored(jax.make_jaxpr(scored)(states).jaxpr) == {2}
+    assert factored(jax.make_jaxpr(jax.vmap(lambda root: shrunk(root, root[:3], 1.0)))(states.root).jaxpr) == {2}
+
+
+def factored(jaxpr):
+    """The numbers of dimensions of what LAPACK is given, also within loops."""
+    found = set()
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("cholesky", "triangular_solve"):
+            found.add(equation.invars[0].aval.ndim)
+        for inner in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "jaxpr") or hasattr(x, "eqns")):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                found |= factored(inner)
+    return found
