@@ -31,7 +31,7 @@ K = 15
 class Novelty:
     """One generation of an estimator's novelty a call, on individuals never seen: score all, take in what was seen."""
 
-    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0):
+    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0, ready: bool = True):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
@@ -39,7 +39,8 @@ class Novelty:
             self.state = _filled(self.state, entries)
         self.step = jax.jit(partial(_generation, estimator))
         self.prepare()
-        jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
+        if ready:
+            jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
 
     def prepare(self) -> None:
         """The next generation's individuals, which cost nothing: they have new ids and lie where nobody has been."""

@@ -1,0 +1,228 @@
+"""How the cost of a generation's novelty grows: with the population, the dimension and the archive.
+
+    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/growth.py
+        [--limit 20] [--out results/growth]
+
+Makes OUT.md, OUT.csv and OUT.png. Timed is one generation of N + N individuals whose behaviors are uniform and new:
+their novelty, and what the estimator learns or keeps; of NSGA-II, the choice of N of 2 N. CPU time on one core, the
+median over three calls. Memory is that of the compiled code: what it is given, gives and needs in between. A call that
+the law so far takes to last longer than `limit` seconds is not made; its memory is told all the same.
+"""
+
+import argparse
+import csv
+import io
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN
+from brns.core import NoveltyEstimator, observed
+from brns.pictures.style import LINES, STYLE, legend_below, save
+from brns.reproduce.page import provenance_text, table
+from brns.reproduce.provenance import here
+from brns.reproduce.timed import Novelty
+from brns.runs.storage import write_bytes
+
+SIZES = (100, 1000, 10_000, 100_000)
+DIMENSIONS = (2, 32, 256, 1024)
+ENTRIES = (10_000, 100_000, 1_000_000)
+SHORTEST = 0.02  # seconds, from which on a time shows how a cost grows
+
+
+def estimators(entries: int = 10_000) -> dict[str, NoveltyEstimator]:
+    return {
+        "BR-NS, default": BehaviorRecognition(),
+        "exact recognition": ExactRecognition(),
+        "k-NN in the population": PopulationKNN(),
+        f"archive of {entries}": ArchiveKNN(capacity=entries),
+    }
+
+
+class Point(NamedTuple):
+    """One row of the table."""
+
+    grows: str
+    method: str
+    size: int
+    ms: float
+    """NaN where it was not run"""
+    megabytes: float
+
+
+def compiled(estimator: NoveltyEstimator, d: int, n: int, entries: int = 0) -> tuple[Callable[[], float], float]:
+    """A call that takes one generation further and tells its CPU seconds, and the megabytes that it needs."""
+    novelty = Novelty(estimator, d, 2 * n, entries, ready=False)
+
+    def call() -> float:
+        novelty.prepare()
+        begun = time.process_time()
+        novelty()
+        return time.process_time() - begun
+
+    return call, megabytes(novelty.step, novelty.state, *novelty.given)
+
+
+def selection(n: int) -> tuple[Callable[[], float], float]:
+    objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
+    union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(novelty=objectives[0], fitness=objectives[1])
+    select = jax.jit(lambda union: NSGA2()(union, n))
+
+    def call() -> float:
+        begun = time.process_time()
+        jax.block_until_ready(select(union))
+        return time.process_time() - begun
+
+    return call, megabytes(select, union)
+
+
+def megabytes(function: Any, *arguments: Any) -> float:
+    used = function.lower(*arguments).compile().memory_analysis()
+    both = used.argument_size_in_bytes + used.output_size_in_bytes - used.alias_size_in_bytes
+    return (both + used.temp_size_in_bytes) / 1e6
+
+
+def grown(
+    grows: str, method: str, sizes: tuple[int, ...], made: Callable[[int], tuple], limit: float
+) -> Iterator[Point]:
+    """The points of one line, from the smallest; those that would take too long have no time."""
+    known: list[tuple[int, float]] = []
+    for size in sizes:
+        call, memory = made(size)
+        seconds = math.nan
+        if not known or predicted(known, size) < limit:
+            call()  # compiles
+            seconds = statistics.median(call() for _ in range(3))
+            known.append((size, seconds))
+        yield Point(grows, method, size, 1000 * seconds, memory)
+
+
+def predicted(known: list[tuple[int, float]], size: int) -> float:
+    """Seconds, by the power law of the last two sizes; by a square of the size where there is one."""
+    return known[-1][1] * (size / known[-1][0]) ** max(power(known) or 2.0, 1.0)
+
+
+def power(known: list[tuple[int, float]]) -> float | None:
+    """The exponent with which time grows over the last two sizes, None where those times say nothing."""
+    if len(known) < 2 or known[-1][1] < SHORTEST / 10:
+        return None
+    (small, before), (large, after) = known[-2:]
+    return math.log(after / before) / math.log(large / small)
+
+
+def measured(limit: float) -> Iterator[Point]:
+    for name, estimator in estimators(100_000).items():
+        entries = 100_000 if isinstance(estimator, ArchiveKNN) else 0
+        yield from grown("N", name, SIZES, lambda n, e=estimator, held=entries: compiled(e, 2, n, held), limit)
+    yield from grown("N", "NSGA-II", SIZES, selection, limit)
+    for name, estimator in estimators().items():
+        entries = 10_000 if isinstance(estimator, ArchiveKNN) else 0
+        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator, held=entries: compiled(e, d, 100, held), limit)
+    for d in (2, 32):
+        line = f"archive, d = {d}"
+        yield from grown("entries", line, ENTRIES, lambda n, d=d: compiled(ArchiveKNN(capacity=n), d, 100, n), limit)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--out", type=Path, default=Path("results/growth"))
+    asked = parser.parse_args()
+    points = []
+    for point in measured(asked.limit):
+        print(f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, {point.megabytes:.1f} MB", flush=True)
+        points.append(point)
+    write_bytes(asked.out.with_suffix(".csv"), rows(points).encode())
+    write_bytes(asked.out.with_suffix(".md"), page(points, asked.out).encode())
+    save(picture(points), asked.out.with_suffix(".png"))
+
+
+def rows(points: list[Point]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(Point._fields)
+    writer.writerows((*point[:3], f"{point.ms:.5g}", f"{point.megabytes:.5g}") for point in points)
+    return stream.getvalue()
+
+
+TITLES = {
+    "N": "Population and offspring of N each, d = 2",
+    "d": "Dimensions of the descriptor, 100 + 100 individuals",
+    "entries": "Entries of the archive, 100 + 100 individuals",
+}
+TEXT = """# How the cost of novelty grows
+
+CPU time of one generation's novelty on one core, and the memory of the compiled code: what it is given, gives and needs
+in between. *Power* is the exponent with which time grows over the last two sizes that were timed, a dash where those
+times are too short to tell. Where there is no time, the law so far takes a call to last longer than the limit of the
+command.
+"""
+PAPER = """## On paper: what more cores, a cluster or a GPU would change
+
+- **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N over their number.
+  Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part that stays. Islands need no common
+  machine: `brns.merge` adds what they have seen, 0.25 MB each way whatever N.
+- **k-NN** compares every individual with every reference: twice as many of both cost four times as much. Over cores or
+  on a GPU it is the same work over their number; the exponent stays. An archive has to be on every machine that scores.
+- **NSGA-II** sorts, and stays on one core.
+"""
+
+
+def page(points: list[Point], out: Path) -> str:
+    blocks = [TEXT, provenance_text({"provenance": here(), "scale": ""}), f"![Time and memory]({out.name}.png)"]
+    for grows, title in TITLES.items():
+        mine = [point for point in points if point.grows == grows]
+        lines = [["method", *(f"{size:,}" for size in dict.fromkeys(point.size for point in mine)), "power"]]
+        for method in dict.fromkeys(point.method for point in mine):
+            line = [point for point in mine if point.method == method]
+            law = power([(point.size, point.ms / 1000) for point in line if point.ms == point.ms])
+            cells = [f"{time_of(point)}, {memory_of(point)}" for point in line]
+            lines.append([method, *cells, "-" if law is None else f"{law:.2f}"])
+        blocks.append(f"## {title}\n\n{table(lines)}")
+    return "\n\n".join([*blocks, PAPER])
+
+
+def time_of(point: Point) -> str:
+    return "not run" if math.isnan(point.ms) else f"{point.ms:.3g} ms"
+
+
+def memory_of(point: Point) -> str:
+    return f"{point.megabytes / 1000:.3g} GB" if point.megabytes >= 1000 else f"{point.megabytes:.3g} MB"
+
+
+def picture(points: list[Point]) -> Figure:
+    """Above time, below memory; a column for what grows."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(11.5, 6.4), layout="constrained")
+        axes = figure.subplots(2, len(TITLES), sharex="col")
+        names = dict.fromkeys(point.method.split(",")[0].split(" of ")[0] for point in points)
+        colors = dict(zip(names, LINES, strict=False))
+        for column, (grows, title) in enumerate(TITLES.items()):
+            mine = [point for point in points if point.grows == grows]
+            for method in dict.fromkeys(point.method for point in mine):
+                line = [point for point in mine if point.method == method]
+                sizes = [point.size for point in line]
+                look = {"label": method, "color": colors[method.split(",")[0].split(" of ")[0]], "marker": "o", "ms": 4}
+                look["ls"] = "--" if method.endswith("d = 32") else "-"
+                axes[0, column].plot(sizes, [point.ms for point in line], **look)
+                axes[1, column].plot(sizes, [point.megabytes for point in line], **look)
+            axes[0, column].set_title(title, fontsize=9)
+            axes[1, column].set_xlabel(grows)
+            for row in (0, 1):
+                axes[row, column].set(xscale="log", yscale="log")
+        axes[0, 0].set_ylabel("ms of CPU a generation")
+        axes[1, 0].set_ylabel("MB")
+        legend_below(figure)
+    return figure
+
+
+if __name__ == "__main__":
+    main()
