@@ -2,7 +2,7 @@
 
     python benchmarks/arm_peers.py [--joints 7] [--evaluations 20000] [--seeds 5] [--out results/arm-peers.md]
 
-100 + 100 individuals of brns by archive, and by every other estimator of a comparison, each with polynomial mutation.
+100 + 100 individuals of brns by three novelties, with polynomial mutation and with Iso+LineDD.
 pyribs (needs `pip install ribs`): novelty search as its documentation has it, a ProximityArchive ranked by novelty with
 five CMA-ES emitters of 20, and MAP-Elites with Iso+LineDD on a grid of the suite's cells, in batches of 100.
 Told are the cells of the suite that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, mean ±
@@ -13,13 +13,14 @@ without the first generations, in which code is compiled.
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns import NoveltySearch, PlanarArm
+from brns import IsoLineDD, NoveltySearch, PlanarArm, PolynomialMutation
 from brns.comparison.worlds import world
 from brns.parts import parts
 from brns.reproduce.page import provenance_text, table
@@ -44,8 +45,9 @@ def main() -> None:
     asked = parser.parse_args()
     arm = PlanarArm(asked.joints)
     methods: dict[str, Callable[[PlanarArm, int], Batches]] = {
-        f"brns, {name}": (lambda arm, seed, estimator=estimator: ours(arm, estimator, seed))
-        for name, estimator in {name: parts("estimator", "preset")[name].load()() for name in OURS}.items()
+        f"brns, {name}{told}": partial(ours, estimator=parts("estimator", "preset")[name].load()(), mutate=mutate)
+        for told, mutate in {"": PolynomialMutation(), ", Iso+LineDD": IsoLineDD()}.items()
+        for name in OURS
     }
     methods |= {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
     rows = [["method", *(f"{fraction:.0%}" for fraction in FRACTIONS), "CPU ms a generation"]]
@@ -83,8 +85,8 @@ def tips(arm: PlanarArm, genotypes) -> np.ndarray:
     return np.asarray(evaluation.descriptor)
 
 
-def ours(arm: PlanarArm, estimator, seed: int) -> Batches:
-    search, key = NoveltySearch(arm, estimator), jax.random.key(seed)
+def ours(arm: PlanarArm, seed: int, estimator, mutate) -> Batches:
+    search, key = NoveltySearch(arm, estimator, mutate=mutate), jax.random.key(seed)
     state = search.init(key)
     yield np.asarray(state.population.descriptor)
     while True:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns import onecore
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, founders, in_box, in_frame
+from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame
 
 HIDDEN = 64  # neurons of the random network's hidden layer
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
@@ -48,18 +48,16 @@ class ExactRecognition(eqx.Module):
     $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
 
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
-    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds from the first update on (for
-    cosines from the start), and up to rounding, by which novelty may be 1e-5 of itself higher than before. A `memory`
-    below 1 gives it up.
+    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
+    may be 1e-5 of itself higher than before. A `memory` below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
     not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
     and offspring that are alike against each other. Once they are learned, as in Q, nothing is counted twice.
 
-    Descriptors count in units of
-    the declared box, centred on the founders and divided by one number for all dimensions: three times the root mean
-    variance of the founders, taken once, so that a box declared far too large costs nothing. Where the founders are all
-    alike, and before the first update, the box itself is the scale.
+    Descriptors count in units of the declared box, centred on the founders and divided by one number for all
+    dimensions: three times the root mean variance of the founders, who are the oldest of the first population. So a box
+    declared far too large costs nothing. Where the founders are all alike the box itself is the scale.
 
     The matrix is kept as a root of the inverse and changed by Andrews' formula, which can only shrink it: no novelty is
     negative. In float32 its relative error was 4e-6 after 10^5 behaviors that spread, with 256 features
@@ -126,36 +124,42 @@ class ExactRecognition(eqx.Module):
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
+        state = self._placed(state, population)
         rows = self.embed(state, descriptors) @ state.root.T
         alive = self.embed(state, population.descriptor) @ state.root.T
         unlearned = (population.born > state.newest) & _finite(alive)
         return _remaining(rows, jnp.where(unlearned[:, None], alive, 0.0), self.prior)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
-        """The offspring learned, in the first update the founders with them, whose spread becomes the scale."""
+        """The offspring learned, in the first update the founders with them."""
         if self.memory < 1:
             state = state._replace(root=_faded(state.root, self.memory))
         # In the order in which the loop scored them, so that the compiler shares that product.
-        everyone, mu = unite(generation.parents, generation.offspring).descriptor, generation.parents.id.shape[0]
+        everyone, mu = unite(generation.parents, generation.offspring), generation.parents.id.shape[0]
         first = state.seen == 0
-        rows = self.embed(state, everyone) @ state.root.T
+        state = self._placed(state, everyone)
+        rows = self.embed(state, everyone.descriptor) @ state.root.T
 
         def begun(state: ExactState) -> ExactState:
-            placed = state._replace(frame=founded(state.frame, founders(generation)))
-            both = self._learned(placed, everyone, self.embed(placed, everyone) @ placed.root.T)
-            later = self._learned(state, everyone[mu:], rows[mu:])
+            both, later = self._learned(state, rows), self._learned(state, rows[mu:])
             return jax.tree.map(lambda a, b: jnp.where(first, a, b), both, later)
 
         def followed(state: ExactState) -> ExactState:
-            return self._learned(state, everyone[mu:], rows[mu:])
+            return self._learned(state, rows[mu:])
 
         return jax.lax.cond(_any(first), begun, followed, state)._replace(newest=jnp.max(generation.offspring.born))
+
+    def _placed(self, state: ExactState, population: Population) -> ExactState:
+        """The state with the spread of the founders, who are the oldest, as its scale, where it has none yet."""
+        oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
+        founders = jnp.where(oldest[:, None], population.descriptor, jnp.nan)
+        return state._replace(frame=founded(state.frame, founders))
 
     def island(self, state: ExactState) -> ExactState:
         """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged."""
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0), newest=jnp.int32(-1))
 
-    def _learned(self, state: ExactState, descriptors: Float[Array, "n d"], rows: Float[Array, "n m"]) -> ExactState:
+    def _learned(self, state: ExactState, rows: Float[Array, "n m"]) -> ExactState:
         """The state with these behaviors, of which `rows` are R phi. Those that are not finite are left out."""
         present = _finite(rows)
         rows = jnp.where(present[:, None], rows, 0.0)

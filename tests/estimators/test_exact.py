@@ -1,5 +1,7 @@
 """Exact recognition: by hand, against ridge regression and Gaussian processes, and that it never forgets."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ from worlds import Identity
 
 from brns import Box, ExactRecognition, NoveltySearch, PolynomialMutation, Record, check_estimator, merge, observed, run
 from brns.estimators.exact import shrunk
+from brns.experiments import ant
 from brns.metrics import cycling
 from brns.tasks.maze import DeceptiveMaze
 
@@ -218,7 +221,19 @@ def small_run(tmp_path_factory):
 
 
 def test_a_whole_run_never_cycles(small_run):
-    measured = cycling.of_record(small_run)
+    never_cycles(small_run)
+
+
+@pytest.mark.slow
+def test_a_whole_run_of_the_ant_never_cycles(tmp_path):
+    search = ant(SMALL)
+    search = eqx.tree_at(lambda s: s.task, search, replace(search.task, steps=200))
+    (record,) = run(search, 30, out=tmp_path / "run", keep_every=1)
+    never_cycles(record)
+
+
+def never_cycles(record):
+    measured = cycling.of_record(record)
     rows = measured.q
     assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
     assert (measured.eta <= 1).all()
