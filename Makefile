@@ -14,10 +14,10 @@ test: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/ty check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: .venv/.dev
-	$(BIN)/python -m pytest -m slow
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 $(BIN)/python -m pytest -m slow
 
 test-browser: .venv/.dev
 	$(BIN)/python -m pytest -m browser

@@ -1,4 +1,8 @@
-"""For every test: shapes in annotations are checked at run time, and what one test compiled the others need not."""
+"""For every test: shapes in annotations are checked at run time, and what one test compiled the others need not.
+
+Most of the tests' time goes into compiling programs that run for milliseconds. So they are compiled with few
+optimizations, as they round a little otherwise: where every bit counts, a test takes the fixture `users_compiler`.
+"""
 
 import atexit
 import os
@@ -6,8 +10,12 @@ import shutil
 import tempfile
 
 import jaxtyping
+import pytest
 
 jaxtyping.install_import_hook("brns", "beartype.beartype").__enter__()
+
+FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
 
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes begun by this one inherit it
     compiled = tempfile.mkdtemp(prefix="brns-compiled-")
@@ -17,3 +25,19 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes be
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
+
+
+@pytest.fixture(scope="module")
+def users_compiler():
+    """All optimizations, here and in processes begun here, as users have them."""
+    import jax
+
+    def compile_with(few: str) -> None:
+        os.environ[FEW] = few
+        jax.config.update(FEW.lower(), few == "1")
+        jax.clear_caches()
+
+    before = os.environ[FEW]
+    compile_with("0")
+    yield
+    compile_with(before)

@@ -8,7 +8,7 @@ from brns import Record
 
 MODULE = '''
 import equinox as eqx
-from brns import Box, Evaluation, BehaviorRecognition, NoveltySearch
+from brns import Box, Evaluation, ExactRecognition, NoveltySearch
 
 
 class Lonely(eqx.Module):
@@ -29,10 +29,10 @@ class Lonely(eqx.Module):
 
 
 def search():
-    return NoveltySearch(Lonely(), BehaviorRecognition(), population_size=6, offspring_size=6)
+    return NoveltySearch(Lonely(), ExactRecognition(size=16), population_size=6, offspring_size=6)
 
 
-other = NoveltySearch(Lonely(5), BehaviorRecognition(), population_size=6, offspring_size=6)
+other = NoveltySearch(Lonely(5), ExactRecognition(size=16), population_size=6, offspring_size=6)
 nothing = 5
 '''
 

@@ -33,7 +33,7 @@ def facts():
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"
-    return compare(search(Identity()), METHODS, seeds=3, generations=12, out=out, workers=1)
+    return compare(search(Identity()), METHODS, seeds=2, generations=12, out=out, workers=1)
 
 
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
@@ -72,7 +72,7 @@ def test_a_host_task_gives_the_facts_of_the_same_world_in_jax():
 
 def test_a_second_call_computes_nothing_and_gives_the_same_bits(compared, monkeypatch):
     monkeypatch.setattr("brns.comparison.run.measured", None)  # whoever measured again would call it
-    again = compare(search(Identity()), METHODS, seeds=3, generations=12, out=compared.out, workers=1)
+    again = compare(search(Identity()), METHODS, seeds=2, generations=12, out=compared.out, workers=1)
     for method, one in compared.found["Identity"].items():
         for column, value in one._asdict().items():
             assert_array_equal(getattr(again.found["Identity"][method], column), value)
@@ -81,7 +81,7 @@ def test_a_second_call_computes_nothing_and_gives_the_same_bits(compared, monkey
 def test_what_was_stopped_goes_on_to_the_same_bits(compared):
     path = compared.out / "runs" / "Identity" / "counts.npz"
     path.unlink()
-    again = compare(search(Identity()), METHODS, seeds=3, generations=12, out=compared.out, workers=2)
+    again = compare(search(Identity()), METHODS, seeds=2, generations=12, out=compared.out, workers=2)
     before, after = compared.found["Identity"]["counts"], again.found["Identity"]["counts"]
     assert_array_equal(after.covered, before.covered)
     assert_array_equal(after.q, before.q)
@@ -91,15 +91,15 @@ def test_what_was_stopped_goes_on_to_the_same_bits(compared):
 def test_files_of_other_settings_are_refused(compared):
     with pytest.raises(RecordError, match="other settings, seeds or generations"):
         compare(
-            search(Identity()), {"coarse": GridCounts(cells=3)}, seeds=3, generations=12, out=compared.out, workers=1
+            search(Identity()), {"coarse": GridCounts(cells=3)}, seeds=2, generations=12, out=compared.out, workers=1
         )
 
 
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     lines = (compared.out / "runs.csv").read_text().splitlines()
     assert lines[0] == "world,method,seed,measure,value"
-    last = float(compared.found["Identity"]["counts"].covered[2, -1])
-    assert f"Identity,counts,2,coverage_100,{last}" in lines
+    last = float(compared.found["Identity"]["counts"].covered[1, -1])
+    assert f"Identity,counts,1,coverage_100,{last}" in lines
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
     written = page.write(compared)
     assert written == compared.out.with_suffix(".md")

@@ -57,7 +57,7 @@ class Own(eqx.Module):
 
 
 def test_an_encoder_of_ones_own_fulfils_the_contract():
-    check_estimator(BehaviorRecognition(encoder=Own))
+    check_estimator(BehaviorRecognition(encoder=Own, depths=(0, 1)))
 
 
 @pytest.mark.slow
@@ -78,7 +78,8 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
 
 
 def test_runs_resume_to_the_same_bits(tmp_path):
-    search = NoveltySearch(Identity(), BehaviorRecognition(encoder=Own), population_size=8, offspring_size=8)
+    recognition = BehaviorRecognition(encoder=Own, depths=(0, 1))
+    search = NoveltySearch(Identity(), recognition, population_size=8, offspring_size=8)
     (whole,) = run(search, 4, out=tmp_path / "whole")
     run(search, 2, out=tmp_path / "parts")
     (parts,) = resume(tmp_path / "parts", 4, search=search)

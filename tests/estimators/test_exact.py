@@ -14,11 +14,21 @@ from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.linear_model import BayesianRidge
 from worlds import Identity
 
-from brns import Box, ExactRecognition, NoveltySearch, PolynomialMutation, Record, check_estimator, merge, observed, run
+from brns import (
+    Box,
+    ExactRecognition,
+    NoveltySearch,
+    PlanarArm,
+    PolynomialMutation,
+    Record,
+    check_estimator,
+    merge,
+    observed,
+    run,
+)
 from brns.estimators.exact import shrunk
 from brns.experiments import ant
 from brns.metrics import cycling
-from brns.tasks.maze import DeceptiveMaze
 
 KEY = jax.random.key(0)
 SPACE = Box([0, 0], [600, 600])
@@ -111,7 +121,7 @@ def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
 
 
 def test_before_anything_is_seen_everything_is_new():
-    state = SMALL.init(SPACE, KEY)
+    state = _init(SMALL, SPACE)
     np.testing.assert_allclose(novelty(SMALL, state, uniform(0, 50)), 1, rtol=1e-5)
 
 
@@ -138,7 +148,7 @@ def test_a_loose_box_changes_nothing(kind):
     """A box 64 times too large: the same novelty, as the founders give the scale."""
     loose = Box([-64 * 300 + 300] * 2, [64 * 300 + 300] * 2)
     estimator, batches = ExactRecognition(size=32, features=kind), uniform(0, 3, 20)
-    tight, wide = (learned(estimator, batches, estimator.init(box, KEY)) for box in (SPACE, loose))
+    tight, wide = (learned(estimator, batches, _init(estimator, box)) for box in (SPACE, loose))
     np.testing.assert_allclose(*(novelty(estimator, s, uniform(1, 50)) for s in (tight, wide)), rtol=2e-3)
 
 
@@ -214,8 +224,8 @@ def test_fading_makes_old_behaviors_new_again():
 
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
-    out = tmp_path_factory.mktemp("maze") / "run"
-    search = NoveltySearch(DeceptiveMaze(steps=150), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
+    out = tmp_path_factory.mktemp("arm") / "run"
+    search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
     (record,) = run(search, 12, out=out, keep_every=1)
     return record
 

@@ -14,6 +14,16 @@ SMALL = ExactRecognition(size=16)
 
 
 @eqx.filter_jit
+def init(estimator):
+    return estimator.init(SPACE, KEY)
+
+
+@eqx.filter_jit
+def score(estimator, state, points, population):
+    return estimator.score(state, points, population)
+
+
+@eqx.filter_jit
 def update(estimator, state, generation, key):
     return estimator.update(state, generation, key)
 
@@ -23,7 +33,7 @@ def test_no_early_behavior_stays_in_the_reservoir_for_sure():
     estimator = BehaviorRecognition(
         width=1, embedding=1, depths=(0, 0), epochs=1, divergence_steps=1, reservoir=20, replay=1
     )
-    empty, left = estimator.init(SPACE, KEY), np.zeros(20)
+    empty, left = init(estimator), np.zeros(20)
     for seed in range(30):
         state = empty
         for number in range(20):
@@ -38,7 +48,7 @@ def test_no_early_behavior_stays_in_the_reservoir_for_sure():
 def test_an_archive_that_is_full_stays_full(removal):
     """A capacity that the growth does not divide: entries 4, 8, 10, 10, ... and never fewer than before."""
     estimator = ArchiveKNN(k=1, growth=4, capacity=10, removal=removal)
-    state = estimator.init(SPACE, KEY)
+    state = init(estimator)
     for number in range(1, 9):
         batch = observed(np.random.default_rng(number).uniform(-1, 1, (6, 2)), number)
         state = update(estimator, state, batch, jax.random.fold_in(KEY, number))
@@ -48,26 +58,25 @@ def test_an_archive_that_is_full_stays_full(removal):
 @pytest.mark.parametrize("estimator", [FeatureDensity(size=16), HashCounts(bits=8)], ids=lambda e: type(e).__name__)
 def test_duplicates_do_not_see_each_other(estimator):
     """What was not learned changes nothing: a behavior scored with copies of itself is as novel as alone."""
-    state = estimator.init(SPACE, KEY)
-    state = update(estimator, state, observed(np.random.default_rng(0).uniform(-1, 1, (10, 2)), 1), KEY)
-    score = eqx.filter_jit(estimator.score)
+    state = update(estimator, init(estimator), observed(np.random.default_rng(0).uniform(-1, 1, (10, 2)), 1), KEY)
     copies = observed(np.full((10, 2), 0.3), 2).offspring
     alone = observed(np.full((1, 2), 0.3), 2).offspring
-    together = score(state, copies.descriptor, copies)
-    np.testing.assert_allclose(together, jnp.broadcast_to(score(state, alone.descriptor, alone), 10), rtol=1e-5)
+    together = score(estimator, state, copies.descriptor, copies)
+    one = score(estimator, state, alone.descriptor, alone)
+    np.testing.assert_allclose(together, np.broadcast_to(one, 10), rtol=1e-5)
 
 
 def test_whoever_is_born_together_counts_once_each_before_and_after_it_is_learned():
     """Ten copies of one behavior are as novel as after ten visits: 1 / 11 of what is unlike all others."""
-    state, copies = SMALL.init(SPACE, KEY), observed(np.full((10, 2), 0.3), 1)
-    np.testing.assert_allclose(SMALL.score(state, copies.offspring.descriptor, copies.offspring), 1 / 11, rtol=1e-5)
-    learned = update(SMALL, state, copies, KEY)
-    np.testing.assert_allclose(SMALL.score(learned, copies.offspring.descriptor, copies.offspring), 1 / 11, rtol=1e-5)
+    empty, copies = init(SMALL), observed(np.full((10, 2), 0.3), 1)
+    for state in (empty, update(SMALL, empty, copies, KEY)):
+        novelty = score(SMALL, state, copies.offspring.descriptor, copies.offspring)
+        np.testing.assert_allclose(novelty, 1 / 11, rtol=1e-5)
 
 
 def test_a_behavior_seen_twice_is_known_better_than_one_seen_once():
     """Visits count, also of the same behavior in the same batch: 1/2 after one and 1/3 after two."""
     for visits in (1, 2):
-        state = update(SMALL, SMALL.init(SPACE, KEY), observed(np.full((visits, 2), 0.3), 1), KEY)
-        found = SMALL.score(state, jnp.full((1, 2), 0.3), observed(np.zeros((0, 2)), 1).offspring)
+        state = update(SMALL, init(SMALL), observed(np.full((visits, 2), 0.3), 1), KEY)
+        found = score(SMALL, state, jnp.full((1, 2), 0.3), observed(np.zeros((0, 2)), 1).offspring)
         np.testing.assert_allclose(found, 1 / (1 + visits), rtol=1e-5)

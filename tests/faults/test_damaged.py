@@ -1,8 +1,6 @@
 """Damaged files: bytes flipped, cut short, junk, columns of a wrong shape, any JSON."""
 
 import json
-import shutil
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import SEARCH, WILD
 
-from brns import Record, RecordError
+from brns import Record, RecordError, run
 
 
 def everything(path):
@@ -24,9 +22,10 @@ def everything(path):
 
 
 @pytest.fixture(scope="module")
-def damaged(whole, tmp_path_factory):
-    """The run in a place where it may be damaged; with its files, and all that it holds."""
-    path = Path(shutil.copytree(whole, tmp_path_factory.mktemp("damaged") / "run"))
+def damaged(tmp_path_factory):
+    """A run of three generations that may be damaged; with its files, and all that it holds."""
+    path = tmp_path_factory.mktemp("damaged") / "run"
+    run(SEARCH, 3, out=path, seeds=5, keep_every=3)
     files = sorted(file for file in path.rglob("*") if file.suffix in (".json", ".npz"))
     return path, files, everything(path)
 

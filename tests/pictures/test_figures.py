@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from worlds import Identity
 
-from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
+from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
 from brns import pictures as drawn
 from brns.core import Generation, Population
 from brns.metrics import coverage, cycling, dynamics, uniformity
@@ -26,8 +26,8 @@ from brns.tasks.ant import AntMaze
 GENERATIONS = 8
 
 
-def small(estimator, task=None):
-    return NoveltySearch(task or Identity(), estimator, population_size=12, offspring_size=12)
+def small(estimator):
+    return NoveltySearch(Identity(), estimator, population_size=12, offspring_size=12)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def made(path, search, **options):
 
 @pytest.fixture(scope="module")
 def recognition(folder):
-    return made(folder / "recognition", small(BehaviorRecognition()), seeds=[0, 1, 2])
+    return made(folder / "recognition", small(BehaviorRecognition(depths=(0, 1))), seeds=[0, 1, 2])
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,8 @@ def archived(folder):
 
 @pytest.fixture(scope="module")
 def maze(folder):
-    return run(small(BehaviorRecognition(), DeceptiveMaze(steps=100)), 6, out=folder / "maze", keep_every=2)[0]
+    search = NoveltySearch(DeceptiveMaze(steps=50), ExactRecognition(size=16), population_size=20, offspring_size=20)
+    return run(search, 6, out=folder / "maze", keep_every=2)[0]
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_plac
     points = ax.collections[0]
     founders, later = maze.column("offspring.descriptor", [0])[0], maze.column("offspring.descriptor")
     np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
-    np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 12))
+    np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
     assert ax.images[0].get_extent() == [-1.5, 598.5, -1.5, 598.5]  # Pixel (i, j) has its centre at (3 i, 3 j).
     assert walls[100, 58] == 1  # The long vertical wall at x = 174.
@@ -304,7 +305,7 @@ def test_figures_are_known_by_their_numbers_in_the_paper(recognition):
 
 def test_the_overview_has_the_world_and_the_novelty(maze, recognition):
     left, right, *_ = drawn.overview(maze).axes
-    assert len(left.collections[0].get_offsets()) == 7 * 12
+    assert len(left.collections[0].get_offsets()) == 7 * 20
     assert right.images[0].get_array().shape == (60, 60)
     assert drawn.overview(recognition[0]).axes[1].images[0].get_array().shape == (60, 60)
 

@@ -1,5 +1,6 @@
 """Worlds that brns does not know: pictures, report and movie of what they stored, and all else once they are given."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image
 
 import brns
-from brns import BehaviorRecognition, Box, Evaluation, NoveltySearch, Record, run
+from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Record, run
 from brns.metrics import coverage
 from brns.metrics.summary import summary
 from brns.pictures import draw, figures_of, movie, overview, report
@@ -61,7 +62,7 @@ class Strides(Genes):
 
 
 def search_of(task):
-    return NoveltySearch(task, BehaviorRecognition(), population_size=6, offspring_size=6)
+    return NoveltySearch(task, ExactRecognition(size=16), population_size=6, offspring_size=6)
 
 
 WORLDS: dict[str, Any] = {
@@ -73,13 +74,23 @@ WORLDS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module", params=WORLDS)
-def known(request, tmp_path_factory):
-    """The search and a run of it, whose record knows it."""
-    search = search_of(WORLDS[request.param])
-    (record,) = run(search, 3, out=tmp_path_factory.mktemp("runs") / request.param, keep_every=1)
-    record.search = search
-    return search, record
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The search of each world and a run of it, whose record knows it."""
+
+    @functools.cache
+    def of(world):
+        search = search_of(WORLDS[world])
+        (record,) = run(search, 3, out=tmp_path_factory.mktemp("runs") / world, keep_every=1)
+        record.search = search
+        return search, record
+
+    return of
+
+
+@pytest.fixture(params=WORLDS)
+def known(request, made):
+    return made(request.param)
 
 
 @pytest.fixture
@@ -135,12 +146,9 @@ def test_an_individual_of_a_world_without_a_film_is_refused(known, tmp_path):
         movie.write_individual(record, tmp_path / "one.gif")
 
 
-@pytest.fixture(scope="module", params=[Strides(), Chunked(Strides())], ids=["itself", "wrapped"])
-def strides(request, tmp_path_factory):
-    search = search_of(request.param)
-    (record,) = run(search, 2, out=tmp_path_factory.mktemp("strides") / "run")
-    record.search = search
-    return record
+@pytest.fixture(params=["paths", "chunked"])
+def strides(request, made):
+    return made(request.param)[1]
 
 
 def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):

@@ -34,9 +34,9 @@ CHROMIUM = "/usr/bin/chromium"
 def runs(tmp_path_factory):
     """Two methods, two seeds each, and the states of every second generation."""
     folder = tmp_path_factory.mktemp("runs")
-    maze = DeceptiveMaze(steps=100)
-    for name, estimator in [("recognition", BehaviorRecognition()), ("archive", ArchiveKNN(k=3, capacity=64))]:
-        search = NoveltySearch(maze, estimator, population_size=10, offspring_size=10)
+    recognition, archive = BehaviorRecognition(depths=(0, 1)), ArchiveKNN(k=3, capacity=64)
+    for name, estimator in [("recognition", recognition), ("archive", archive)]:
+        search = NoveltySearch(DeceptiveMaze(steps=50), estimator, population_size=10, offspring_size=10)
         run(search, 6, out=folder / name, seeds=[0, 1], keep_every=2)
     return [*records(folder / "recognition"), *records(folder / "archive")]
 
@@ -103,7 +103,7 @@ def test_what_was_run_is_told(runs, page):
     at = cells.index("estimator.capacity")
     assert cells[at + 1 : at + 3] == ["–", "64"]
     at = cells.index("task.steps")
-    assert cells[at + 1 : at + 3] == ["100", "100"]
+    assert cells[at + 1 : at + 3] == ["50", "50"]
     assert any(f"jax {runs[0].versions['jax']}" in cell for cell in cells)
     assert str(runs[3].path) in cells
 
@@ -219,7 +219,7 @@ def test_no_runs_and_two_tasks_are_refused(runs, tmp_path):
     with pytest.raises(ValueError, match="at least one run"):
         report.write([], tmp_path / "none.html")
     other = Record(runs[0].path)
-    other.experiment = {**other.experiment, "task": {**other.experiment["task"], "steps": 50}}
+    other.experiment = {**other.experiment, "task": {**other.experiment["task"], "steps": 60}}
     with pytest.raises(ValueError, match="different tasks"):
         report.write([*runs, other], tmp_path / "two.html")
 

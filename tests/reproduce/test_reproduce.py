@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from worlds import Identity
 
+from brns import GridCounts, NoveltySearch
 from brns.experiments import maze, paper_recognition
 from brns.pictures import figures_of
 from brns.reproduce import reproduce
@@ -65,7 +67,7 @@ def test_every_variant_is_another_experiment_that_a_record_can_rebuild():
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
-    search, plan = maze(paper_recognition()), SCALES["smoke"].maze
+    search, plan = NoveltySearch(Identity(), GridCounts(), 8, 8), SCALES["smoke"].maze
     seen = []
 
     def stopping(steps, title, total, done):

@@ -13,6 +13,8 @@ from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers.chunks import ByWorkers
 
+pytestmark = pytest.mark.usefixtures("users_compiler")
+
 KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
@@ -82,7 +84,7 @@ class Fake(ByWorkers):
         raise NotImplementedError
 
     def evaluate(self, genotypes, key):
-        self.both.wait(20)
+        self.both.wait(300)
         self.calls.append(1)
         if len(self.calls) >= self.fails_at:
             raise ZeroDivisionError("the floor")

@@ -20,6 +20,8 @@ from brns.tasks.maze import rules as module
 from brns.tasks.maze.map import hard_maze, tables
 from brns.tasks.maze.rules import POLICY, DeceptiveMaze
 
+pytestmark = pytest.mark.usefixtures("users_compiler")
+
 HERE = Path(__file__).parent
 RECORDED = np.load(HERE / "reference.npz")
 START = np.array([60, 450, math.pi / 4], np.float32)
@@ -264,7 +266,7 @@ def test_permuting_genotypes_permutes_results_bitwise(hard, last):
     np.testing.assert_array_equal(permuted, last[order])
 
 
-@pytest.mark.parametrize("n", [1, 3, 17])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 3, 17])
 def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last, n):
     np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:n], jax.random.key(0)).descriptor, last[:n])
 
@@ -290,11 +292,14 @@ def test_equal_maps_share_their_tables():
 
 
 def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():
-    tables.cache_clear()
-    positions = jax.jit(lambda g: DeceptiveMaze(steps=2).evaluate(g, jax.random.key(0)).descriptor)(genotypes(3))
-    np.testing.assert_array_equal(
-        positions, DeceptiveMaze(steps=2).evaluate(genotypes(3), jax.random.key(0)).descriptor
-    )
+    def positions(genotypes):
+        maze = DeceptiveMaze(steps=2, bitmap=("." * 41,) * 41, start=(60.0, 60.0, 1.0), goal=(90.0, 90.0))
+        return maze.evaluate(genotypes, jax.random.key(0)).descriptor
+
+    made = tables.cache_info().misses
+    first = jax.jit(positions)(genotypes(3))
+    assert tables.cache_info().misses == made + 1
+    np.testing.assert_array_equal(positions(genotypes(3)), first)
 
 
 # Other mazes
