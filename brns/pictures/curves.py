@@ -52,8 +52,8 @@ def qd_score(
     ax = axes(ax)
     least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
     offset = least if offset is None else offset
-    cells = " × ".join(map(str, shape))
-    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, f"QD score, {cells} cells")
+    label = f"QD score above {offset:.3g}, {' × '.join(map(str, shape))} cells"
+    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, label)
     return ax
 
 
