@@ -46,11 +46,11 @@ class Living(NamedTuple):
 
 def written(generation: Generation) -> dict[str, np.ndarray]:
     """The columns that hold the offspring's genotypes."""
-    genotype = np.asarray(generation.offspring.genotype)
-    if len(generation.parents.id) == 0:
-        return {WHOLE: genotype}
+    genotype, parent = np.asarray(generation.offspring.genotype), np.asarray(generation.offspring.parent)
     parents = Living(np.asarray(generation.parents.id), np.asarray(generation.parents.genotype))
-    where = _bits(genotype) != _bits(parents.of(np.asarray(generation.offspring.parent)))
+    if not np.isin(parent, parents.id).all():  # founders have no parents
+        return {WHOLE: genotype}
+    where = _bits(genotype) != _bits(parents.of(parent))
     if where.mean() > 0.9:  # the bits that say where would cost what they save
         return {WHOLE: genotype}
     return dict(zip(MUTATIONS, (np.packbits(where, axis=1), genotype[where]), strict=True))

@@ -75,7 +75,7 @@ def test_a_fork_shows_how_far_it_is_and_ends_where_it_is_told(whole, tmp_path, m
     monkeypatch.setattr(loop, "screen", lambda: shown)
     (record,) = fork(whole / "one", 6, search(), out=tmp_path / "fork", until=lambda saved: saved.number == 8)
     assert record.generations == list(range(9))
-    assert " 8/12 " in shown.file.getvalue()
+    assert "8/12" in shown.file.getvalue()
 
 
 def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):

@@ -51,6 +51,12 @@ def test_what_differs_is_written():
     assert np.signbit(columns["mutations.genes"]).tolist() == [False, False, True]
 
 
+def test_whoever_has_no_parent_there_stands_whole():
+    people = population([[1, 2, 3], [4, 5, 0]], [9, 7], np.array([-1, -1]))
+    columns = written(Generation(people, people, people))
+    assert columns.keys() == {"offspring.genotype"}
+
+
 def test_all_come_back_whatever_is_asked_for_first(whole):
     path, born = whole
     record = Record(path)
