@@ -6,8 +6,8 @@ from brns.parts import parts
 from brns.pictures import FIGURES
 
 DOCS = Path(__file__).parent
-PARTS = {"signature": "ant", "time": "timing"}
-"""figures that the reproduction draws elsewhere than of the maze"""
+PARTS = {"signature": "ant", "time": "timing", "elites": "arm", "qd-score": "arm"}
+"""figures that are drawn of something else than the maze"""
 NAMES = {"time": "by-dimension"}
 """figures that the reproduction calls otherwise"""
 
@@ -24,7 +24,8 @@ def page() -> str:
         "# Gallery",
         "## Figures",
         "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are those of the "
-        "[reproduction](reproduction.md), where it stands how many seeds they are of.",
+        "[reproduction](reproduction.md), where it stands how many seeds they are of; those of fitness are of "
+        "`brns run arm --generations 200`.",
     ]
     for name, figure in FIGURES.items():
         number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""

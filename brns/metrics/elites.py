@@ -17,13 +17,18 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
     in, and they come in the order of their cells, the last dimension running fastest. Of equals the first born is the
     elite, and so it is where the task has no fitness.
     """
+    chosen = fittest(record, shape)
+    genotype = record.genotypes(chosen["id"], chosen["born"])
+    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+
+
+def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
+    """The columns of the elites, all but the genotype, which takes longer to read."""
     columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
     cell = cells(columns["descriptor"], record.behavior_space, shape)
     order = np.lexsort((columns["id"], -columns["fitness"], *cell.T[::-1]))
     first = np.r_[True, (np.diff(cell[order], axis=0) != 0).any(axis=1)]
-    chosen = {name: values[order[first]] for name, values in columns.items()}
-    genotype = record.genotypes(chosen["id"], chosen["born"])
-    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+    return {name: values[order[first]] for name, values in columns.items()}
 
 
 def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:

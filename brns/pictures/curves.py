@@ -13,7 +13,15 @@ from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.pictures.bands import Line, bands, middles
-from brns.pictures.measured import GRID, common, cycling_of, cycling_of_record, generations_kept, uniformity_of_record
+from brns.pictures.measured import (
+    GRID,
+    common,
+    cycling_of,
+    cycling_of_record,
+    generations_kept,
+    least_fitness,
+    uniformity_of_record,
+)
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import scene_of
 from brns.pictures.style import INK, TIME, axes
@@ -33,11 +41,19 @@ def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] = GRID)
     return ax
 
 
-def qd_score(records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20), offset: float = 0.0) -> Axes:
-    """The QD score of everything evaluated up to each generation: the fitness of the elites, less `offset`, summed."""
+def qd_score(
+    records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20), offset: float | None = None
+) -> Axes:
+    """The QD score of everything evaluated up to each generation: the fitness of the elites, less `offset`, summed.
+
+    `offset` is by default the least fitness that any of these runs met, so that a new cell never lowers the score.
+    Errors: `ValueError` where all have one fitness.
+    """
     ax = axes(ax)
-    cells = " × ".join(map(str, shape))
-    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, f"QD score, {cells} cells")
+    least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
+    offset = least if offset is None else offset
+    label = f"QD score above {offset:.3g}, {' × '.join(map(str, shape))} cells"
+    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, label)
     return ax
 
 

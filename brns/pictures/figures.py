@@ -24,6 +24,8 @@ class Picture(NamedTuple):
     """its numbers in the paper"""
     worlds: Literal["all", "planar", "paths", "none"] = "all"
     """the behaviors that it can be drawn of: any, points of a plane, paths; or it is drawn of no runs"""
+    fitness: bool = False
+    """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
     """one panel for all runs, one a method, one for each method's first seed, or three of it: early, middle, last"""
 
@@ -132,6 +134,23 @@ FIGURES: dict[str, Picture] = {
         "that they occupy, which the paper's table I has.",
         worlds="paths",
     ),
+    "elites": Picture(
+        "Elites",
+        worlds.elites,
+        "The fitness of the fittest that was evaluated in each of 20 × 20 cells of the behavior space, for the first "
+        "seed of each method. Needs a task with fitness, which the paper's worlds do not have.",
+        worlds="planar",
+        fitness=True,
+        panels="run",
+    ),
+    "qd-score": Picture(
+        "QD score",
+        curves.qd_score,
+        "The sum over 20 × 20 cells of the fitness of each cell's elite by then, less the least fitness that any "
+        "of the runs met. Needs a task with fitness, which the paper's worlds do not have.",
+        worlds="planar",
+        fitness=True,
+    ),
     "time": Picture(
         "What novelty costs",
         times.time,
@@ -145,5 +164,5 @@ PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for nu
 
 
 def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
-    """The names of the figures that can be drawn of runs whose behaviors are points of a plane, or paths."""
-    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind))
+    """The names of the figures that can be drawn of any runs whose behaviors are points of a plane, or paths."""
+    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind) and not figure.fitness)

@@ -8,6 +8,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
+from brns.metrics.recorded import evaluated
 from brns.pictures.source import search_for
 from brns.runs.record import Record
 
@@ -46,6 +47,16 @@ def cycling_of_record(record: Record) -> cycling.Cycling:
 @lru_cache(maxsize=256)
 def cycling_of(record: Record, generations: tuple[int, ...]) -> cycling.Cycling:
     return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
+
+
+def least_fitness(records: Sequence[Record], what: str) -> float:
+    """The least fitness that any of the runs met; a `ValueError` where all have one."""
+    found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
+    if found.min() == found.max():
+        raise ValueError(
+            f"{what} needs a task with fitness, and in {records[0].path} every individual has {found.min():g}"
+        )
+    return float(found.min())
 
 
 def uniformity_of_record(record: Record, shape: Sequence[int] = GRID) -> tuple[list[int], np.ndarray]:

@@ -14,9 +14,9 @@ from scipy import ndimage
 
 from brns.core import novelty_of
 from brns.metrics import coverage as coverages
-from brns.metrics.elites import elites as best
+from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
-from brns.pictures.measured import archive_entries, last_state
+from brns.pictures.measured import archive_entries, last_state, least_fitness
 from brns.pictures.scene import scene_of, trajectories
 from brns.pictures.source import search_for
 from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
@@ -130,17 +130,21 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
 
 
 def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20, 20)) -> Axes:
-    """The fitness of the fittest that was evaluated in each cell of a planar behavior space; empty cells are clear."""
+    """The fitness of the fittest that was evaluated in each cell of a planar behavior space; empty cells are clear.
+
+    Errors: `ValueError` for other behavior spaces, and where all have one fitness.
+    """
     if record.behavior_space.dimension != 2:
         dimension = record.behavior_space.dimension
         raise ValueError(f"a map of elites needs a behavior space of 2 dimensions; {record.path} has {dimension}")
-    ax, world, found = axes(ax), scene_of(record), best(record, shape)
+    least_fitness([record], "a map of elites")
+    ax, world, found = axes(ax), scene_of(record), fittest(record, shape)
     fitness = np.full(shape, np.nan)
-    fitness[tuple(coverages.cells(found.descriptor, record.behavior_space, shape).T)] = found.fitness
+    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, shape).T)] = found["fitness"]
     shown = ax.imshow(fitness.T, origin="lower", extent=world.extent, interpolation="nearest", cmap=NOVELTY)
     colorbar(ax, shown, "fitness")
     draw_world(ax, world)
-    ax.set_title(f"elites of {len(found.id)} of {shape[0]} × {shape[1]} cells")
+    ax.set_title(f"elites of {len(found['id'])} of {shape[0]} × {shape[1]} cells")
     return ax
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from brns.core import Generation, Population
 from brns.runs.storage import RecordError, Seal, read_arrays
 
-# The columns of a generation's file, beside offspring.genotype.
+# The columns of a generation's file, beside the offspring's genotypes.
 FACTS = (
     *(f"{who}.{column}" for who in ("offspring", "survivors") for column in Population._fields if column != "genotype"),
     "parents.id",
@@ -23,7 +23,7 @@ GRID = (6, 6)
 TURNOVER = ("offspring.solved", "survivors.novelty", "survivors.fitness", "survivors.born")
 
 # The dimensions of a column; of all others 1.
-DIMENSIONS = {"genotype": 2, "descriptor": 2}
+DIMENSIONS = {"genotype": 2, "descriptor": 2, "where": 2}
 
 
 def read_columns(path: Path, seal: Seal, names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from brns.runs.storage import RecordError, legible, write_bytes
 from brns.search import NoveltySearch
 
 NAME = "run.json"
-FORMAT = 1
+FORMAT = 2  # 1: every genotype whole, nothing deflated
 LONGEST = 2**23  # bytes; the largest maze that a record may hold takes a thirtieth of it
 
 

@@ -7,7 +7,7 @@ which generation, what was changed, and which command, commit and versions made 
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,11 +17,11 @@ from jaxtyping import PyTree
 
 from brns.runs import facts as run_json
 from brns.runs.locks import make
-from brns.runs.loop import go_on
+from brns.runs.loop import Saved, resume
 from brns.runs.places import refuse_taken
 from brns.runs.record import Record, records
 from brns.runs.settings import changes, describe, renewed
-from brns.runs.storage import RecordError, Seal, file_name, read_arrays, write_arrays
+from brns.runs.storage import RecordError, Seal, file_name, read_arrays
 from brns.search import NoveltySearch, SearchState
 
 KEPT = ("population_size", "offspring_size", "founders")
@@ -44,12 +44,15 @@ def fork(
     *,
     out: str | os.PathLike,
     generations: int | None = None,
+    until: Callable[[Saved], bool] | None = None,
+    progress: bool = True,
 ) -> list[Record]:
     """Go on from generation `at` of a run with other settings, in a folder of its own; one record per seed.
 
     `search` is the experiment to go on with, by default the run's own, which ends in the same bits as the run itself.
     `generations` is how many there shall be in all, by default as many as the run was asked for. A batch of seeds is
-    forked as a batch; one seed of it goes on by itself, equal to the batch's up to rounding.
+    forked as a batch; one seed of it goes on by itself, equal to the batch's up to rounding. `until` and `progress` are
+    those of `brns.run`.
 
     What a setting decided before `at` stays decided: parents keep the behavior that they had, networks the weights
     that were drawn. An archive's capacity may change, as long as its entries fit.
@@ -59,9 +62,7 @@ def fork(
     population and offspring, the founders, or otherwise the shape of the search's state.
     """
     branch(run, at, search, out=out, generations=generations)
-    for _ in go_on(out, search=search):
-        pass
-    return records(out, search)
+    return resume(out, search=search, until=until, progress=progress)
 
 
 def branch(
@@ -136,9 +137,8 @@ def _copy(source: Record, at: int, search: NoveltySearch, folder: Path, seeds: S
     record.facts["forked"] = _forked(source, at, search)
     run_json.write(record.path, record.facts)
     for number in range(at + 1):
-        name = f"generations/{file_name(number)}"
-        arrays = read_arrays(source.path / name, Seal(source.identifier, number))
-        write_arrays(record.path / name, arrays, Seal(record.identifier, number))
+        path = source.path / "generations" / file_name(number)
+        record.write(number, read_arrays(path, Seal(source.identifier, number)))
     for number in source.snapshots:
         if number <= at:
             record.checkpoint(_fitting(source, number, search))

@@ -1,18 +1,17 @@
 """A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
 
     run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
-    generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype, which stands in the offspring
-                            of the generation where it was born), parents.id and parents.novelty (as selected by)
+    generations/000123.npz  offspring.* (all columns; how genotypes stand there says `genotypes`), survivors.* (all but
+                            the genotype), parents.id and parents.novelty (as selected by)
     states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
     lock                    empty; locked by the process that writes, so that no second one does
 
-Generation 0 holds the founders. How files are written and read, and how each says to which run and generation it
-belongs, stands in `storage`.
+Generation 0 holds the founders. How a file is written and read, and tells where it belongs, stands in `storage`.
 """
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from brns.runs import facts as run_json
 from brns.runs import tables
 from brns.runs.columns import FACTS, read_columns
 from brns.runs.earlier import today
+from brns.runs.genotypes import MUTATIONS, WHOLE, Genotypes, written
 from brns.runs.locks import make
 from brns.runs.settings import SettingsError, build, describe, difference, renewed
 from brns.runs.storage import (
@@ -67,6 +67,7 @@ class Record:
         self.facts: dict[str, Any] = facts
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
+        self._genotypes = Genotypes(self)
         if search is not None:
             self._compare(search)
             self.search = search
@@ -163,20 +164,25 @@ class Record:
         return self.facts.get("lanes", 1)
 
     def plan(self, generations: int) -> None:
-        """Ask for another number of generations than the run was started for."""
-        if generations > self.planned:
-            self.facts["generations"] = generations
+        """Ask for another number of generations than the run was started for, to be written as this version does."""
+        wanted = {"generations": max(generations, self.planned), "format": run_json.FORMAT}
+        if not wanted.items() <= self.facts.items():
+            self.facts |= wanted
             run_json.write(self.path, self.facts)
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
-        columns = {name: operator.attrgetter(name)(generation) for name in ("offspring.genotype", *FACTS)}
-        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number))
+        self.write(number, written(generation) | {name: operator.attrgetter(name)(generation) for name in FACTS})
+
+    def write(self, number: int, columns: Mapping[str, Any]) -> None:
+        """Save the columns of a generation's file."""
+        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number), MUTATIONS[:1])
 
     def checkpoint(self, state: SearchState) -> None:
         """Save the search's state."""
         number = int(state.generation)
-        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
+        deflated = () if number % self.keep_every else ("population.genotype",)  # of one that will be there to stay
+        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number), deflated)
 
     def _seal(self, number: int) -> Seal:
         return Seal(self.identifier, number)
@@ -207,9 +213,7 @@ class Record:
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
 
-        By default over all generations for survivors and from 1 on for offspring and parents, since the founders are
-        the offspring of generation 0.
-        """
+        By default of survivors from 0 on, and from 1 on of offspring and parents: the founders are 0's offspring."""
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         generations = list(generations)
@@ -226,6 +230,8 @@ class Record:
         """These columns of one generation, read anew."""
         path = self.path / "generations" / file_name(number)
         arrays = read_columns(path, self._seal(number), names)
+        if WHOLE in names and WHOLE not in arrays:
+            arrays[WHOLE] = self._genotypes.offspring(number)
         for name in names:
             if name not in arrays:
                 raise RecordError(f"{path} has no column {name!r}; it has {', '.join(members(path))}")
@@ -255,17 +261,7 @@ class Record:
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals, from the generations where they were born."""
-        rows: dict[int, np.ndarray] = {}
-        for g in np.unique(born):
-            columns = self._generation(int(g), ("offspring.id", "offspring.genotype"))
-            rows |= dict(zip(columns["offspring.id"].tolist(), columns["offspring.genotype"], strict=True))
-        unknown = [i for i in ids.tolist() if i not in rows]
-        if unknown:
-            raise RecordError(
-                f"{self.path}: of generations {ranges(sorted(set(born.tolist())))} no individual has the id "
-                f"{ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
-            )
-        return np.stack([rows[i] for i in ids.tolist()])
+        return self._genotypes.of(ids, born)
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""

@@ -1,7 +1,7 @@
 """Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
 
 A file is written under a temporary name, synced and renamed, so that what has its final name is whole. A file of
-arrays is an uncompressed .npz. Its zip comment is its seal, as JSON: the run and the generation that it belongs to,
+arrays is an .npz. Its zip comment is its seal, as JSON: the run and the generation that it belongs to,
 and a digest of both and of every array. A file in another's place, or with another's arrays, is noticed when read.
 """
 
@@ -11,7 +11,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Container, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.runs.npz import npz
+from brns.runs.npz import DEFLATED, STORED, npz
+
+UNPACKED = 2**26
+"""bytes that the arrays of a file may have in all, however short it is; of a longer file, as many as it has"""
 
 
 class RecordError(ValueError):
@@ -67,25 +70,27 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
 def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, all or those named that are there.
 
-    Nothing in the file can run code or claim more memory than the file is long: every array is stored, not compressed,
-    is not of objects, and is as long as its header says. Anything else is a `RecordError`, as are a flipped byte and a
-    file that belongs elsewhere. A member with a comment or an extra field is refused too: a flipped length there hides
-    the members after it.
+    Nothing in the file can run code or take more memory than the file is long, or 64 MiB: each array is not of objects,
+    is as long as its header says, and is inflated no further than the file's directory says. Anything else is a
+    `RecordError`, as are a flipped byte and a file that belongs elsewhere. A member with a comment or an extra field is
+    refused too: a flipped length there hides the members after it.
     """
     wanted, arrays = set(names), {}
     try:
         with zipfile.ZipFile(path) as archive:
             inside = archive.infolist()
-            if sum(member.file_size for member in inside) > os.path.getsize(path):
-                raise ValueError("its arrays are compressed, or claim to be longer than the file")
+            claimed, most = sum(member.file_size for member in inside), max(os.path.getsize(path), UNPACKED)
+            if claimed > most:
+                raise ValueError(f"its arrays claim {claimed} bytes, and such a file holds at most {most}")
             for member in inside:
-                if member.compress_type != zipfile.ZIP_STORED or member.comment or member.extra:
-                    raise ValueError(f"{member.filename} is compressed, or has a comment or an extra field")
+                if member.compress_type not in (STORED, DEFLATED) or member.comment or member.extra:
+                    raise ValueError(f"{member.filename} is packed in another way, or has a comment or an extra field")
             _check(archive, seal)
             for member in inside:
                 name = member.filename.removesuffix(".npy")
                 if not wanted or name in wanted:
-                    arrays[name] = _array(name, archive.read(member))
+                    with archive.open(member) as stream:  # `archive.read` would inflate as long as there is anything
+                        arrays[name] = _array(name, stream.read(member.file_size))
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
@@ -143,10 +148,12 @@ def members(path: Path) -> list[str]:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
-    """An .npz file of these arrays, sealed. The same arrays and seal give the same bytes."""
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal, deflated: Container[str] = ()) -> None:
+    """An .npz file of these arrays, some of them deflated, sealed. The same arrays and seal give the same bytes."""
+    if sum(np.asarray(array).nbytes for array in arrays.values()) > UNPACKED // 2:
+        deflated = ()  # so that it is no shorter than what it unpacks to, and can be read
     try:
-        content = npz(arrays, lambda sums: _sealed(seal, sums))
+        content = npz(arrays, lambda sums: _sealed(seal, sums), deflated)
     except ValueError as error:
         raise RecordError(f"could not save {path}: {error}") from None
     write_bytes(path, content)

@@ -35,6 +35,22 @@ def test_the_curve_is_the_score(record):
     plt.close(fig)
 
 
+def test_a_new_cell_never_lowers_the_score_of_the_figure(record):
+    (ax,) = brns.pictures.draw("qd-score", [record]).axes
+    least = float(min(record.column("offspring.fitness", [g]).min() for g in range(4)))
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
+    assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
+    assert len(brns.pictures.draw("elites", [record]).axes[0].images) == 1
+
+
+@pytest.mark.parametrize("name", ["elites", "qd-score"])
+def test_a_task_without_fitness_has_neither(name, tmp_path):
+    search = brns.NoveltySearch(brns.DeceptiveMaze(steps=5), brns.GridCounts(), 4, 4)
+    runs = brns.run(search, 1, out=tmp_path / "run")
+    with pytest.raises(ValueError, match=r"needs a task with fitness, and in .*run every individual has 0"):
+        brns.pictures.draw(name, runs)
+
+
 def test_every_picture_is_drawn_on_the_current_axes_where_none_are_given(record):
     for picture in (brns.pictures.coverage, brns.pictures.age, brns.pictures.maze, brns.pictures.population):
         plt.figure()

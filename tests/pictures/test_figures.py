@@ -287,7 +287,7 @@ def test_times_are_medians_per_method_and_entries(tmp_path, ax):
         drawn.read_times(file)
 
 
-@pytest.mark.parametrize("name", [name for name in drawn.FIGURES if name != "time" and "signature" not in name])
+@pytest.mark.parametrize("name", drawn.figures_of("planar"))
 def test_every_figure_has_its_panels(name, recognition, archived):
     figure = drawn.draw(name, [*recognition, *archived])
     panels = [ax for ax in figure.axes if ax.get_xlabel()]

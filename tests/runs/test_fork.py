@@ -1,5 +1,6 @@
 """Forks: they go on to the bits of the run itself, or say what cannot be gone on with."""
 
+import io
 import json
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import unsealed
+from rich.console import Console
 from shell import SHORT, call
 from worlds import HostIdentity, Identity
 
@@ -26,6 +28,7 @@ from brns import (
     run,
 )
 from brns.experiments import configured
+from brns.runs import loop
 from brns.runs.facts import origin
 from brns.runs.fork import branch
 
@@ -65,6 +68,14 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     assert record.identifier != Record(whole / "one").identifier
     assert bits(tmp_path / "fork") == bits(whole / "one") == before
     assert origin(record.facts) == f"Forked from {whole / 'one'} after generation {at}: nothing changed."
+
+
+def test_a_fork_shows_how_far_it_is_and_ends_where_it_is_told(whole, tmp_path, monkeypatch):
+    shown = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(loop, "screen", lambda: shown)
+    (record,) = fork(whole / "one", 6, search(), out=tmp_path / "fork", until=lambda saved: saved.number == 8)
+    assert record.generations == list(range(9))
+    assert "8/12" in shown.file.getvalue()
 
 
 def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):
