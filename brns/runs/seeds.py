@@ -14,8 +14,9 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -76,39 +77,44 @@ def _in_turn(
 
 
 def _alone(search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int) -> Iterator[list[Step]]:
-    """JAX begins a computation and returns, so a generation is begun before the one before it is there."""
-    ahead = search.step(state, key)
-    for left in reversed(range(count)):
-        begun, ahead = ahead, search.step(ahead[0], key) if left else ahead
-        yield jax.device_get([begun])
+    return _one_ahead(search.step, [(state, key)], count)
 
 
 def _in_lanes(
     search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int, lanes: int
 ) -> Iterator[list[Step]]:
-    """What one thread begins on a CPU is computed in turn, so each lane has a thread that begins its generations."""
-    parts = cut(len(keys), lanes)
-    now = [(stacked(states[part]), jnp.stack(keys[part])) for part in parts]
-    if by_threads := len(parts) > 1 and jax.default_backend() == "cpu":
+    now = [(stacked(states[part]), jnp.stack(keys[part])) for part in cut(len(keys), lanes)]
+    if len(now) > 1 and jax.default_backend() == "cpu":
         step = _batch_on_one_core
     else:
         step, places = _batch, itertools.cycle(jax.local_devices())
         now = [jax.device_put(lane, place) for lane, place in zip(now, places, strict=False)]
-    lane_keys = [keys for _, keys in now]
+    for after in _one_ahead(partial(step, search), now, count):
+        yield [take(lane, i) for lane in after for i in range(len(lane[0].generation))]
+
+
+def _one_ahead(
+    step: Callable[[SearchState, Key[Array, "..."]], Step],
+    lanes: list[tuple[SearchState, Key[Array, "..."]]],
+    count: int,
+) -> Iterator[list[Step]]:
+    """Each lane's generations, computed in a thread of its own, one ahead of those that were asked for.
+
+    On a CPU JAX may compute at once where it would else only begin, and computes what one thread begins in turn.
+    """
+
+    def after(before: Future[Step], keys: Key[Array, "..."]) -> Step:
+        return step(before.result()[0], keys)
+
     with contextlib.ExitStack() as opened:
-        threads = [opened.enter_context(ThreadPoolExecutor(1)) if by_threads else None for _ in parts]
-
-        def begin(states: Iterable[SearchState]) -> list[Step]:
-            lanes = zip(threads, states, lane_keys, strict=True)
-            return [
-                thread.submit(step, search, state, keys).result() if thread else step(search, state, keys)
-                for thread, state, keys in lanes
-            ]
-
-        ahead = begin(state for state, _ in now)
+        threads = [opened.enter_context(ThreadPoolExecutor(1)) for _ in lanes]
+        ahead = [thread.submit(step, *lane) for thread, lane in zip(threads, lanes, strict=True)]
         for left in reversed(range(count)):
-            begun, ahead = ahead, begin(state for state, _ in ahead) if left else []
-            yield [take(lane, i) for lane in jax.device_get(begun) for i in range(len(lane[0].generation))]
+            begun, ahead = ahead, []
+            if left:
+                further = zip(threads, begun, lanes, strict=True)
+                ahead = [thread.submit(after, before, keys) for thread, before, (_, keys) in further]
+            yield jax.device_get([one.result() for one in begun])
 
 
 def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:

@@ -14,6 +14,7 @@ from brns.runs.earlier import today
 from brns.runs.settings import build, describe
 from brns.runs.storage import Seal, read_arrays
 
+pytestmark = pytest.mark.usefixtures("users_compiler")
 BEFORE = Path(__file__).parent / "made_before"
 MADE = {
     "recognition": BehaviorRecognition(),
