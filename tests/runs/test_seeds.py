@@ -1,5 +1,6 @@
 """Seeds side by side: the same bits on other cores later on, by workers as in turn, and the next generation ahead."""
 
+import queue
 import threading
 
 import equinox as eqx
@@ -63,14 +64,20 @@ def test_a_host_task_and_a_run_made_before_have_one_lane(tmp_path):
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
     """Each is begun before the one before it is saved, and nothing beyond the last is."""
-    done, step, append = [], NoveltySearch.step, Record.append
-    monkeypatch.setattr(NoveltySearch, "step", lambda self, *args: done.append("begun") or step(self, *args))
-    monkeypatch.setattr(Record, "append", lambda self, *args: done.append(f"saved {args[0]}") or append(self, *args))
-    steps = start(search(Identity()), 3, out=tmp_path)
-    for (saved,) in steps:
-        done.append(f"shown {saved.number}")
-    begun = ["begun", "saved 1", "shown 1", "begun", "saved 2", "shown 2", "saved 3", "shown 3"]
-    assert done == ["saved 0", "shown 0", "begun", *begun]
+    begun, saved, step, append = queue.SimpleQueue(), [], NoveltySearch.step, Record.append
+
+    def saving(record, number, *rest):
+        for _ in range({1: 2, 2: 1}.get(number, 0)):  # 1 and 2 are begun when 1 is saved, and then 3
+            begun.get(timeout=120)
+        saved.append(number)
+        return append(record, number, *rest)
+
+    monkeypatch.setattr(NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args))
+    monkeypatch.setattr(Record, "append", saving)
+    for (shown,) in start(search(Identity()), 3, out=tmp_path):
+        assert saved[-1] == shown.number
+    assert saved == [0, 1, 2, 3]
+    assert begun.empty()
 
 
 class Fake(ByWorkers):
