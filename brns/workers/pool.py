@@ -156,6 +156,8 @@ class Pool:
 
     def _hear(self, worker: Worker, batch: _Batch) -> None:
         """What a worker says of a chunk of the batch; or, if it has died, the chunk waits for another."""
+        if batch.error is not None:  # what failed first is told
+            return
         i = worker.chunk
         try:
             answer = worker.hear()
