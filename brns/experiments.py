@@ -10,6 +10,7 @@ from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
+from brns.hints import near
 from brns.mutation import PolynomialMutation
 from brns.parts import Kind, Part, parts
 from brns.runs.settings import SettingsError, configure, describe, value
@@ -157,5 +158,5 @@ def _differences(usual: Mapping[str, Any], found: Mapping[str, Any], prefix: str
 
 def chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:
     if name not in choices:
-        raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}")
+        raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}{near(name, choices)}")
     return choices[name]

@@ -3,7 +3,7 @@
 import difflib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -24,7 +24,7 @@ def hinting(part: type) -> None:
     part.__init__ = checked  # ty: ignore[invalid-assignment]
 
 
-def near(name: str, known: list[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """`; did you mean epochs?` where one is like it, and else the end of the sentence."""
-    found = difflib.get_close_matches(name, known, n=1)
+    found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {found[0]}?" if found else "."

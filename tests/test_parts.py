@@ -48,6 +48,8 @@ def test_an_operator_is_chosen_by_name_and_then_set():
     assert search.select == brns.NSGA2()
     with pytest.raises(SettingsError, match=r"mutate must be one of polynomial, gaussian.*; got 'blend'"):
         configured("maze", "counts", ["mutate=blend"])
+    with pytest.raises(SettingsError, match=r"experiment must be one of maze, .*; got 'maz'; did you mean maze\?"):
+        configured("maz", "counts", [])
 
 
 HELP = """

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import difflib
 import functools
 import hashlib
 import importlib
@@ -21,6 +20,7 @@ import numpy as np
 import pydantic
 
 from brns.founders import GivenFounders
+from brns.hints import near
 from brns.parts import CLASSES
 
 # What a record may name, and the only modules that reading one can import.
@@ -71,9 +71,7 @@ def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
     problems = []
     for key in changes:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else "."
-            problems.append(f"{name} has no setting {key!r}{hint} It has: {', '.join(known) or 'none'}")
+            problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {', '.join(known) or 'none'}")
     chosen = {key: known[key] for key in changes if key in known}
     values = {}
     if chosen:
