@@ -1,13 +1,8 @@
 """The planar arm at equal evaluations: brns beside pyribs' novelty search and its MAP-Elites.
 
-    python benchmarks/arm_peers.py [--joints 7] [--evaluations 20000] [--seeds 5] [--out results/arm-peers.md]
+    python benchmarks/arm_peers.py [--joints 7 20] [--evaluations 20000] [--seeds 5] [--out results/arm-peers.md]
 
-100 + 100 individuals of brns by three novelties, with polynomial mutation and with Iso+LineDD.
-pyribs (needs `pip install ribs`): novelty search as its documentation has it, a ProximityArchive ranked by novelty with
-five CMA-ES emitters of 20, and MAP-Elites with Iso+LineDD on a grid of the suite's cells, in batches of 100.
-Told are the cells of the suite that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, mean ±
-standard deviation over seeds, and CPU time a generation of 100, evaluation included,
-without the first generations, in which code is compiled.
+Needs `pip install ribs` for theirs. What is told, and how, stands in TEXT below, with which the page begins.
 """
 
 import argparse
@@ -35,33 +30,52 @@ ISO, LINE = 0.02, 0.2
 Batches = Iterator[np.ndarray]
 """the tips of the arms that a method evaluates, batch by batch, without end"""
 
+TEXT = """# The planar arm, beside pyribs
+
+Cells that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, and CPU time of a generation of 100,
+evaluation included, without the first ten, in which code is compiled. The arm and the cells are those of the suite.
+
+brns has 100 + 100 individuals and three novelties, with polynomial mutation and with Iso+LineDD. pyribs' novelty search
+is as its documentation has it, a ProximityArchive ranked by novelty with five CMA-ES emitters of 20; its MAP-Elites has
+Iso+LineDD on a grid of the same cells, in batches of 100.
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--joints", type=int, default=7)
+    parser.add_argument("--joints", type=int, nargs="+", default=[7, 20])
     parser.add_argument("--evaluations", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    arm = PlanarArm(asked.joints)
-    methods: dict[str, Callable[[PlanarArm, int], Batches]] = {
-        f"brns, {name}{told}": partial(ours, estimator=parts("estimator", "preset")[name].load()(), mutate=mutate)
-        for told, mutate in {"": PolynomialMutation(), ", Iso+LineDD": IsoLineDD()}.items()
+    blocks = [TEXT]
+    for joints in asked.joints:
+        print(f"{joints} joints", flush=True)
+        rows = [["method", *(f"{fraction:.0%}" for fraction in FRACTIONS), "CPU ms a generation"]]
+        for name, method in methods().items():
+            try:
+                rows.append([name, *told(PlanarArm(joints), method, asked.evaluations // BATCH, asked.seeds)])
+            except ImportError as error:
+                print(f"{name}: left out ({error})")
+                continue
+            print(*rows[-1], sep="  ", flush=True)
+        blocks.append(f"## {joints} joints\n\n{table(rows)}")
+    if asked.out:
+        scale = (
+            f"{asked.evaluations} evaluations, {asked.seeds} seeds, {SIDE} x {SIDE} cells; mean ± standard deviation."
+        )
+        blocks.append(provenance_text({"provenance": here(), "scale": scale}))
+        write_bytes(asked.out, ("\n\n".join(blocks) + "\n").encode())
+
+
+def methods() -> dict[str, Callable[[PlanarArm, int], Batches]]:
+    """Each method by its name: the tips that it evaluates, given the arm and a seed."""
+    brns: dict[str, Callable[[PlanarArm, int], Batches]] = {
+        f"brns, {name}{operator}": partial(ours, estimator=parts("estimator", "preset")[name].load()(), mutate=mutate)
+        for operator, mutate in {"": PolynomialMutation(), ", Iso+LineDD": IsoLineDD()}.items()
         for name in OURS
     }
-    methods |= {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
-    rows = [["method", *(f"{fraction:.0%}" for fraction in FRACTIONS), "CPU ms a generation"]]
-    for name, method in methods.items():
-        try:
-            rows.append([name, *told(arm, method, asked.evaluations // BATCH, asked.seeds)])
-        except ImportError as error:
-            print(f"{name}: left out ({error})")
-            continue
-        print(*rows[-1], sep="  ", flush=True)
-    if asked.out:
-        scale = f"{asked.joints} joints, {asked.evaluations} evaluations, {asked.seeds} seeds."
-        text = f"{table(rows)}\n\n{provenance_text({'provenance': here(), 'scale': scale})}\n"
-        write_bytes(asked.out, text.encode())
+    return brns | {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
 
 
 def told(arm: PlanarArm, method: Callable[[PlanarArm, int], Batches], batches: int, seeds: int) -> list[str]:

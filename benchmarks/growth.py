@@ -14,7 +14,6 @@ import csv
 import io
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,24 +25,25 @@ from matplotlib.figure import Figure
 
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN
 from brns.core import NoveltyEstimator, observed
-from brns.pictures.style import LINES, STYLE, legend_below, save
+from brns.pictures.methods import colors_of
+from brns.pictures.style import STYLE, legend_below, save
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
-from brns.reproduce.timed import Novelty
+from brns.reproduce.timed import Novelty, Timed, timed
 from brns.runs.storage import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)
 ENTRIES = (10_000, 100_000, 1_000_000)
-SHORTEST = 0.02  # seconds, from which on a time shows how a cost grows
+SHORTEST = 0.002  # seconds, from which on a time shows how a cost grows
 
 
 def estimators(entries: int = 10_000) -> dict[str, NoveltyEstimator]:
     return {
-        "BR-NS, default": BehaviorRecognition(),
+        "BR-NS": BehaviorRecognition(),
         "exact recognition": ExactRecognition(),
-        "k-NN in the population": PopulationKNN(),
-        f"archive of {entries}": ArchiveKNN(capacity=entries),
+        "population k-NN": PopulationKNN(),
+        f"archive k-NN, {entries:,} entries": ArchiveKNN(capacity=entries),
     }
 
 
@@ -58,30 +58,30 @@ class Point(NamedTuple):
     megabytes: float
 
 
-def compiled(estimator: NoveltyEstimator, d: int, n: int, entries: int = 0) -> tuple[Callable[[], float], float]:
-    """A call that takes one generation further and tells its CPU seconds, and the megabytes that it needs."""
-    novelty = Novelty(estimator, d, 2 * n, entries, ready=False)
+class Selection:
+    """One choice of N of 2 N by NSGA-II a call."""
 
-    def call() -> float:
-        novelty.prepare()
-        begun = time.process_time()
-        novelty()
-        return time.process_time() - begun
+    def __init__(self, n: int):
+        objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
+        self.union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(novelty=objectives[0], fitness=objectives[1])
+        self.select = jax.jit(lambda union: NSGA2()(union, n))
 
-    return call, megabytes(novelty.step, novelty.state, *novelty.given)
+    def prepare(self) -> None:
+        """The same union again."""
+
+    def __call__(self) -> None:
+        jax.block_until_ready(self.select(self.union))
 
 
-def selection(n: int) -> tuple[Callable[[], float], float]:
-    objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
-    union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(novelty=objectives[0], fitness=objectives[1])
-    select = jax.jit(lambda union: NSGA2()(union, n))
+def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int = 0) -> tuple[Timed, float]:
+    """What is timed of an estimator, and the megabytes that it needs."""
+    call = Novelty(estimator, d, 2 * n, entries, ready=False)
+    return call, megabytes(call.step, call.state, *call.given)
 
-    def call() -> float:
-        begun = time.process_time()
-        jax.block_until_ready(select(union))
-        return time.process_time() - begun
 
-    return call, megabytes(select, union)
+def selection(n: int) -> tuple[Timed, float]:
+    call = Selection(n)
+    return call, megabytes(call.select, call.union)
 
 
 def megabytes(function: Any, *arguments: Any) -> float:
@@ -91,7 +91,7 @@ def megabytes(function: Any, *arguments: Any) -> float:
 
 
 def grown(
-    grows: str, method: str, sizes: tuple[int, ...], made: Callable[[int], tuple], limit: float
+    grows: str, method: str, sizes: tuple[int, ...], made: Callable[[int], tuple[Timed, float]], limit: float
 ) -> Iterator[Point]:
     """The points of one line, from the smallest; those that would take too long have no time."""
     known: list[tuple[int, float]] = []
@@ -99,8 +99,8 @@ def grown(
         call, memory = made(size)
         seconds = math.nan
         if not known or predicted(known, size) < limit:
-            call()  # compiles
-            seconds = statistics.median(call() for _ in range(3))
+            timed(call, least=0)  # compiles
+            seconds = statistics.median(timed(call, least=0)[0] for _ in range(3)) / 1000
             known.append((size, seconds))
         yield Point(grows, method, size, 1000 * seconds, memory)
 
@@ -112,7 +112,7 @@ def predicted(known: list[tuple[int, float]], size: int) -> float:
 
 def power(known: list[tuple[int, float]]) -> float | None:
     """The exponent with which time grows over the last two sizes, None where those times say nothing."""
-    if len(known) < 2 or known[-1][1] < SHORTEST / 10:
+    if len(known) < 2 or known[-1][1] < SHORTEST:
         return None
     (small, before), (large, after) = known[-2:]
     return math.log(after / before) / math.log(large / small)
@@ -121,14 +121,14 @@ def power(known: list[tuple[int, float]]) -> float | None:
 def measured(limit: float) -> Iterator[Point]:
     for name, estimator in estimators(100_000).items():
         entries = 100_000 if isinstance(estimator, ArchiveKNN) else 0
-        yield from grown("N", name, SIZES, lambda n, e=estimator, held=entries: compiled(e, 2, n, held), limit)
+        yield from grown("N", name, SIZES, lambda n, e=estimator, held=entries: novelty(e, 2, n, held), limit)
     yield from grown("N", "NSGA-II", SIZES, selection, limit)
     for name, estimator in estimators().items():
         entries = 10_000 if isinstance(estimator, ArchiveKNN) else 0
-        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator, held=entries: compiled(e, d, 100, held), limit)
+        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator, held=entries: novelty(e, d, 100, held), limit)
     for d in (2, 32):
-        line = f"archive, d = {d}"
-        yield from grown("entries", line, ENTRIES, lambda n, d=d: compiled(ArchiveKNN(capacity=n), d, 100, n), limit)
+        line = f"archive k-NN, d = {d}"
+        yield from grown("entries", line, ENTRIES, lambda n, d=d: novelty(ArchiveKNN(capacity=n), d, 100, n), limit)
 
 
 def main() -> None:
@@ -198,19 +198,23 @@ def memory_of(point: Point) -> str:
     return f"{point.megabytes / 1000:.3g} GB" if point.megabytes >= 1000 else f"{point.megabytes:.3g} MB"
 
 
+def color_name(method: str) -> str:
+    """An archive has one colour, however many entries."""
+    return method.split(",")[0]
+
+
 def picture(points: list[Point]) -> Figure:
     """Above time, below memory; a column for what grows."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(11.5, 6.4), layout="constrained")
         axes = figure.subplots(2, len(TITLES), sharex="col")
-        names = dict.fromkeys(point.method.split(",")[0].split(" of ")[0] for point in points)
-        colors = dict(zip(names, LINES, strict=False))
+        colors = colors_of({color_name(point.method) for point in points})
         for column, (grows, title) in enumerate(TITLES.items()):
             mine = [point for point in points if point.grows == grows]
             for method in dict.fromkeys(point.method for point in mine):
                 line = [point for point in mine if point.method == method]
                 sizes = [point.size for point in line]
-                look = {"label": method, "color": colors[method.split(",")[0].split(" of ")[0]], "marker": "o", "ms": 4}
+                look = {"label": method, "color": colors[color_name(method)], "marker": "o", "ms": 4}
                 look["ls"] = "--" if method.endswith("d = 32") else "-"
                 axes[0, column].plot(sizes, [point.ms for point in line], **look)
                 axes[1, column].plot(sizes, [point.megabytes for point in line], **look)

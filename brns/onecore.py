@@ -1,9 +1,8 @@
 """For a CPU: a loop as one piece of machine code, and matrices factored by one thread, one after another."""
 
-import functools
 import os
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -54,7 +53,7 @@ solve_transposed = sequential_vmap(partial(linalg.solve_triangular, lower=True, 
 """$C^{-\\top} B$"""
 
 
-@functools.cache
+@cache
 def one_blas_thread() -> None:
     """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process.
 

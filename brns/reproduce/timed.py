@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 import equinox as eqx
 import jax
@@ -120,7 +121,11 @@ def _filled(archive: Archive, entries: int) -> Archive:
     return Archive(*map(jnp.asarray, (points, number, np.zeros(capacity, np.float32), number, number)))
 
 
-Timed = Novelty | Exact
+class Timed(Protocol):
+    """A call that is timed, and what is made ready before it."""
+
+    def prepare(self) -> None: ...
+    def __call__(self) -> None: ...
 
 
 def timed(call: Timed, least: float = 0.02) -> tuple[float, float]:

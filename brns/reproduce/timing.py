@@ -27,7 +27,7 @@ from brns.estimators.archive import ArchiveKNN
 from brns.reproduce.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from brns.reproduce.plan import Timing
 from brns.reproduce.provenance import here
-from brns.reproduce.timed import ESTIMATORS, Exact, K, Novelty, Timed, brute_force, kd_tree, timed
+from brns.reproduce.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
 from brns.runs.storage import write_bytes
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
@@ -106,13 +106,17 @@ def follow(session: Session, generations: int) -> None:
     print(f"{generations} generations followed", flush=True)
 
 
-def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Callable[[], Timed]]:
+Make = Callable[[], Novelty | Exact]
+"""what is timed, made when its turn comes"""
+
+
+def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Make]:
     """How each method is made, by its name and number of entries; full archives stay as large as they are."""
 
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Callable[[], Timed]] = {
+    made: dict[tuple[str, int], Make] = {
         (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
@@ -124,7 +128,7 @@ def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[s
 
 
 def _turns(
-    wanted: dict[tuple[str, int], Callable[[], Timed]],
+    wanted: dict[tuple[str, int], Make],
     begin: dict[tuple[str, int], int],
     repeats: int,
     d: int,
