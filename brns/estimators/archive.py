@@ -157,7 +157,8 @@ def _check_k(k: int) -> None:
 
 
 def _isin(ids: Int[Array, " n"], others: Int[Array, " m"]) -> Bool[Array, " n"]:
-    return jnp.any(ids == others[:, None], axis=0)
+    ordered = jnp.sort(others)
+    return ordered[jnp.minimum(jnp.searchsorted(ordered, ids), others.shape[0] - 1)] == ids
 
 
 def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:

@@ -1,15 +1,17 @@
 """The nearest neighbours of points, found exactly: every distance is measured, block by block."""
 
+import math
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, Num
 
 CHUNK = 128  # queries at once
 BLOCK = 2048  # references at once: CHUNK * BLOCK distances are all that is kept, and stay in the cache
+ORDERED = 1024  # queries, from which on ordering pays
+ROUNDING = 0.999  # by which a block must be farther than what is found, to be left out
 GROUP = 16  # references of which only the nearest takes part in the first of a block's two tournaments
 UNROLLED = 16  # dimensions summed in one compiled expression; XLA's CPU code is several times slower with 8 or 32
 
@@ -19,7 +21,7 @@ class References(NamedTuple):
 
     point: Float[Array, "m d"]
     present: Bool[Array, " m"]
-    """rows that count; nothing is measured beyond the block of the last of them"""
+    """rows that count"""
 
 
 @partial(jax.jit, static_argnames="count")
@@ -27,51 +29,103 @@ def nearest(queries: Float[Array, "n d"], references: tuple[References, ...], co
     """The squared distances from each query to its `count` nearest references, sorted; infinite where there are fewer.
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Queries are taken in
-    chunks and references in blocks, so that memory follows neither.
+    chunks and references in blocks, so that memory follows neither. A chunk visits the nearest block first, until what
+    is left lies beyond all that it has found. Where that is soon, many queries in the plane or in space, both are
+    put into tiles before.
     """
     n, d = queries.shape
+    ordered = d <= 3 and n >= ORDERED
     chunks = max(1, -(-n // CHUNK))
     size = -(-n // chunks)
-    padded = jnp.pad(queries, ((0, chunks * size - n), (0, 0))).reshape(chunks, size, d)
-    whole = [_whole_groups(each) for each in references]
+    order = tiled(queries, size) if ordered else jnp.arange(n)
+    padded = jnp.pad(queries[order], ((0, chunks * size - n), (0, 0)), mode="edge").reshape(chunks, size, d)
+    blocks = [_blocks(each, ordered) for each in references]
 
     def search(chunk: Float[Array, "size d"]) -> Float[Array, "size count"]:
         best = jnp.full((count, size), jnp.inf, jnp.float32)
-        for each in whole:
+        for each in blocks:
             best = _challenge(best, chunk.T, each)
         return best.T
 
-    return jax.lax.map(search, padded).reshape(-1, count)[:n]
+    found = jax.lax.map(search, padded).reshape(-1, count)[:n]
+    return jnp.zeros_like(found).at[order].set(found)
 
 
-def _whole_groups(references: References) -> References:
-    extra = -references.present.shape[0] % GROUP
-    return References(jnp.pad(references.point, ((0, extra), (0, 0))), jnp.pad(references.present, (0, extra)))
+def tiled(points: Float[Array, "m d"], size: int) -> Int[Array, " m"]:
+    """Rows in an order in which each `size` of them lie close: slabs along the first axis, cut along the next.
+
+    A slab, a place in it and a row share an integer, since XLA's CPU code sorts integers several times faster than
+    pairs; places are rounded to what is left of 31 bits. Leutenegger et al. 1997, doi:10.1109/ICDE.1997.582015.
+    """
+    m, d = points.shape
+    cuts = math.ceil((m / size) ** (1 / d))
+    bits = (m - 1).bit_length()
+    finite = jnp.isfinite(points)
+    low = jnp.min(jnp.where(finite, points, jnp.inf), axis=0)
+    high = jnp.max(jnp.where(finite, points, -jnp.inf), axis=0)
+    place = jnp.where(finite, (points - low) / jnp.maximum(high - low, 1e-30), 1.0)
+    order = jnp.arange(m)
+    for axis in range(d):
+        slabs = cuts**axis
+        places = 1 << (31 - bits - (slabs - 1).bit_length())
+        cell = jnp.minimum(place[order, axis] * places, places - 1).astype(jnp.int32)
+        slab = jnp.arange(m) // -(-m // slabs)
+        order = jnp.sort(((slab * places + cell) << bits) | order) & ((1 << bits) - 1)
+    return order
 
 
-def _challenge(
-    best: Float[Array, "count n"], queries: Float[Array, "d n"], references: References
-) -> Float[Array, "count n"]:
-    """The smallest of `best` and the squared distances to the references, block by block."""
-    (count, n), m = best.shape, references.present.shape[0]
-    rows = min(BLOCK, m)
+class _Blocks(NamedTuple):
+    """References in blocks of equal size, whole groups of them."""
+
+    point: Float[Array, "blocks rows d"]
+    present: Bool[Array, "blocks rows"]
+    low: Float[Array, "blocks #d"]
+    high: Float[Array, "blocks #d"]
+    """a block's points lie between, somewhere where they are in no order; infinitely far where it has none"""
+
+
+def _blocks(references: References, ordered: bool) -> _Blocks:
+    point, present = references
+    m, d = point.shape
+    number = -(-m // BLOCK)
+    if ordered:
+        order = tiled(jnp.where(present[:, None], point, jnp.inf), BLOCK)
+        point, present = point[order], present[order]
+    rows = -(-m // (number * GROUP)) * GROUP
+    extra = number * rows - m
+    point = jnp.pad(point, ((0, extra), (0, 0))).reshape(number, rows, d)
+    present = jnp.pad(present, (0, extra)).reshape(number, rows)
+    low, high = point if ordered else -jnp.inf, point if ordered else jnp.inf
+    low = jnp.min(jnp.where(present[..., None], low, jnp.inf), axis=1)
+    high = jnp.max(jnp.where(present[..., None], high, -jnp.inf), axis=1)
+    return _Blocks(point, present, low, high)
+
+
+def _challenge(best: Float[Array, "count n"], queries: Float[Array, "d n"], blocks: _Blocks) -> Float[Array, "count n"]:
+    """The smallest of `best` and the squared distances to the references, the nearest block first."""
+    (count, n), (number, rows) = best.shape, blocks.present.shape
     groups = rows // GROUP
+    apart = jnp.maximum(blocks.low - jnp.max(queries, axis=1), jnp.min(queries, axis=1) - blocks.high)
+    gap = jnp.sum(jnp.maximum(apart, 0) ** 2, axis=1)
+    order = jnp.argsort(gap)
 
-    def block(i, best):
-        start = jnp.minimum(i * rows, m - rows)  # the last block overlaps the one before it
-        point, present = (jax.lax.dynamic_slice_in_dim(column, start, rows) for column in references)
-        present &= start + jnp.arange(rows) >= i * rows
+    def matters(state) -> Bool[Array, ""]:
+        i, best = state
+        return (i < number) & ~(gap[order[jnp.minimum(i, number - 1)]] * ROUNDING >= jnp.max(best[-1]))
+
+    def block(state):
+        i, best = state
+        point, present = blocks.point[order[i]], blocks.present[order[i]]
         distances = jnp.where(present[:, None], squared_distances(queries, point), jnp.inf).reshape(GROUP, groups, n)
         if groups > count:  # the groups with the smallest minima hold the smallest distances
-            number = jnp.broadcast_to(jnp.arange(groups, dtype=jnp.int32)[:, None], (groups, n))
+            row = jnp.broadcast_to(jnp.arange(groups, dtype=jnp.int32)[:, None], (groups, n))
             # A loop, because XLA's CPU code for jnp.min over the first axis takes longer than the distances do.
             minima = jax.lax.fori_loop(1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0])
-            group = _smallest(count, minima, number)[1]
+            group = _smallest(count, minima, row)[1]
             distances = jnp.take_along_axis(distances, group[None], axis=1)
-        return _smallest(count, jnp.concatenate([best, distances.reshape(-1, n)]))[0]
+        return i + 1, _smallest(count, jnp.concatenate([best, distances.reshape(-1, n)]))[0]
 
-    used = jnp.max(jnp.where(references.present, jnp.arange(1, m + 1), 0))
-    return jax.lax.fori_loop(0, (_most(used) + rows - 1) // rows, block, best)
+    return jax.lax.while_loop(matters, block, (0, best))[1]
 
 
 def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"]) -> Float[Array, "m n"]:
@@ -139,14 +193,3 @@ def _exchange(a: list[Num[Array, "..."]], b: list[Num[Array, "..."]]) -> tuple[l
     swap = b[0] < a[0]
     low = [jnp.where(swap, y, x) for x, y in zip(a, b, strict=True)]
     return low, [jnp.where(swap, x, y) for x, y in zip(a, b, strict=True)]
-
-
-@custom_vmap
-def _most(number: Int[Array, ""]) -> Int[Array, ""]:
-    """The number itself; under `vmap` the largest of the batch, so that one loop over blocks serves every seed."""
-    return number
-
-
-@_most.def_vmap
-def _(size, batched, number):
-    return (jnp.max(number) if batched[0] else number), False

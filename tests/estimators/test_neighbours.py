@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial import KDTree
 
-from brns.estimators.neighbours import References, _smallest, nearest
+from brns.estimators.neighbours import ORDERED, References, _smallest, nearest, tiled
 
 
 def test_the_nearest_may_each_stand_in_another_group():
@@ -26,3 +27,33 @@ def test_the_tournament_sorts_like_numpy(count, rows):
     np.testing.assert_array_equal(smallest[:kept], np.sort(values, axis=0)[:kept])
     np.testing.assert_array_equal(np.take_along_axis(values, np.asarray(row)[:kept], 0), smallest[:kept])
     assert np.all(np.isinf(smallest[kept:]))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
+    """Most tiles are left out; with clusters, duplicates, rows that do not count and a query that is no point."""
+    random = np.random.default_rng(d)
+    points = np.concatenate([random.normal(0, 0.01, (3000, d)), random.uniform(-1, 1, (3000, d))]).astype(np.float32)
+    points[::7] = points[3]
+    present = random.random(6000) < 0.8
+    queries = np.concatenate([points[: ORDERED - 1], np.full((1, d), np.nan, np.float32)])
+    there = References(jnp.asarray(np.where(present[:, None], points, np.nan)), jnp.asarray(present))
+    found = np.asarray(nearest(jnp.asarray(queries), (there,), 9))
+    expected = KDTree(points[present].astype(float)).query(queries[:-1].astype(float), 9)[0]
+    np.testing.assert_allclose(np.sqrt(found[:-1]), expected, rtol=1e-5, atol=1e-8)
+
+
+def test_seeds_side_by_side_find_what_each_finds_alone():
+    points = jax.random.normal(jax.random.key(0), (2, ORDERED, 2))
+    there = References(points, jnp.ones(points.shape[:2], bool))
+    both = jax.vmap(lambda queries, there: nearest(queries, (there,), 3))(points, there)
+    alone = nearest(points[1], (References(points[1], there.present[1]),), 3)
+    np.testing.assert_array_equal(both[1], alone)
+
+
+def test_tiles_lie_close_together():
+    points = jnp.asarray(np.random.default_rng(0).random((4096, 2)), jnp.float32)
+    order = np.asarray(tiled(points, 64))
+    np.testing.assert_array_equal(np.sort(order), np.arange(4096))
+    sides = np.ptp(np.asarray(points)[order].reshape(64, 64, 2), axis=1)
+    assert np.all(sides < 0.25), "a tile of 1/64 of the square has sides of about 1/8"
