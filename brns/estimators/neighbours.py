@@ -58,8 +58,8 @@ def tiled(points: Float[Array, "m d"], size: int) -> Int[Array, " m"]:
     pairs; places are rounded to what is left of 31 bits. Leutenegger et al. 1997, doi:10.1109/ICDE.1997.582015.
     """
     m, d = points.shape
-    cuts = math.ceil((m / size) ** (1 / d))
     bits = (m - 1).bit_length()
+    cuts = min(math.ceil((m / size) ** (1 / d)), 2 ** ((31 - bits) // d))
     finite = jnp.isfinite(points)
     low = jnp.min(jnp.where(finite, points, jnp.inf), axis=0)
     high = jnp.max(jnp.where(finite, points, -jnp.inf), axis=0)
