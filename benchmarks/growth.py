@@ -170,8 +170,9 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 - **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N over their number.
   Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part that stays. Islands need no common
   machine: `brns.merge` adds what they have seen, 0.25 MB each way whatever N.
-- **k-NN** compares every individual with every reference: twice as many of both cost four times as much. Over cores or
-  on a GPU it is the same work over their number; the exponent stays. An archive has to be on every machine that scores.
+- **k-NN** compares every individual with every reference; in up to three dimensions 1024 and more individuals leave out
+  tiles of references that are too far, which makes it nearly linear. Over cores or on a GPU it is the same work over
+  their number. An archive has to be on every machine that scores.
 - **NSGA-II** sorts, and stays on one core.
 """
 
@@ -191,7 +192,9 @@ def page(points: list[Point], out: Path) -> str:
 
 
 def time_of(point: Point) -> str:
-    return "not run" if math.isnan(point.ms) else f"{point.ms:.3g} ms"
+    if math.isnan(point.ms):
+        return "not run"
+    return f"{point.ms / 1000:.3g} s" if point.ms >= 1000 else f"{point.ms:.3g} ms"
 
 
 def memory_of(point: Point) -> str:
