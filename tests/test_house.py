@@ -29,7 +29,7 @@ ALLOWED = {
     "workers": {"core", "search", "runs.settings"},
     "metrics": {"core"},
     "interoperation": {"core", "search", "display", "runs"},
-    "pictures": {*METHOD, "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
+    "pictures": {*METHOD, "hints", "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
     "reproduce": {*METHOD, "metrics", "runs", "workers", "pictures"} - {"tasks"},
     "comparison": {*METHOD, "metrics", "runs", "pictures", "reproduce"},
     "cli": {*METHOD, "metrics", "runs", "workers", "pictures", "reproduce", "comparison", "testing"},

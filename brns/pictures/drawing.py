@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from brns.hints import near
 from brns.pictures.curves import colors_of_q, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
@@ -50,7 +51,8 @@ def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> F
     """
     name = PAPER.get(name, name)
     if name not in FIGURES:
-        raise ValueError(f"a figure is one of {', '.join(FIGURES)}, or {', '.join(PAPER)}; got {name!r}")
+        known = [*FIGURES, *PAPER]
+        raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
     picture = FIGURES[name]
     panels = _panels(picture, source)
     size = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)

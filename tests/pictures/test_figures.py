@@ -299,7 +299,7 @@ def test_figures_are_known_by_their_numbers_in_the_paper(recognition):
     assert set(drawn.PAPER.values()) <= set(drawn.FIGURES)
     by_number, by_name = drawn.draw("3c", recognition), drawn.draw("age", recognition)
     np.testing.assert_array_equal(by_number.axes[0].lines[0].get_ydata(), by_name.axes[0].lines[0].get_ydata())
-    with pytest.raises(ValueError, match=r"a figure is one of maze, .* got 'ages'"):
+    with pytest.raises(ValueError, match=r"a figure is one of maze, .* got 'ages'; did you mean age\?"):
         drawn.draw("ages", recognition)
 
 

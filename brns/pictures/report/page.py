@@ -36,7 +36,7 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     can give, with the reason where they cannot, and a view of the search with a slider over generations. Needs plotly:
     `pip install 'brns[report]'`. `track` sees how far the work is.
     """
-    out = Path(out)
+    out, plotly = Path(out), _plotly()
     runs = methods(records)
     steps: dict[str, Callable[[], Any]] = {
         name: partial(_figure, runs, name) for name, figure in FIGURES.items() if figure.worlds != "none"
@@ -58,7 +58,7 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
         "thinned": _safe(kept),
         "data": _json(view),
         "curves": _json({name: figure.curves for name, figure in done.items() if figure.curves}),
-        "plotly": _plotly(),
+        "plotly": plotly,
         "script": _source("view.js"),
         "hover": _source("hover.js"),
     }
