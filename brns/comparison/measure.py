@@ -128,28 +128,29 @@ class _Lanes:
     """Stretches of generations of a batch of seeds on each core or accelerator, compiled before the clock runs."""
 
     def __init__(self, search: NoveltySearch, cells: Cells, seeds: int):
-        self.search, self.cells = search, cells
-        self.parts = cut(seeds, lanes(search.task, seeds))
-        self.compiled: dict[tuple[int, int], Any] = {}
+        self.search, self.cells, self.seeds = search, cells, seeds
+        parts = cut(seeds, lanes(search.task, seeds))
+        # The last seed fills up the last batch, so that one shape is compiled.
+        size = parts[0].stop
+        self.rows = [jnp.minimum(jnp.arange(part.start, part.start + size), seeds - 1) for part in parts]
+        self.compiled: dict[int, Any] = {}
 
     def __call__(self, length: int, runs: _Run, keys: Key[Array, " s"]):
         places = jax.local_devices()
         batches = [
-            jax.device_put((take(runs, part), keys[part]), places[i % len(places)]) for i, part in enumerate(self.parts)
+            jax.device_put((take(runs, rows), keys[rows]), places[i % len(places)]) for i, rows in enumerate(self.rows)
         ]
-        for batch in batches:
-            shape = length, len(batch[1])
-            if shape not in self.compiled:
-                stretch: Any = _on_one_core if jax.default_backend() == "cpu" else _on_accelerator
-                self.compiled[shape] = stretch.lower(self.search, self.cells, length, *batch).compile()
+        if length not in self.compiled:
+            stretch: Any = _on_one_core if jax.default_backend() == "cpu" else _on_accelerator
+            self.compiled[length] = stretch.lower(self.search, self.cells, length, *batches[0]).compile()
         done = list(_CORES.map(partial(self._timed, length), batches))
-        runs, covered, solved = jax.tree.map(lambda *parts: jnp.concatenate(parts), *(facts for facts, _ in done))
-        return runs, covered, solved, sum(seconds for _, seconds in done)
+        computed = sum(map(len, self.rows))
+        facts = jax.tree.map(lambda *parts: jnp.concatenate(parts)[: self.seeds], *(facts for facts, _ in done))
+        return *facts, sum(seconds for _, seconds in done) * self.seeds / computed
 
     def _timed(self, length: int, batch: tuple[_Run, Key[Array, " s"]]):
         began = time.perf_counter()
-        stretch = self.compiled[length, len(batch[1])]
-        facts = jax.device_get(stretch(self.search, self.cells, length, *batch))
+        facts = jax.device_get(self.compiled[length](self.search, self.cells, length, *batch))
         return facts, time.perf_counter() - began
 
 

@@ -166,7 +166,7 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
 
 
 def _sparseness(
-    k: int, descriptors: Float[Array, "n d"], population: Population, *more: References
+    k: int, descriptors: Float[Array, "n d"], population: Population, archived: References | None = None
 ) -> Float[Array, " n"]:
     """The mean distance from each descriptor to its k nearest others."""
     rows = population.id.shape[0]
@@ -175,7 +175,9 @@ def _sparseness(
             f"k={k} nearest neighbours need more than {k} reference descriptors; got {rows}; "
             "take a larger population or a smaller k"
         )
-    references = (References(population.descriptor, _finite(population.descriptor)), *more)
+    references = References(population.descriptor, _finite(population.descriptor))
+    if archived is not None:  # one search among all: a second would be compiled anew
+        references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
     distances = jnp.sqrt(nearest(descriptors, references, k + 1))
     itself = distances[:, :1] == 0
     novelty = jnp.mean(jnp.where(itself, distances[:, 1:], distances[:, :-1]), axis=1)

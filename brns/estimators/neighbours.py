@@ -25,7 +25,7 @@ class References(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="count")
-def nearest(queries: Float[Array, "n d"], references: tuple[References, ...], count: int) -> Float[Array, "n {count}"]:
+def nearest(queries: Float[Array, "n d"], references: References, count: int) -> Float[Array, "n {count}"]:
     """The squared distances from each query to its `count` nearest references, sorted; infinite where there are fewer.
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Queries are taken in
@@ -39,15 +39,8 @@ def nearest(queries: Float[Array, "n d"], references: tuple[References, ...], co
     size = -(-n // chunks)
     order = tiled(queries, size) if ordered else jnp.arange(n)
     padded = jnp.pad(queries[order], ((0, chunks * size - n), (0, 0)), mode="edge").reshape(chunks, size, d)
-    blocks = [_blocks(each, ordered) for each in references]
-
-    def search(chunk: Float[Array, "size d"]) -> Float[Array, "size count"]:
-        best = jnp.full((count, size), jnp.inf, jnp.float32)
-        for each in blocks:
-            best = _challenge(best, chunk.T, each)
-        return best.T
-
-    found = jax.lax.map(search, padded).reshape(-1, count)[:n]
+    blocks = _blocks(references, ordered)
+    found = jax.lax.map(lambda chunk: _search(chunk.T, blocks, count).T, padded).reshape(-1, count)[:n]
     return jnp.zeros_like(found).at[order].set(found)
 
 
@@ -101,10 +94,11 @@ def _blocks(references: References, ordered: bool) -> _Blocks:
     return _Blocks(point, present, low, high)
 
 
-def _challenge(best: Float[Array, "count n"], queries: Float[Array, "d n"], blocks: _Blocks) -> Float[Array, "count n"]:
-    """The smallest of `best` and the squared distances to the references, the nearest block first."""
-    (count, n), (number, rows) = best.shape, blocks.present.shape
+def _search(queries: Float[Array, "d n"], blocks: _Blocks, count: int) -> Float[Array, "{count} n"]:
+    """The smallest squared distances to the references, the nearest block first."""
+    n, (number, rows) = queries.shape[1], blocks.present.shape
     groups = rows // GROUP
+    nothing = jnp.full((count, n), jnp.inf, jnp.float32)
     apart = jnp.maximum(blocks.low - jnp.max(queries, axis=1), jnp.min(queries, axis=1) - blocks.high)
     gap = jnp.sum(jnp.maximum(apart, 0) ** 2, axis=1)
     order = jnp.argsort(gap)
@@ -125,7 +119,7 @@ def _challenge(best: Float[Array, "count n"], queries: Float[Array, "d n"], bloc
             distances = jnp.take_along_axis(distances, group[None], axis=1)
         return i + 1, _smallest(count, jnp.concatenate([best, distances.reshape(-1, n)]))[0]
 
-    return jax.lax.while_loop(matters, block, (0, best))[1]
+    return jax.lax.while_loop(matters, block, (0, nothing))[1]
 
 
 def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"]) -> Float[Array, "m n"]:

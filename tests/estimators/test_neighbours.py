@@ -14,7 +14,7 @@ from brns.estimators.neighbours import ORDERED, References, _smallest, nearest, 
 def test_the_nearest_may_each_stand_in_another_group():
     rows = np.arange(600, dtype=np.float32)  # row i is in group i modulo 38
     line = References(jnp.asarray(rows)[:, None], jnp.ones(600, bool))
-    found = nearest(jnp.array([[0.0], [599.0]]), (line,), 16)
+    found = nearest(jnp.array([[0.0], [599.0]]), line, 16)
     np.testing.assert_array_equal(found, np.tile(np.arange(16.0) ** 2, (2, 1)))
 
 
@@ -38,7 +38,7 @@ def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
     present = random.random(6000) < 0.8
     queries = np.concatenate([points[: ORDERED - 1], np.full((1, d), np.nan, np.float32)])
     there = References(jnp.asarray(np.where(present[:, None], points, np.nan)), jnp.asarray(present))
-    found = np.asarray(nearest(jnp.asarray(queries), (there,), 9))
+    found = np.asarray(nearest(jnp.asarray(queries), there, 9))
     expected = KDTree(points[present].astype(float)).query(queries[:-1].astype(float), 9)[0]
     np.testing.assert_allclose(np.sqrt(found[:-1]), expected, rtol=1e-5, atol=1e-8)
 
@@ -46,8 +46,8 @@ def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
 def test_seeds_side_by_side_find_what_each_finds_alone():
     points = jax.random.normal(jax.random.key(0), (2, ORDERED, 2))
     there = References(points, jnp.ones(points.shape[:2], bool))
-    both = jax.vmap(lambda queries, there: nearest(queries, (there,), 3))(points, there)
-    alone = nearest(points[1], (References(points[1], there.present[1]),), 3)
+    both = jax.vmap(lambda queries, there: nearest(queries, there, 3))(points, there)
+    alone = nearest(points[1], References(points[1], there.present[1]), 3)
     np.testing.assert_array_equal(both[1], alone)
 
 
