@@ -58,8 +58,7 @@ def precision(size, batches=10000):
             if number in (1, 10, 100):
                 probed = np.asarray(probes, np.float64)
                 right = np.sum(probed * np.linalg.solve(exact, probed.T).T, axis=1)
-                factored = scipy.linalg.solve_triangular(np.linalg.cholesky(total), probes.T, lower=True)
-                others = np.sum((probes @ inverse) * probes, axis=1), np.sum(factored**2, axis=0)
+                others = np.sum((probes @ inverse) * probes, axis=1), by_factor(total, probes)
                 errors = [np.max(np.abs(x / right - 1)) for x in (found, *others)]
                 back = np.linalg.inv(np.asarray(root, np.float64))
                 lost = np.max(np.abs(back @ back.T - exact)) / np.max(np.abs(exact))
@@ -69,6 +68,14 @@ def precision(size, batches=10000):
                     f"rank {scipy.stats.spearmanr(found, right)[0]:.6f}",
                     flush=True,
                 )
+
+
+def by_factor(total, probes):
+    """NaN where rounding has made A indefinite."""
+    try:
+        return np.sum(scipy.linalg.solve_triangular(np.linalg.cholesky(total), probes.T, lower=True) ** 2, axis=0)
+    except np.linalg.LinAlgError:
+        return np.full(len(probes), np.nan)
 
 
 def cost(repeats=30):
