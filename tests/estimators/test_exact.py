@@ -357,6 +357,31 @@ def test_it_fulfils_the_contract(estimator):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.9, 1e-3])
+def test_a_million_behaviors_in_float32_stay_near_float64(spread):
+    """Over the square, or all on one spot; `benchmarks/exact.py precision` measures the error of 256 features."""
+    box, estimator = Box([-1.0, -1.0], [1.0, 1.0]), ExactRecognition(size=64)
+    empty = _init(estimator, box)
+
+    @jax.jit
+    def learned(root, keys):
+        def one(root, key):
+            phi = empty.features(0.1 + spread * jax.random.uniform(key, (50, 2), minval=-1.0))
+            return shrunk(root, phi @ root.T, 1.0), phi
+
+        return jax.lax.scan(one, root, keys)
+
+    root, total = jnp.eye(64), np.eye(64)
+    for part in range(10):
+        root, phi = learned(root, jax.random.split(jax.random.fold_in(KEY, part), 2000))
+        phi = np.asarray(phi, np.float64).reshape(-1, 64)
+        total += phi.T @ phi
+    probes = np.asarray(empty.features(box.uniform(KEY, 400)), np.float64)
+    expected = np.sum(probes * np.linalg.solve(total, probes.T).T, axis=1)
+    np.testing.assert_allclose(np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1), expected, rtol=5e-4)
+
+
+@pytest.mark.slow
 def test_many_seeds_at_once_are_those_seeds_alone():
     search = NoveltySearch(Identity(), SMALL, 8, 8)
     keys = jax.random.split(KEY, 3)
