@@ -109,7 +109,11 @@ def _comparison(
     for name in count(names, f"{out.name}, drawing", len(names)):
         # Random search forgets and cycles by no novelty of its own: it is drawn where it was measured, in signatures.
         drawn = [one for method in runs if method != "random" or "signature" in name for one in runs[method]]
-        save(draw(name, drawn), out / f"{name}.png", dpi=90)
+        figure, place = draw(name, drawn), out / f"{name}.png"
+        if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
+            place.unlink(missing_ok=True)
+        else:
+            save(figure, place, dpi=90)
 
 
 def _measured(records: Sequence[Record], count: Track) -> list[dict[str, float]]:

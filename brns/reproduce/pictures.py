@@ -21,6 +21,12 @@ PANELS = {
 }
 
 
+def flat(figure: Figure) -> bool:
+    """Whether nothing but curves that are 0 throughout is drawn."""
+    curves = [line for ax in figure.axes for line in ax.lines if np.size(line.get_xdata()) > 2]
+    return bool(curves) and not any(np.any(line.get_ydata()) for line in curves)
+
+
 def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Every variant a line, every seed a dot, the bar their mean; seeds that never did are crosses on the right."""
     names = list(rows)

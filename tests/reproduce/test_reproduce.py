@@ -3,12 +3,13 @@
 import json
 
 import pytest
+from matplotlib.figure import Figure
 from worlds import Identity
 
 from brns import GridCounts, NoveltySearch
 from brns.experiments import maze, paper_recognition
 from brns.pictures import figures_of
-from brns.reproduce import reproduce
+from brns.reproduce import pictures, reproduce
 from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import CONTROL, Costs
 from brns.reproduce.page import provenance_text
@@ -146,16 +147,30 @@ def test_wrong_parts_and_scales_are_named(tmp_path):
 def test_a_whole_part_at_the_smallest_scale(tmp_path):
     page = reproduce(["maze"], "smoke", tmp_path)
     text, found = page.read_text(), json.loads((tmp_path / "maze" / "results.json").read_text())
-    assert text.count("**cannot be tested at this scale**") == 11 + 12
+    assert text.count("**cannot be tested at this scale**") == 11 + 12 + 12
     assert set(found["methods"]) == {"paper", "recognition", "exact", "archive"}
     assert all(len(method["rows"]) == SCALES["smoke"].maze.seeds for method in found["methods"].values())
     for name in figures_of("planar"):
+        if name.startswith("kappa") and not any(m["summary"]["kappa"]["mean"] for m in found["methods"].values()):
+            assert f"maze/{name}.png" not in text
+            continue
         assert f"maze/{name}.png" in text
         assert (tmp_path / "maze" / f"{name}.png").stat().st_size > 5000
     lines = (tmp_path / "maze" / "curves.csv").read_text().splitlines()
     assert lines[0] == "method,measure,generation,mean,deviation,seeds"
     row = next(line.split(",") for line in lines if line.startswith("paper,coverage_evaluated,6,"))
     assert float(row[3]) == pytest.approx(found["methods"]["paper"]["summary"]["coverage_evaluated"]["mean"], rel=1e-4)
+
+
+def test_a_figure_is_flat_where_every_curve_is_0():
+    figure = Figure()
+    ax = figure.subplots()
+    ax.plot([0, 1, 2], [0, 0, 0])
+    ax.axhline(1)
+    assert pictures.flat(figure)
+    ax.plot([0, 1, 2], [0, 0, 0.1])
+    assert not pictures.flat(figure)
+    assert not pictures.flat(Figure())
 
 
 TINY = SCALES["smoke"]._replace(
