@@ -8,17 +8,13 @@
 # ## A search is a task and a novelty
 #
 # The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a *behavior* is
-# where the robot stands after 500 steps, and *novelty* says how unlike that is to what the search has seen.
+# where the robot stands after 500 steps, and *novelty* says how unlike that is to what the search has seen. No
+# novelty is named here, so it is exact recognition.
 
 # %%
 import brns
 
-search = brns.NoveltySearch(
-    task=brns.DeceptiveMaze(steps=500),
-    estimator=brns.BehaviorRecognition(),
-    population_size=40,
-    offspring_size=40,
-)
+search = brns.NoveltySearch(task=brns.DeceptiveMaze(steps=500), population_size=40, offspring_size=40)
 world = search.task
 print(
     world.genotype_space.dimension, "genes; behaviors from", world.behavior_space.low, "to", world.behavior_space.high
