@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -121,6 +121,7 @@ def _filled(archive: Archive, entries: int) -> Archive:
     return Archive(*map(jnp.asarray, (points, number, np.zeros(capacity, np.float32), number, number)))
 
 
+@runtime_checkable
 class Timed(Protocol):
     """A call that is timed, and what is made ready before it."""
 

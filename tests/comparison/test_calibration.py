@@ -50,6 +50,7 @@ def test_an_archive_of_everybody_has_the_oracle_s_order():
     assert (found.rarity > 0.15).all()  # 0.23 to 0.54
 
 
+@pytest.mark.slow
 def test_its_opposite_has_the_opposite_order():
     found = calibrated(search(Backwards()), CELLS, 5, [0], moments=1, probes=100)
     assert (found.distance < -0.98).all()

@@ -346,8 +346,8 @@ def test_encoders_that_do_not_fit(encoder, said):
     "estimator",
     [
         ExactRecognition(),
-        ExactRecognition(size=31, features="relu"),
-        ExactRecognition(size=32, memory=0.9),
+        pytest.param(ExactRecognition(size=31, features="relu"), marks=pytest.mark.slow),
+        pytest.param(ExactRecognition(size=32, memory=0.9), marks=pytest.mark.slow),
         ExactRecognition(encoder=Angle),
     ],
     ids=["default", "relu", "memory", "encoder"],

@@ -32,7 +32,7 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     np.testing.assert_allclose(ours.add(np.zeros((9, 4)), None, new)["novelty"], theirs.compute_novelty(new), rtol=1e-5)
 
 
-@pytest.mark.parametrize("add_mode", ["batch", "single"])
+@pytest.mark.parametrize("add_mode", [pytest.param("batch", marks=pytest.mark.slow), "single"])
 def test_pyribs_schedulers_and_emitters_take_it(add_mode):
     archive = NoveltyArchive(brns.GridCounts(), SPACE, solution_dim=3)
     result = GridArchive(solution_dim=3, dims=(5, 5), ranges=[(0, 10), (0, 10)])

@@ -217,7 +217,9 @@ def test_q_of_more_individuals_than_a_block():
     np.testing.assert_allclose(cycling.q_matrix(record), expected)
 
 
-@pytest.mark.parametrize("estimator", [BehaviorRecognition(), ArchiveKNN(k=3, capacity=20)])
+@pytest.mark.parametrize(
+    "estimator", [BehaviorRecognition(), pytest.param(ArchiveKNN(k=3, capacity=20), marks=pytest.mark.slow)]
+)
 def test_q_of_a_run_is_its_definition(estimator, tmp_path):
     search = NoveltySearch(Identity(), estimator, population_size=10, offspring_size=12)
     record = run(search, 6, out=tmp_path / "run", keep_every=1)[0]

@@ -124,6 +124,11 @@ def test_what_needs_the_search_says_how_to_give_it(name, alone):
         draw(name, [alone])
 
 
+@pytest.mark.parametrize(
+    "known",
+    ["line", *(pytest.param(world, marks=pytest.mark.slow) for world in WORLDS if world != "line")],
+    indirect=True,
+)
 def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(known, alone, tmp_path):
     _, record = known
     assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()

@@ -86,7 +86,7 @@ def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):
     assert bits(tmp_path / "fork") == bits(tmp_path / "long")
 
 
-@pytest.mark.parametrize("capacity", [18, 90])
+@pytest.mark.parametrize("capacity", [18, pytest.param(90, marks=pytest.mark.slow)])
 def test_archives_share_their_history_until_the_smaller_is_full(whole, tmp_path, capacity):
     """Three enter a generation: after 6 there are 18, which fill the smallest to the last row."""
     run(archives(capacity), 12, out=tmp_path / "alone", seeds=5, keep_every=2)
