@@ -73,8 +73,8 @@ class Selection:
         jax.block_until_ready(self.select(self.union))
 
 
-def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int = 0) -> tuple[Timed, float]:
-    """What is timed of an estimator, and the megabytes that it needs."""
+def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Timed, float]:
+    """What is timed of an estimator, and the megabytes that it needs; an archive has so many entries."""
     call = Novelty(estimator, d, 2 * n, entries, ready=False)
     return call, megabytes(call.step, call.state, *call.given)
 
@@ -120,12 +120,10 @@ def power(known: list[tuple[int, float]]) -> float | None:
 
 def measured(limit: float) -> Iterator[Point]:
     for name, estimator in estimators(100_000).items():
-        entries = 100_000 if isinstance(estimator, ArchiveKNN) else 0
-        yield from grown("N", name, SIZES, lambda n, e=estimator, held=entries: novelty(e, 2, n, held), limit)
+        yield from grown("N", name, SIZES, lambda n, e=estimator: novelty(e, 2, n, 100_000), limit)
     yield from grown("N", "NSGA-II", SIZES, selection, limit)
     for name, estimator in estimators().items():
-        entries = 10_000 if isinstance(estimator, ArchiveKNN) else 0
-        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator, held=entries: novelty(e, d, 100, held), limit)
+        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator: novelty(e, d, 100, 10_000), limit)
     for d in (2, 32):
         line = f"archive k-NN, d = {d}"
         yield from grown("entries", line, ENTRIES, lambda n, d=d: novelty(ArchiveKNN(capacity=n), d, 100, n), limit)

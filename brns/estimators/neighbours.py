@@ -37,7 +37,7 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
     ordered = d <= 3 and n >= ORDERED
     chunks = max(1, -(-n // CHUNK))
     size = -(-n // chunks)
-    order = tiled(queries, size) if ordered else jnp.arange(n)
+    order = tiled(queries, size) if ordered else slice(None)
     padded = jnp.pad(queries[order], ((0, chunks * size - n), (0, 0)), mode="edge").reshape(chunks, size, d)
     blocks = _blocks(references, ordered)
     found = jax.lax.map(lambda chunk: _search(chunk.T, blocks, count).T, padded).reshape(-1, count)[:n]
