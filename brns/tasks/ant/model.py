@@ -10,6 +10,7 @@ MASS = 41.449  # kg, the ant's
 START = (0.0, -24.0, 0.6)  # metres, of the torso
 AREA_RADIUS = 5.0
 WALL_HALF_HEIGHT = 2.0
+FAR = 1e5  # metres, where nobody comes
 LIMB = 0.08  # metres, radius of a limb's capsule
 BODY = 0.25  # metres, radius of torso and head
 HEAD_LIGHTER = 500  # the head's density is that of the other parts divided by this
@@ -66,10 +67,12 @@ def ant_xml(arena: str, integrator: str) -> str:
     collide, the ant's parts do not. Areas are drawn and touch nothing. The model never resets itself: unstable physics
     is left for the task to see.
 
-    Each wall is a body of its own, so that MuJoCo passes over the walls that are far: its first sieve of collisions has
-    boxes around bodies, and the next has spheres around geoms, which for long walls hold half of the arena. Floor and
-    walls come after the ant, so that contacts come in the same order, and have the same bits, as if all were parts of
-    the world's body. Constraints are not sorted into islands, since one ant is one island.
+    Each wall is a body of its own, so that MuJoCo passes over the walls that are far: its first sieve of collisions
+    has boxes around bodies, and the next has spheres around geoms, which for long walls hold half of the arena. Those
+    boxes are turned as all bodies together lie, and when they stand aslant, the box of a long wall holds half of the
+    arena too: two balls far out on the x axis, which nobody meets, turn them as the walls are. Floor, walls and balls
+    come after the ant, so that contacts come in the same order, and have the same bits, as if all were parts of the
+    world's body. Constraints are not sorted into islands, since one ant is one island.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
@@ -79,6 +82,7 @@ def ant_xml(arena: str, integrator: str) -> str:
         'rgba="0.55 0.5 0.45 1"/></body>'
         for x, y, a, b in walls
     )
+    balls = "".join(f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>' for x in (-FAR, FAR))
     discs = "".join(
         f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{COLOURS[colour]} 1"/>'
         for colour, (x, y) in areas.items()
@@ -87,6 +91,7 @@ def ant_xml(arena: str, integrator: str) -> str:
     return f"""
 <mujoco model="ant maze, {arena}">
   <option timestep="{TIMESTEP}" integrator="{integrator}"><flag autoreset="disable" island="disable"/></option>
+  <statistic extent="{4 * half}" center="{floor[0]} {floor[1]} {WALL_HALF_HEIGHT}"/>
   <visual>
     <global offwidth="1920" offheight="1080"/>
     <headlight ambient="0.4 0.4 0.4" diffuse="0.3 0.3 0.3" specular="0 0 0"/>
@@ -122,6 +127,7 @@ def ant_xml(arena: str, integrator: str) -> str:
         rgba="1 1 1 1"/>
     </body>
     {boxes}
+    {balls}
   </worldbody>
   <actuator>{motors}</actuator>
 </mujoco>"""
