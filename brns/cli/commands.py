@@ -164,6 +164,9 @@ def reproduce(
         int | None, typer.Option(min=1, help="searches of ants side by side", show_default="all cores")
     ] = None,
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="run no ants: the page is of the searches that are finished")
+    ] = False,
     estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
     """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
@@ -177,7 +180,9 @@ def reproduce(
     if estimate:
         console.print(hours(parts, planned(parts, scale), out, workers), soft_wrap=True)
         return
-    page = make(parts, scale, out, workers=workers, dask=dask, follow=follow_part, count=screen.track)
+    page = make(
+        parts, scale, out, workers=workers, dask=dask, finished=finished, follow=follow_part, count=screen.track
+    )
     console.print(f"Page: {page}", soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ from brns.pictures import draw, figures_of, save
 from brns.reproduce import page, pictures, results
 from brns.reproduce.alone import alone, cores
 from brns.reproduce.costs import Costs
-from brns.reproduce.plan import LABELS, SCALES, Scale, ant_methods, maze_methods, variants
+from brns.reproduce.plan import LABELS, SCALES, Runs, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
@@ -29,6 +29,7 @@ def reproduce(
     *,
     workers: int | None = None,
     dask: str | None = None,
+    finished: bool = False,
     follow: Follow = unseen,
     count: Track = untracked,
 ) -> Path:
@@ -36,10 +37,13 @@ def reproduce(
 
     `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` searches of ants
     run side by side, by default one a core, each in a process of its own; `dask` is the address of a Dask cluster that
-    evaluates the ants. The maze's seeds are one batch in this process, which is faster. `follow` and `count` show how
-    far the runs and the measuring are. Returns the path of the page.
+    evaluates the ants. The maze's seeds are one batch in this process, which is faster. With `finished`, no ants are
+    run: their page is of the searches that are as long as planned, however many those are. `follow` and `count` show
+    how far the runs and the measuring are. Returns the path of the page.
     """
     out, chosen = Path(out), planned(parts, scale)
+    if finished and tuple(parts) != ("ant",):
+        raise ValueError(f"a page of finished searches is of ant alone; got {', '.join(parts)}")
     for part in PARTS:
         if part in parts:
             (out / part).mkdir(parents=True, exist_ok=True)
@@ -48,7 +52,7 @@ def reproduce(
             elif part == "ablation":
                 _ablation(out, scale, chosen, follow, count)
             elif part == "ant":
-                _ant(out, scale, chosen, count, workers, dask)
+                _ant(out, scale, chosen, count, workers, dask, finished)
             else:
                 _timing(out / part, scale, chosen)
             page.write(out)
@@ -70,25 +74,34 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) ->
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
     }
-    _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze.generations, {}, count)
+    _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze, {}, count)
 
 
-def _ant(out: Path, scale: str, chosen: Scale, count: Track, workers: int | None, dask: str | None) -> None:
-    from brns.reproduce.ants import run_ants, shared  # not above: Python warns where a module that it runs is imported
+def _ant(
+    out: Path, scale: str, chosen: Scale, count: Track, workers: int | None, dask: str | None, finished: bool
+) -> None:
+    from brns.reproduce import ants  # not above: Python warns where a module that it runs is imported
 
-    plan, methods = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations)
-    runs = run_ants(methods, plan, chosen.ant_steps, out / "runs" / "ant", workers or len(cores()), dask, count)
-    note = f"An episode has {chosen.ant_steps} control steps."
+    plan, methods, folder = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations), out / "runs" / "ant"
+    if finished:
+        runs = ants.finished(methods, plan, folder)
+    else:
+        runs = ants.run_ants(methods, plan, chosen.ant_steps, folder, workers or len(cores()), dask, count)
+    notes = [f"An episode has {chosen.ant_steps} control steps."]
     left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
     if left:
-        note += (
-            f" In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
+        notes.append(
+            f"In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
             "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
         )
-    if forks := shared(methods, plan.keep_every):
+    if forks := ants.shared(methods, plan.keep_every):
         told = " and ".join(f"{LABELS[name]}, up to generation {at}" for name, at in sorted(forks.items()))
-        note += f" Archives are one search until the smaller is full; what they share was run once: {told}."
-    _comparison(out / "ant", runs, figures_of("paths"), scale, plan.generations, {"note": note}, count)
+        notes.append(f"Archives are one search until the smaller is full; what they share was run once: {told}.")
+    done = {name: len(runs.get(name, [])) for name in methods}
+    if any(seeds < plan.seeds for seeds in done.values()):
+        told = ", ".join(f"{LABELS[name]} {seeds}" for name, seeds in done.items())
+        notes.append(f"**Not all searches are finished**: of {plan.seeds} seeds of each are done {told}.")
+    _comparison(out / "ant", runs, figures_of("paths"), scale, plan, {"note": " ".join(notes)}, count)
 
 
 def _comparison(
@@ -96,14 +109,13 @@ def _comparison(
     runs: dict[str, list[Record]],
     names: Sequence[str],
     scale: str,
-    generations: int,
+    plan: Runs,
     more: dict[str, str],
     count: Track,
 ) -> None:
     rows = {name: _measured(records, count) for name, records in runs.items()}
-    found = results.of_methods(runs, rows, LABELS, generations)
-    seeds = len(next(iter(runs.values())))
-    note = f"Scale `{scale}`: {seeds} seeds, {generations} generations."
+    found = results.of_methods(runs, rows, LABELS, plan.generations)
+    note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
     results.write_json(out / "results.json", {**found, "scale": note, **more})
     results.write_curves(out / "curves.csv", runs)
     for name in count(names, f"{out.name}, drawing", len(names)):

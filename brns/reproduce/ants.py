@@ -49,6 +49,21 @@ def run_ants(
     return {name: [Record(place(out, name, seed)) for seed in range(plan.seeds)] for name in methods}
 
 
+def finished(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> dict[str, list[Record]]:
+    """The records that are as long as planned, of the methods that have any; `ValueError` where there are none."""
+    forks = shared(methods, plan.keep_every)
+    done = {
+        name: [place(out, name, seed) for seed in range(plan.seeds) if not remaining(out, name, seed, plan, forks)]
+        for name in methods
+    }
+    if not any(done.values()):
+        raise ValueError(
+            f"a page of finished searches needs one with {plan.generations} generations, and {out} has none: give the "
+            "command without --finished to go on with them"
+        )
+    return {name: [Record(folder) for folder in folders] for name, folders in done.items() if folders}
+
+
 def place(out: Path, name: str, seed: int) -> Path:
     """Where one seed of a method is."""
     return out / name / f"seed{seed:04d}"

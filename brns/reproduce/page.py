@@ -88,8 +88,13 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _ant(out: Path, results: Mapping[str, Any]) -> str:
-    tables = [_claims(ant_claims.of_ant(results)), *_others(results, ant_claims.of_ant)]
-    if "random" in results["methods"]:
+    methods, tables = results["methods"], []
+    if not any(name.startswith("archive-") for name in methods):  # of a page of finished searches
+        tables += ["Claims are judged beside an archive's search, of which none is finished."]
+    else:
+        tables += [_claims(ant_claims.of_ant(results))] if "paper" in methods else []
+        tables += _others(results, ant_claims.of_ant)
+    if "random" in methods:
         tables += ["### What selection adds", _claims(ant_claims.of_selection(results))]
     return "\n\n".join(
         [

@@ -9,7 +9,7 @@ from worlds import HostIdentity
 
 from brns import ArchiveKNN, NoveltySearch, Record, run
 from brns.pictures import method
-from brns.reproduce import ants, estimate
+from brns.reproduce import ants, estimate, reproduce
 from brns.reproduce.alone import side_by_side
 from brns.reproduce.ant_claims import of_selection
 from brns.reproduce.plan import SCALES, Runs, ant_methods
@@ -118,6 +118,34 @@ def test_an_estimate_of_what_is_done_is_nothing(tmp_path, monkeypatch):
     run(TINY["archive-18"], 4, out=tmp_path / "runs" / "ant" / "archive-18" / "seed0000", seeds=0, keep_every=2)
     chosen = SCALES["smoke"]._replace(ant=Runs(1, 4, 2))
     assert estimate.estimate(["ant", "timing"], chosen, tmp_path).startswith("ant: all 1 seeds of 1 methods are done.")
+
+
+def test_finished_searches_are_those_as_long_as_planned(tmp_path):
+    with pytest.raises(ValueError, match=r"needs one with 6 generations, and .* has none: give the command without"):
+        ants.finished(TINY, PLAN, tmp_path)
+    for seed, generations in ((0, 6), (1, 4)):
+        run(TINY["archive-18"], generations, out=tmp_path / "archive-18" / f"seed000{seed}", seeds=seed, keep_every=2)
+    found = ants.finished(TINY, PLAN, tmp_path)
+    assert {name: [record.seed for record in records] for name, records in found.items()} == {"archive-18": [0]}
+    with pytest.raises(ValueError, match="a page of finished searches is of ant alone; got maze, ant"):
+        reproduce(["maze", "ant"], "smoke", tmp_path, finished=True)
+
+
+@pytest.mark.slow
+def test_a_page_of_finished_searches_says_which_are_and_runs_none(tmp_path, monkeypatch):
+    """Of two seeds of BR-NS one is finished, of the archive both, one of which would go on; of random search none."""
+    chosen = SCALES["smoke"]._replace(ant=Runs(2, 2, 1), ant_steps=16)
+    monkeypatch.setitem(SCALES, "smoke", chosen)
+    methods = {name: ant_methods(16, 2)[name] for name in ("paper", "archive-6000", "random")}
+    monkeypatch.setattr("brns.reproduce.ant_methods", lambda steps, generations: methods)
+    folder = tmp_path / "runs" / "ant"
+    for name, seed, generations in (("paper", 0, 2), ("paper", 1, 1), ("archive-6000", 0, 2), ("archive-6000", 1, 2)):
+        run(methods[name], generations, out=ants.place(folder, name, seed), seeds=seed, keep_every=1)
+    page = reproduce(["ant"], "smoke", tmp_path, finished=True).read_text()
+    assert "of 2 seeds of each are done BR-NS, paper's settings 1, archive k-NN, 6000 2, random search 0." in page
+    assert "| BR-NS, paper's settings (n = 1) | archive k-NN, 6000 (n = 2) |" in page
+    assert Record(ants.place(folder, "paper", 1)).last == 1
+    assert not (folder / "random").exists()
 
 
 @pytest.fixture
