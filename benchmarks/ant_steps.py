@@ -2,29 +2,49 @@
 
     python benchmarks/ant_steps.py RUN [RUN ...] [--steps 25000] [--out results/ant-steps.md]
 
-RUN is a directory that `brns run ant` made. What its search found is counted; then the survivors of its last generation
-walk again for `--steps` control steps, however many they were evolved with: an ant does not know how long its episode
-is, so that nothing changes up to there. From the step at which each area is first visited follows what would have been
-visited with any number of steps.
+RUN is a directory that `brns run ant` made, of one seed or of several. What its search found is counted; then the
+survivors of its last generation walk again for `--steps` control steps, however many they were evolved with: an ant
+does not know how long its episode is, so that nothing changes up to there. From the step at which each area is first
+visited follows what would have been visited with any number of steps. Several seeds of a method are told together
+first.
 """
 
 import argparse
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from brns.metrics.recorded import evaluated, survivors
+from brns.metrics.summary import estimate
 from brns.pictures import method
+from brns.reproduce.claims import estimate_text
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
-from brns.runs.record import Record
+from brns.runs.record import Record, records
 from brns.runs.settings import configure
 from brns.runs.storage import write_bytes
 from brns.tasks.ant.rules import ARENAS, AntMaze, within
 from brns.workers.chunks import innermost
 
 STEPS = (1500, 2500, 5000, 7500, 10000, 12500, 15000, 20000, 25000)
+
+
+def together(runs: Mapping[str, Sequence[Record]], areas: int) -> str:
+    """Of every method, over its seeds: how many individuals visited so many areas, and when the first one did."""
+    rows = [["method", "areas visited", "individuals", "first in generation"]]
+    for name, seeds in runs.items():
+        found = [[np.concatenate(evaluated(record, column)) for column in ("fitness", "born")] for record in seeds]
+        for n in range(1, areas + 1):
+            those = [born[fitness >= n] for fitness, born in found]
+            count = estimate([float(one.size) for one in those])
+            first = [float(one.min()) for one in those if one.size]
+            cells = [count._asdict(), estimate(first)._asdict() if first else None]
+            told = [estimate_text(cell, len(seeds)) for cell in cells]
+            rows.append([f"{name} (n = {len(seeds)})", f"{n} or more" if n < areas else f"all {n}", *told])
+    return table(rows)
 
 
 def searched(record: Record, areas: int) -> str:
@@ -67,12 +87,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    blocks = []
-    for record in map(Record, asked.run):
+    blocks, runs, areas = [], defaultdict(list), {}
+    for record in chain.from_iterable(map(records, asked.run)):
         evolved = innermost(record.search.task)
         if not isinstance(evolved, AntMaze):
             parser.error(f"{record} is no run of the ant maze")
         areas = ARENAS[evolved.arena].areas
+        runs[method(record)].append(record)
         blocks += [
             f"**{method(record)}**, seed {record.seed}, {record.generations[-1]} generations with {evolved.steps} "
             f"steps, stuck within {evolved.stuck_distance:g} m for {evolved.stuck_window} steps; run at commit "
@@ -82,8 +103,12 @@ def main() -> None:
             walked(record, configure(evolved, {"steps": asked.steps}), areas),
         ]
         print(*blocks[-4:], sep="\n\n", end="\n\n", flush=True)
+    if any(len(seeds) > 1 for seeds in runs.values()):
+        blocks.insert(0, together(runs, len(areas)))
+        print(blocks[0])
     if asked.out:
-        source = provenance_text({"provenance": here(), "scale": "One run of each method."})
+        counted = ", ".join(f"{name} {len(seeds)}" for name, seeds in runs.items())
+        source = provenance_text({"provenance": here(), "scale": f"Runs: {counted}."})
         write_bytes(asked.out, "\n\n".join([*blocks, source, ""]).encode())
 
 
