@@ -6,7 +6,7 @@ OUT/README.md       the page, written from those
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from brns.pictures import draw, figures_of, save
@@ -18,6 +18,7 @@ from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.runs import Follow, run, unseen
 from brns.runs.record import Record
 from brns.runs.tracking import Track, untracked
+from brns.search import NoveltySearch
 
 PARTS = ("maze", "ablation", "ant", "timing")
 
@@ -87,21 +88,34 @@ def _ant(
         runs = ants.finished(methods, plan, folder)
     else:
         runs = ants.run_ants(methods, plan, chosen.ant_steps, folder, workers or len(cores()), dask, count)
-    notes = [f"An episode has {chosen.ant_steps} control steps."]
-    left = [name for name in LABELS if name.startswith("archive-") and name not in methods]
-    if left:
-        notes.append(
+    notes = [f"An episode has {chosen.ant_steps} control steps. ", _which_are_one(plan, methods)]
+    note = "".join([*notes, _unfinished(plan, methods, runs)]).rstrip()
+    _comparison(out / "ant", runs, figures_of("paths"), scale, plan, {"note": note}, count)
+
+
+def _which_are_one(plan: Runs, methods: Mapping[str, NoveltySearch]) -> str:
+    """What archives have in common, in words."""
+    from brns.reproduce.ants import shared
+
+    told = ""
+    if any(name.startswith("archive-") and name not in methods for name in LABELS):
+        told += (
             f"In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
-            "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
+            "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them. "
         )
-    if forks := ants.shared(methods, plan.keep_every):
-        told = " and ".join(f"{LABELS[name]}, up to generation {at}" for name, at in sorted(forks.items()))
-        notes.append(f"Archives are one search until the smaller is full; what they share was run once: {told}.")
+    if forks := shared(methods, plan.keep_every):
+        names = " and ".join(f"{LABELS[name]}, up to generation {at}" for name, at in sorted(forks.items()))
+        told += f"Archives are one search until the smaller is full; what they share was run once: {names}. "
+    return told
+
+
+def _unfinished(plan: Runs, methods: Mapping[str, NoveltySearch], runs: Mapping[str, list[Record]]) -> str:
+    """How many seeds of each method are finished, where not all are."""
     done = {name: len(runs.get(name, [])) for name in methods}
-    if any(seeds < plan.seeds for seeds in done.values()):
-        told = ", ".join(f"{LABELS[name]} {seeds}" for name, seeds in done.items())
-        notes.append(f"**Not all searches are finished**: of {plan.seeds} seeds of each are done {told}.")
-    _comparison(out / "ant", runs, figures_of("paths"), scale, plan, {"note": " ".join(notes)}, count)
+    if all(seeds == plan.seeds for seeds in done.values()):
+        return ""
+    told = "; ".join(f"{LABELS[name]}: {seeds}" for name, seeds in done.items())
+    return f"**Not all searches are finished.** How many are, of {plan.seeds} seeds of each: {told}."
 
 
 def _comparison(

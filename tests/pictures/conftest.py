@@ -35,7 +35,8 @@ def page(runs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def attack():
-    return "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">{{plotly}}$\\frac{"
+    owned = "document.title='owned'"
+    return f'</script><script>{owned}</script><img src=x onerror="{owned}">{{{{plotly}}}}$\\frac{{'
 
 
 @pytest.fixture(scope="module")

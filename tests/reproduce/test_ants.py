@@ -142,7 +142,7 @@ def test_a_page_of_finished_searches_says_which_are_and_runs_none(tmp_path, monk
     for name, seed, generations in (("paper", 0, 2), ("paper", 1, 1), ("archive-6000", 0, 2), ("archive-6000", 1, 2)):
         run(methods[name], generations, out=ants.place(folder, name, seed), seeds=seed, keep_every=1)
     page = reproduce(["ant"], "smoke", tmp_path, finished=True).read_text()
-    assert "of 2 seeds of each are done BR-NS, paper's settings 1, archive k-NN, 6000 2, random search 0." in page
+    assert "of 2 seeds of each: BR-NS, paper's settings: 1; archive k-NN, 6000: 2; random search: 0." in page
     assert "| BR-NS, paper's settings (n = 1) | archive k-NN, 6000 (n = 2) |" in page
     assert Record(ants.place(folder, "paper", 1)).last == 1
     assert not (folder / "random").exists()

@@ -77,7 +77,7 @@ class AntMaze(eqx.Module):
     arena: Literal["large", "huge"] = "large"
     """large: 70 m wide, three areas, paper, section 5.2; huge: 100 m wide, four areas"""
     steps: int = 1500
-    """control steps of an episode; paper, section 5.2: no area was visited in so many here, and all within 10000"""
+    """control steps of an episode; paper, section 5.2: ants reached one area in so many here, and all within 10000"""
     integrator: Literal["implicitfast", "RK4"] = "implicitfast"
     """MuJoCo's integrator; RK4 in the published code, at four times the cost"""
     frame_skip: int = 5
