@@ -10,16 +10,14 @@ first.
 """
 
 import argparse
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from brns.metrics.recorded import evaluated, survivors
 from brns.metrics.summary import estimate
-from brns.pictures import method
+from brns.pictures import method, methods
 from brns.reproduce.claims import estimate_text
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
@@ -37,24 +35,28 @@ def together(runs: Mapping[str, Sequence[Record]], areas: int) -> str:
     rows = [["method", "areas visited", "individuals", "first in generation"]]
     for name, seeds in runs.items():
         found = [[np.concatenate(evaluated(record, column)) for column in ("fitness", "born")] for record in seeds]
-        for n in range(1, areas + 1):
+        for n, told in enumerate(visits(areas), 1):
             those = [born[fitness >= n] for fitness, born in found]
             count = estimate([float(one.size) for one in those])
             first = [float(one.min()) for one in those if one.size]
             cells = [count._asdict(), estimate(first)._asdict() if first else None]
-            told = [estimate_text(cell, len(seeds)) for cell in cells]
-            rows.append([f"{name} (n = {len(seeds)})", f"{n} or more" if n < areas else f"all {n}", *told])
+            rows.append([f"{name} (n = {len(seeds)})", told, *(estimate_text(cell, len(seeds)) for cell in cells)])
     return table(rows)
+
+
+def visits(areas: int) -> list[str]:
+    """How many areas were visited, in words."""
+    return [*(f"{n} or more" for n in range(1, areas)), f"all {areas}"]
 
 
 def searched(record: Record, areas: int) -> str:
     """How many of all that were evaluated visited so many areas, and when the first one did."""
     fitness, born = (np.concatenate(evaluated(record, name)) for name in ("fitness", "born"))
     rows = [["areas visited", "individuals", "first in generation"]]
-    for n in range(1, areas + 1):
+    for n, told in enumerate(visits(areas), 1):
         those = born[fitness >= n]
         when = f"{those.min()}" if those.size else "never"
-        rows.append([f"{n} or more" if n < areas else f"all {n}", f"{those.size} of {born.size}", when])
+        rows.append([told, f"{those.size} of {born.size}", when])
     return table(rows)
 
 
@@ -63,7 +65,7 @@ def walked(record: Record, task: AntMaze, areas: Mapping[str, tuple[float, float
     last = [record.generations[-1]]
     (who,), (born,) = survivors(record, "id", last), survivors(record, "born", last)
     first = first_visits(task.episodes(record.genotypes(who, born)).path, np.array(list(areas.values())))
-    rows = [["control steps", *(f"{n} or more" for n in range(1, len(areas))), f"all {len(areas)}"]]
+    rows = [["control steps", *visits(len(areas))]]
     for steps in [steps for steps in STEPS if steps < task.steps] + [task.steps]:
         visited = (first <= steps).sum(axis=1)
         rows.append([f"{steps}", *(f"{(visited >= n).sum()} of {who.size}" for n in range(1, len(areas) + 1))])
@@ -87,13 +89,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS[-1])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    blocks, runs, areas = [], defaultdict(list), {}
-    for record in chain.from_iterable(map(records, asked.run)):
+    runs = [record for path in asked.run for record in records(path)]
+    several = methods(runs) if len(set(map(method, runs))) < len(runs) else {}
+    blocks, areas = [], {}
+    for record in runs:
         evolved = innermost(record.search.task)
         if not isinstance(evolved, AntMaze):
             parser.error(f"{record} is no run of the ant maze")
         areas = ARENAS[evolved.arena].areas
-        runs[method(record)].append(record)
         blocks += [
             f"**{method(record)}**, seed {record.seed}, {record.generations[-1]} generations with {evolved.steps} "
             f"steps, stuck within {evolved.stuck_distance:g} m for {evolved.stuck_window} steps; run at commit "
@@ -103,12 +106,11 @@ def main() -> None:
             walked(record, configure(evolved, {"steps": asked.steps}), areas),
         ]
         print(*blocks[-4:], sep="\n\n", end="\n\n", flush=True)
-    if any(len(seeds) > 1 for seeds in runs.values()):
-        blocks.insert(0, together(runs, len(areas)))
+    if several:
+        blocks.insert(0, together(several, len(areas)))
         print(blocks[0])
     if asked.out:
-        counted = ", ".join(f"{name} {len(seeds)}" for name, seeds in runs.items())
-        source = provenance_text({"provenance": here(), "scale": f"Runs: {counted}."})
+        source = provenance_text({"provenance": here(), "scale": f"Runs: {len(runs)}."})
         write_bytes(asked.out, "\n\n".join([*blocks, source, ""]).encode())
 
 
