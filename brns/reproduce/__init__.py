@@ -47,7 +47,6 @@ def reproduce(
         raise ValueError(f"a page of finished searches is of ant alone; got {', '.join(parts)}")
     for part in PARTS:
         if part in parts:
-            (out / part).mkdir(parents=True, exist_ok=True)
             if part == "maze":
                 _maze(out, scale, chosen, follow, count)
             elif part == "ablation":

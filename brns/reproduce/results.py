@@ -156,8 +156,9 @@ def write_curves(path: Path, runs: Mapping[str, list[Record]]) -> None:
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """JSON that a person can read and that differs between two calls only where its content does.
 
-    JSON has no NaN or infinity: a number that is not finite is written as null.
+    JSON has no NaN or infinity: a number that is not finite is written as null. The folder is made where it is lacking.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
 
 

@@ -1,7 +1,5 @@
 """Exact recognition: by hand, against ridge regression and Gaussian processes, and that it never forgets."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import KEY, SMALL, SPACE, initial, learned, novelty, uniform, updated
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.linear_model import BayesianRidge
@@ -18,53 +17,10 @@ from brns import (
     Box,
     ExactRecognition,
     NoveltySearch,
-    PlanarArm,
-    PolynomialMutation,
-    Record,
     check_estimator,
-    merge,
     observed,
-    run,
 )
 from brns.estimators.exact import shrunk
-from brns.experiments import ant
-from brns.metrics import cycling
-
-KEY = jax.random.key(0)
-SPACE = Box([0, 0], [600, 600])
-SMALL = ExactRecognition(size=32)
-NOBODY = observed(np.zeros((0, 2)), 1).offspring
-
-
-def learned(estimator, batches, state=None, first=1):
-    """The state after these batches of descriptors, and those batches."""
-    state = _init(estimator, SPACE) if state is None else state
-    for number, batch in enumerate(batches, first):
-        state = _update(estimator, state, observed(batch, number))
-    return state
-
-
-@eqx.filter_jit
-def _init(estimator, space):
-    return estimator.init(space, KEY)
-
-
-@eqx.filter_jit
-def _update(estimator, state, generation):
-    return estimator.update(state, generation, KEY)
-
-
-@eqx.filter_jit
-def _score(estimator, state, points):
-    return estimator.score(state, points, NOBODY)
-
-
-def novelty(estimator, state, points):
-    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32)), np.float64)
-
-
-def uniform(seed, *shape):
-    return np.random.default_rng(seed).uniform(0, 600, (*shape, 2))
 
 
 class Angle(eqx.Module):
@@ -101,7 +57,7 @@ def test_whoever_lives_and_is_not_learned_counts_as_seen():
     batches, points = uniform(0, 2, 20), jnp.asarray(uniform(1, 30), jnp.float32)
     state = learned(SMALL, batches[:1])
     newborn = observed(batches[1], 2)
-    after = _update(SMALL, state, newborn)
+    after = updated(SMALL, state, newborn)
     before = eqx.filter_jit(SMALL.score)(state, points, newborn.offspring)
     later = eqx.filter_jit(SMALL.score)(after, points, newborn.offspring)
     np.testing.assert_allclose(before, novelty(SMALL, after, points), rtol=1e-4)
@@ -121,7 +77,7 @@ def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
 
 
 def test_before_anything_is_seen_everything_is_new():
-    state = _init(SMALL, SPACE)
+    state = initial(SMALL, SPACE)
     np.testing.assert_allclose(novelty(SMALL, state, uniform(0, 50)), 1, rtol=1e-5)
 
 
@@ -148,7 +104,7 @@ def test_a_loose_box_changes_nothing(kind):
     """A box 64 times too large: the same novelty, as the founders give the scale."""
     loose = Box([-64 * 300 + 300] * 2, [64 * 300 + 300] * 2)
     estimator, batches = ExactRecognition(size=32, features=kind), uniform(0, 3, 20)
-    tight, wide = (learned(estimator, batches, _init(estimator, box)) for box in (SPACE, loose))
+    tight, wide = (learned(estimator, batches, initial(estimator, box)) for box in (SPACE, loose))
     np.testing.assert_allclose(*(novelty(estimator, s, uniform(1, 50)) for s in (tight, wide)), rtol=2e-3)
 
 
@@ -222,34 +178,6 @@ def test_fading_makes_old_behaviors_new_again():
     assert novelty(estimator, later, [[300, 300]]) > 1.5 * known
 
 
-@pytest.fixture(scope="module")
-def small_run(tmp_path_factory):
-    out = tmp_path_factory.mktemp("arm") / "run"
-    search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
-    (record,) = run(search, 12, out=out, keep_every=1)
-    return record
-
-
-def test_a_whole_run_never_cycles(small_run):
-    never_cycles(small_run)
-
-
-@pytest.mark.slow
-def test_a_whole_run_of_the_ant_never_cycles(tmp_path):
-    search = ant(SMALL)
-    search = eqx.tree_at(lambda s: s.task, search, replace(search.task, steps=200))
-    (record,) = run(search, 30, out=tmp_path / "run", keep_every=1)
-    never_cycles(record)
-
-
-def never_cycles(record):
-    measured = cycling.of_record(record)
-    rows = measured.q
-    assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
-    assert (measured.eta <= 1).all()
-    assert (cycling.kappa(rows, 1e-6) == 0).all()
-
-
 def test_order_of_batches_does_not_matter():
     batches = uniform(0, 6, 10)
     state = learned(SMALL, batches[:1])
@@ -264,44 +192,6 @@ def test_permuting_descriptors_permutes_novelty():
     np.testing.assert_allclose(novelty(SMALL, state, points[order]), novelty(SMALL, state, points)[order], rtol=1e-5)
     alone = [novelty(SMALL, state, points[i : i + 1])[0] for i in range(5)]
     np.testing.assert_allclose(alone, novelty(SMALL, state, points)[:5], rtol=1e-5)
-
-
-def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
-    batches, points = uniform(0, 9, 10), uniform(1, 50)
-    first = learned(SMALL, batches[:1])
-    everything = novelty(SMALL, learned(SMALL, batches[1:], first), points)
-    mine, yours = (
-        learned(SMALL, part, start) for part, start in ((batches[1:5], first), (batches[5:], SMALL.island(first)))
-    )
-    both = merge(SMALL, [mine, yours])
-    assert both.seen == 90
-    np.testing.assert_allclose(novelty(SMALL, both, points), everything, rtol=1e-4)
-    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [yours, mine]), points), everything, rtol=1e-4)
-
-
-def test_what_islands_had_in_common_counts_once():
-    batches, points = uniform(0, 7, 10), uniform(1, 50)
-    common = learned(SMALL, batches[:3])
-    mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
-    both = merge(SMALL, [mine, yours], since=common)
-    assert both.seen == 70
-    np.testing.assert_allclose(novelty(SMALL, both, points), novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
-
-
-def test_a_state_merged_alone_is_itself():
-    state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 50)
-    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [state]), points), novelty(SMALL, state, points), rtol=1e-4)
-
-
-def test_what_cannot_be_merged():
-    state = learned(SMALL, uniform(0, 1, 20))
-    with pytest.raises(ValueError, match="at least one state"):
-        merge(SMALL, [])
-    other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SPACE, jax.random.key(1)))
-    with pytest.raises(ValueError, match="share features, box and scale; the first and number 2"):
-        merge(SMALL, [state, other])
-    with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):
-        merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
 
 
 def test_behaviors_that_are_not_finite_are_not_learned():
@@ -361,7 +251,7 @@ def test_it_fulfils_the_contract(estimator):
 def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     """Over the square, or all on one spot; `benchmarks/exact.py precision` measures the error of 256 features."""
     box, estimator = Box([-1.0, -1.0], [1.0, 1.0]), ExactRecognition(size=64)
-    empty = _init(estimator, box)
+    empty = initial(estimator, box)
 
     @jax.jit
     def learned(root, keys):
@@ -393,10 +283,6 @@ def test_many_seeds_at_once_are_those_seeds_alone():
     for _ in range(3):
         state, _ = search.step(state, keys[1])
     np.testing.assert_allclose(states.estimator.root[1], state.estimator.root, atol=1e-4)
-
-
-def test_records_rebuild_it(small_run):
-    assert Record(small_run.path).search.estimator == SMALL
 
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():

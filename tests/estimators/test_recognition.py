@@ -1,6 +1,5 @@
 """Behavior recognition: against Algorithm 1 written out in NumPy, by laws, and by its effects."""
 
-import dataclasses
 import itertools
 import re
 
@@ -9,126 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from literal import KEY, SMALL, SQUARE, Literal, generation, init, paper, population, same, score, uniform, update
 from worlds import Identity
 
-from brns import Box, Generation, NoveltySearch, Population
-from brns.experiments import paper_recognition
+from brns import Box, NoveltySearch
 from brns.testing import check_estimator
 
 SLOW = pytest.mark.slow
-KEY = jax.random.key(0)
-SQUARE = Box([0.0, 0.0], [600.0, 600.0])
-SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
-
-
-def paper(**changes):
-    """BR-NS with the paper's settings but for the changes."""
-    return dataclasses.replace(paper_recognition(), **changes)
-
-
-def population(descriptors, born=1, first_id=0):
-    n = len(descriptors)
-    return Population(
-        genotype=jnp.zeros((n, 1)),
-        descriptor=jnp.asarray(descriptors, jnp.float32),
-        fitness=jnp.zeros(n),
-        solved=jnp.zeros(n, bool),
-        novelty=jnp.zeros(n),
-        id=jnp.arange(first_id, first_id + n, dtype=jnp.int32),
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.full(n, born, jnp.int32),
-    )
-
-
-def generation(number, parents, offspring, survivors=None):
-    survivors = offspring if survivors is None else survivors
-    return Generation(population(parents, 0), population(offspring, number), population(survivors, number))
-
-
-def uniform(seed, n, space=SQUARE):
-    return space.uniform(jax.random.key(seed), n)
-
-
-@eqx.filter_jit
-def init(estimator, space=SQUARE, key=KEY):
-    return estimator.init(space, key)
-
-
-@eqx.filter_jit
-def score(estimator, state, descriptors):
-    return estimator.score(state, descriptors, population(descriptors[:1]))
-
-
-@eqx.filter_jit
-def update(estimator, state, facts, key=KEY):
-    return estimator.update(state, facts, key)
-
-
-def same(a, b):
-    """Whether two trees hold the same bits."""
-    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
-
-
-class Literal:
-    """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand, Adam."""
-
-    def __init__(self, estimator, state):
-        self.target, self.predictor = ([_float64(layer) for layer in e.layers] for e in (state.target, state.predictor))
-        self.first, self.second = ([[0 * v for v in layer] for layer in self.predictor] for _ in range(2))
-        self.steps, self.rate = 0, estimator.learning_rate
-
-    @staticmethod
-    def forward(layers, points):
-        """The output of every layer, the input first."""
-        outputs = [np.asarray(points, np.float64)]
-        for number, (weight, bias) in enumerate(layers):
-            y = outputs[-1] @ weight.T + bias
-            outputs.append(y if number == len(layers) - 1 else np.where(y > 0, y, 0.01 * y))
-        return outputs
-
-    def novelty(self, points):
-        difference = self.forward(self.target, points)[-1] - self.forward(self.predictor, points)[-1]
-        return (difference**2).sum(axis=1)
-
-    def gradient(self, points):
-        """Of the mean of M over the points, layer by layer."""
-        outputs = self.forward(self.predictor, points)
-        delta = 2 * (outputs[-1] - self.forward(self.target, points)[-1]) / len(points)
-        gradients = []
-        for number in reversed(range(len(self.predictor))):
-            gradients.append([delta.T @ outputs[number], delta.sum(axis=0)])
-            slope = np.where(outputs[number] > 0, 1.0, 0.01)
-            delta = (delta @ self.predictor[number][0]) * slope
-        return gradients[::-1]
-
-    def descend(self, points):
-        """One step of Adam with the constants of its paper."""
-        self.steps += 1
-        for i, layer in enumerate(self.gradient(points)):
-            for j, g in enumerate(layer):
-                self.first[i][j] = 0.9 * self.first[i][j] + 0.1 * g
-                self.second[i][j] = 0.999 * self.second[i][j] + 0.001 * g**2
-                m, v = self.first[i][j] / (1 - 0.9**self.steps), self.second[i][j] / (1 - 0.999**self.steps)
-                self.predictor[i][j] = self.predictor[i][j] - self.rate * m / (np.sqrt(v) + 1e-8)
-
-    def distance(self, predictor):
-        """The largest difference of a weight from that of a predictor."""
-        theirs = [_float64(layer) for layer in predictor.layers]
-        return max(
-            np.abs(a - b).max() for x, y in zip(self.predictor, theirs, strict=True) for a, b in zip(x, y, strict=True)
-        )
-
-    def copy(self):
-        other = object.__new__(Literal)
-        other.target, other.steps, other.rate = self.target, self.steps, self.rate
-        for name in ("predictor", "first", "second"):
-            setattr(other, name, [list(layer) for layer in getattr(self, name)])
-        return other
-
-
-def _float64(layer):
-    return [np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64)]
 
 
 # --- Algorithm 1 ---------------------------------------------------------------------------------------------------
@@ -328,64 +214,6 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     assert np.isfinite(score(estimator, state, A)).all()
     state = update(estimator, state, generation(3, A, 1e12 * B))
     assert np.isnan(score(estimator, state, A)).all()
-
-
-# --- the reservoir -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
-    """2000 reservoirs of 10 among 6 founders and 5 x 6 offspring: each behavior is kept with probability 10 / 36."""
-    estimator, runs, size = paper(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10
-    behaviors = uniform(0, 36).reshape(6, 6, 2)
-    keys = jax.random.split(jax.random.key(1), runs)
-    many = eqx.filter_jit(eqx.filter_vmap(estimator.update, in_axes=(0, None, 0)))
-    first = init(estimator)
-    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), first)
-    for g in range(1, 6):
-        facts = generation(g, behaviors[g - 1], behaviors[g])
-        states = many(states, facts, jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, g))
-    kept = np.asarray(states.reservoir.dataset.behavior)
-    which = (kept[:, :, None] == np.asarray(behaviors).reshape(36, 2)).all(-1)  # (runs, 10, 36)
-    assert (which.sum(axis=2) == 1).all()  # each row is one of the behaviors seen
-    assert (which.sum(axis=1) <= 1).all()  # and each behavior is there at most once
-    counts = which.sum(axis=(0, 1))
-    # Drawn without replacement, counts vary (1 - 10/36) x 36/35 as much as those of a multinomial.
-    shrunk = counts.mean() + (counts - counts.mean()) / np.sqrt((1 - size / 36) * 36 / 35)
-    assert chisquare(shrunk).pvalue > 1e-3
-    expected = Literal.forward(Literal(estimator, first).target, kept[0])[-1]
-    np.testing.assert_allclose(states.reservoir.dataset.embedding[0], expected, rtol=1e-3, atol=1e-2)
-
-
-@pytest.mark.slow
-def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
-    estimator = paper(reservoir=100, **SMALL)
-    state = init(estimator)
-    for g, expected in [(1, 40), (2, 60), (3, 80), (4, 100), (5, 100)]:
-        state = update(estimator, state, generation(g, A, uniform(100 + g, 20)))
-        assert state.reservoir.rank.shape == (100,)
-        assert int(state.reservoir.dataset.present.sum()) == expected
-        if expected < 100:
-            seen = np.concatenate([A, *(uniform(100 + i, 20) for i in range(1, g + 1))])
-            kept = np.asarray(state.reservoir.dataset.behavior)[:expected]
-            assert set(map(tuple, kept.tolist())) == set(map(tuple, seen.tolist()))
-
-
-@pytest.mark.slow
-def test_replay_keeps_what_was_visited_long_ago_recognised():
-    """Left for 20 generations, then right for 100: the novelty of the left stays lower with a reservoir."""
-    left, right = Box([0.0, 0.0], [200.0, 600.0]), Box([400.0, 0.0], [600.0, 600.0])
-    novelty = []
-    for reservoir in (0, 500):
-        estimator, scores = paper(inputs="scaled", reservoir=reservoir), []
-        for seed in range(3):
-            state = init(estimator, SQUARE, jax.random.key(seed))
-            for g in range(1, 121):
-                facts = generation(g, A, uniform(g, 20, left if g <= 20 else right))
-                state = update(estimator, state, facts, jax.random.fold_in(KEY, g))
-            scores.append(np.log(score(estimator, state, uniform(1000, 500, left)).mean()))
-        novelty.append(np.exp(np.mean(scores)))
-    assert novelty[1] < novelty[0] / 3
 
 
 # --- settings ------------------------------------------------------------------------------------------------------

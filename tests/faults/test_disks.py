@@ -1,5 +1,6 @@
 """Full disks, limits of size, closed folders, copies, and clocks."""
 
+import errno
 import math
 import os
 import resource
@@ -59,6 +60,28 @@ def test_a_full_disk_stops_a_run_that_goes_on_when_there_is_room(whole, disk):
     subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
     resume(disk / "run", search=SEARCH)
     assert bits(disk / "run") == bits(whole)
+
+
+def test_a_disk_that_is_full_at_any_save_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):
+    sync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordError, match=r"could not save .*No space left on device.*make room .* then resume"):
+        run(SEARCH, 10, out=tmp_path / "run", seeds=5, keep_every=3)
+    monkeypatch.undo()
+    record = Record(tmp_path / "run")
+    done = record.generations[-1]
+    assert 1 < done < 10
+    assert record.column("survivors.id").shape == (done + 1, 8)
+    assert not list((tmp_path / "run").rglob("*.tmp*"))
+    resume(tmp_path / "run", search=SEARCH)
+    assert bits(tmp_path / "run") == bits(whole)
 
 
 UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []

@@ -1,7 +1,6 @@
 """The figures, of short real runs: what is drawn is what the metrics say."""
 
 import json
-import re
 import shutil
 
 import jax.numpy as jnp
@@ -14,14 +13,10 @@ from worlds import Identity
 
 from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
 from brns import pictures as drawn
-from brns.core import Generation, Population
 from brns.metrics import coverage, cycling, dynamics, uniformity
-from brns.metrics.signature import signature
-from brns.metrics.watch import watch
 from brns.pictures.style import SOLVED
 from brns.runs.loop import run
 from brns.runs.storage import read_arrays
-from brns.tasks.ant import AntMaze
 
 GENERATIONS = 8
 
@@ -213,80 +208,6 @@ def test_the_way_of_the_one_solver_ends_where_its_behavior_lies(maze, ax, tmp_pa
     assert ax.get_title().endswith(", 1 solver")
 
 
-def ant_run(path, seed, reach):
-    """A run of the ant by hand: two solvers, at the ends of straight paths of 16 steps, and one who failed."""
-    search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    record = Record.create(path, search, seed, [seed], 1, 1)
-    steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
-    n = 3
-    people = Population(
-        genotype=np.zeros((n, 608), np.float32),
-        descriptor=steps.reshape(n, 32).astype(np.float32),
-        fitness=np.zeros(n, np.float32),
-        solved=np.array([True, True, False]),
-        novelty=np.zeros(n, np.float32),
-        id=np.arange(n, dtype=np.int32),
-        parent=np.full(n, -1, np.int32),
-        born=np.zeros(n, np.int32),
-    )
-    record.append(0, Generation(people, people, people))
-    return record
-
-
-def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):
-    runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
-    drawn.signature(runs, ax)
-    heights = [bar.get_height() for bar in ax.patches]
-    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0, 15 and 135, then 0,
-    # 45 and 135.
-    assert heights[0] == pytest.approx(np.sqrt((35**2 + 50**2 + 85**2) / 3))
-    assert heights[1] == pytest.approx(
-        (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2
-    )
-    one, other = (run.column("offspring.descriptor", [0])[0].reshape(3, 16, 2) for run in runs)
-    expected = (np.std(signature(one), axis=0) + np.std(signature(other), axis=0)) / 2
-    np.testing.assert_allclose(heights, expected, rtol=1e-5)
-    ax.figure.draw_without_rendering()
-    labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
-    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)  # numbers, no code of a formula
-    assert sum(label != "" for label in labels) > 2
-
-
-def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
-    record = ant_run(tmp_path / "ant", 0, 1.0)
-    drawn.maze(record, ax)
-    path = ax.collections[0].get_segments()[1]
-    np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
-    np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.
-    assert {patch.get_label() for patch in ax.patches} == {"green area", "red area", "blue area"}
-    walls = np.asarray(ax.images[0].get_array())
-    row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
-    assert walls[row, column] == 1
-    ways = [line for line in ax.lines if line.get_color() == SOLVED]
-    assert [way.get_label() for way in ways] == ["ways of 2 solvers", "_"]
-    for way in ways:  # They walk again, whatever the record says of their paths: a body without commands falls.
-        np.testing.assert_array_equal(way.get_xydata(), AntMaze().trajectory(np.zeros((1, 608)))[0])
-    with pytest.raises(ValueError, match="2 dimensions"):
-        drawn.novelty_grid(record, 0)
-
-
-def test_times_are_medians_per_method_and_entries(tmp_path, ax):
-    file = tmp_path / "times.csv"
-    file.write_text("method,d,entries,ms,machine\nBR-NS,2,0,1.0,a\nBR-NS,2,0,3.0,a\nBR-NS,2,0,9.0,b\nk-NN,8,100,4,a\n")
-    drawn.time(drawn.read_times(file), ax)
-    assert ax.lines[0].get_ydata() == [3.0]
-    assert [line.get_label() for line in ax.lines] == ["BR-NS", "k-NN, 100 entries"]
-    file.write_text("method,d,ms\nBR-NS,2,1.0\n")
-    with pytest.raises(ValueError, match="lacks entries"):
-        drawn.read_times(file)
-    file.write_text("method,d,entries,ms\nBR-NS,2,0,fast\n")
-    with pytest.raises(ValueError, match="line 2"):
-        drawn.read_times(file)
-    file.write_text("method,d,entries,ms\n")
-    with pytest.raises(ValueError, match="no timings"):
-        drawn.read_times(file)
-
-
 @pytest.mark.parametrize("name", drawn.figures_of("planar"))
 def test_every_figure_has_its_panels(name, recognition, archived):
     figure = drawn.draw(name, [*recognition, *archived])
@@ -372,39 +293,6 @@ def test_a_setting_cannot_be_read_as_mathematics(archived, tmp_path):
     assert figure.axes[0].lines[1].get_label() == "archive k-NN, entry=$\\frac{$"
 
 
-def told(monkeypatch, recognition, q):
-    """What `watch` says of a run with the matrix Q, kappa's margin being 0.5."""
-    q = np.where(np.triu(np.ones((4, 4), bool)), np.array(q, float), np.nan)
-    kappas = cycling.kappa(q, 0.5), cycling.kappa_share(q, 0.5)
-    found = cycling.Cycling(np.arange(4), q, 0.5, cycling.eta(q), *kappas, q, cycling.regained(q))
-    monkeypatch.setattr("brns.metrics.watch.cycling.of_record", lambda record, chosen: found)
-    return watch(recognition[0])
-
-
-def test_novelty_that_only_fades_is_no_return_to_old_ground(monkeypatch, recognition):
-    text, returns = told(monkeypatch, recognition, [[8, 4, 2, 1], [0, 8, 4, 2], [0, 0, 8, 4], [0, 0, 0, 8]])
-    assert not returns
-    assert "eta 0.39" in text  # The rows have eta 7/24, 3/8 and 1/2; their mean is 0.389.
-
-
-def test_novelty_that_comes_back_is_a_return(monkeypatch, recognition):
-    text, returns = told(monkeypatch, recognition, [[8, 2, 4, 9], [0, 8, 3, 8], [0, 0, 8, 4], [0, 0, 0, 8]])
-    assert returns
-    assert "67% of earlier populations" in text
-
-
-def test_a_rise_that_stays_below_the_first_novelty_is_no_return(monkeypatch, recognition):
-    _, returns = told(monkeypatch, recognition, [[8, 2, 4, 7], [0, 8, 3, 7], [0, 0, 8, 4], [0, 0, 0, 8]])
-    assert not returns
-
-
-def test_it_is_too_early_to_watch_two_states(recognition, tmp_path):
-    record = copied(recognition[0], tmp_path / "early")
-    for number in range(2, GENERATIONS + 1):
-        (record.path / "states" / f"{number:06d}.npz").unlink()
-    assert watch(record) == ("cycling: too early to say, 2 of 3 states kept", False)
-
-
 def test_a_record_that_grows_is_read_anew(archived, tmp_path, ax):
     """What is remembered of Q belongs to the generations that were asked for."""
     record = copied(archived[0], tmp_path / "grows")
@@ -414,12 +302,3 @@ def test_a_record_that_grows_is_read_anew(archived, tmp_path, ax):
     (tmp_path / later.name).rename(later)
     drawn.eta(record, ax)
     assert [len(line.get_xdata()) for line in ax.lines if line.get_label() == "archive k-NN"] == [7, 8]
-
-
-def test_of_timings_for_several_sizes_the_largest_is_drawn(tmp_path):
-    path = tmp_path / "times.csv"
-    path.write_text(
-        "method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,4,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n"
-    )
-    (ax,) = drawn.draw("6", drawn.read_times(path)).axes
-    assert ax.lines[0].get_ydata().tolist() == [3.0, 5.0]

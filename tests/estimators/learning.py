@@ -1,0 +1,44 @@
+"""Exact recognition that learns batch after batch, in a square."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns import Box, ExactRecognition, observed
+
+KEY = jax.random.key(0)
+SPACE = Box([0, 0], [600, 600])
+SMALL = ExactRecognition(size=32)
+NOBODY = observed(np.zeros((0, 2)), 1).offspring
+
+
+def learned(estimator, batches, state=None, first=1):
+    """The state after these batches of descriptors, and those batches."""
+    state = initial(estimator, SPACE) if state is None else state
+    for number, batch in enumerate(batches, first):
+        state = updated(estimator, state, observed(batch, number))
+    return state
+
+
+@eqx.filter_jit
+def initial(estimator, space):
+    return estimator.init(space, KEY)
+
+
+@eqx.filter_jit
+def updated(estimator, state, generation):
+    return estimator.update(state, generation, KEY)
+
+
+@eqx.filter_jit
+def _score(estimator, state, points):
+    return estimator.score(state, points, NOBODY)
+
+
+def novelty(estimator, state, points):
+    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32)), np.float64)
+
+
+def uniform(seed, *shape):
+    return np.random.default_rng(seed).uniform(0, 600, (*shape, 2))

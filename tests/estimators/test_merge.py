@@ -1,0 +1,46 @@
+"""Islands that merge what they have seen."""
+
+import jax
+import numpy as np
+import pytest
+from learning import SMALL, SPACE, learned, novelty, uniform
+
+from brns import merge
+
+
+def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
+    batches, points = uniform(0, 9, 10), uniform(1, 50)
+    first = learned(SMALL, batches[:1])
+    everything = novelty(SMALL, learned(SMALL, batches[1:], first), points)
+    mine, yours = (
+        learned(SMALL, part, start) for part, start in ((batches[1:5], first), (batches[5:], SMALL.island(first)))
+    )
+    both = merge(SMALL, [mine, yours])
+    assert both.seen == 90
+    np.testing.assert_allclose(novelty(SMALL, both, points), everything, rtol=1e-4)
+    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [yours, mine]), points), everything, rtol=1e-4)
+
+
+def test_what_islands_had_in_common_counts_once():
+    batches, points = uniform(0, 7, 10), uniform(1, 50)
+    common = learned(SMALL, batches[:3])
+    mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
+    both = merge(SMALL, [mine, yours], since=common)
+    assert both.seen == 70
+    np.testing.assert_allclose(novelty(SMALL, both, points), novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
+
+
+def test_a_state_merged_alone_is_itself():
+    state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 50)
+    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [state]), points), novelty(SMALL, state, points), rtol=1e-4)
+
+
+def test_what_cannot_be_merged():
+    state = learned(SMALL, uniform(0, 1, 20))
+    with pytest.raises(ValueError, match="at least one state"):
+        merge(SMALL, [])
+    other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SPACE, jax.random.key(1)))
+    with pytest.raises(ValueError, match="share features, box and scale; the first and number 2"):
+        merge(SMALL, [state, other])
+    with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):
+        merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])

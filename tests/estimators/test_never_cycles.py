@@ -1,0 +1,45 @@
+"""The theorem in whole runs: with exact recognition no search cycles."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+from brns import ExactRecognition, NoveltySearch, PlanarArm, PolynomialMutation, Record, run
+from brns.experiments import ant
+from brns.metrics import cycling
+
+SMALL = ExactRecognition(size=32)
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("arm") / "run"
+    search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
+    (record,) = run(search, 12, out=out, keep_every=1)
+    return record
+
+
+def test_a_whole_run_never_cycles(small_run):
+    never_cycles(small_run)
+
+
+@pytest.mark.slow
+def test_a_whole_run_of_the_ant_never_cycles(tmp_path):
+    search = ant(SMALL)
+    search = eqx.tree_at(lambda s: s.task, search, replace(search.task, steps=200))
+    (record,) = run(search, 30, out=tmp_path / "run", keep_every=1)
+    never_cycles(record)
+
+
+def never_cycles(record):
+    measured = cycling.of_record(record)
+    rows = measured.q
+    assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
+    assert (measured.eta <= 1).all()
+    assert (cycling.kappa(rows, 1e-6) == 0).all()
+
+
+def test_records_rebuild_it(small_run):
+    assert Record(small_run.path).search.estimator == SMALL
