@@ -129,6 +129,9 @@ def test_finished_searches_are_those_as_long_as_planned(tmp_path):
     assert {name: [record.seed for record in records] for name, records in found.items()} == {"archive-18": [0]}
     with pytest.raises(ValueError, match="a page of finished searches is of ant alone; got maze, ant"):
         reproduce(["maze", "ant"], "smoke", tmp_path, finished=True)
+    with pytest.raises(ValueError, match="has none: give the command without"):
+        reproduce(["ant"], "smoke", tmp_path / "new", finished=True)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow
