@@ -1,7 +1,8 @@
 """Movies: a run, generation after generation, and an individual in its world."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -42,7 +43,8 @@ def write(
     out = _checked(out)
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    _save(out, track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES)), frames_per_second)
+    pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
+    _save(out, pictures, frames_per_second, partial(_painted, palette=_palette()))
     return out
 
 
@@ -67,7 +69,7 @@ def write_individual(
             "is one that has)"
         )
     film = task.film(_genotype(record, individual))
-    _save(out, track(film.pictures, "Drawing", film.most), film.per_second)
+    _save(out, track(film.pictures, "Drawing", film.most), film.per_second, _in_its_own_colours)
     return out
 
 
@@ -121,19 +123,24 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
             yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
+def _save(
+    out: Path, pictures: Iterable[np.ndarray], frames_per_second: float, paint: Callable[[np.ndarray], Image.Image]
+) -> None:
+    """`paint` gives a picture the 256 colours that a .gif has; an .mp4 has them all."""
     with replacing(out) as temporary:
-        (_write_mp4 if out.suffix == ".mp4" else _write_gif)(temporary, pictures, frames_per_second)
+        if out.suffix == ".mp4":
+            _write_mp4(temporary, pictures, frames_per_second)
+        else:
+            _write_gif(temporary, map(paint, pictures), frames_per_second)
 
 
-def _write_gif(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:
-    palette = _palette()
-    first, *others = [_painted(picture, palette) for picture in pictures]
+def _write_gif(out: Path, pictures: Iterable[Image.Image], frames_per_second: float) -> None:
+    first, *others = pictures
     first.save(out, save_all=True, append_images=others, duration=round(1000 / frames_per_second), loop=0)
 
 
 def _palette() -> np.ndarray:
-    """256 colours for all frames, so that none jumps: those of novelty, of the world, and steps from ink to white."""
+    """256 colours for all frames of a run, so that none jumps: novelty's, the world's, and steps from ink to white."""
     novelty = matplotlib.colormaps[NOVELTY](np.linspace(0, 1, 208))[:, :3]
     ink, white = np.array(to_rgb(INK)), np.ones(3)
     text = ink + np.linspace(0, 1, 39)[:, None] * (white - ink)
@@ -150,6 +157,11 @@ def _painted(picture: np.ndarray, palette: np.ndarray) -> Image.Image:
     image = Image.fromarray(nearest[where].reshape(codes.shape), "P")
     image.putpalette(palette.tobytes())
     return image
+
+
+def _in_its_own_colours(picture: np.ndarray) -> Image.Image:
+    """A picture of a world whose colours are not known: in the 256 that suit it best."""
+    return Image.fromarray(picture).quantize(256, dither=Image.Dither.NONE)
 
 
 def _write_mp4(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> None:

@@ -57,8 +57,8 @@ class Strides(Genes):
         return np.concatenate([np.zeros_like(path[:, :1]), path], axis=1)
 
     def film(self, genotype):
-        shade = int(100 * (1 + genotype[0]))
-        return Film(iter([np.full((8, 8, 3), shade, np.uint8)] * 3), 3, 10.0)
+        orange = [int(100 * (1 + genotype[0])), 140, 20]
+        return Film(iter([np.full((8, 8, 3), orange, np.uint8)] * 3), 3, 10.0)
 
 
 def search_of(task):
@@ -169,11 +169,13 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
 def test_the_best_is_filmed_by_its_own_world(strides, tmp_path):
     with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
+        shown = np.asarray(film.convert("RGB"))[4, 4]
     fitness = np.concatenate([strides.column("offspring.fitness", [g])[0] for g in strides.generations])
     ends = np.concatenate([strides.column("offspring.descriptor", [g])[0] for g in strides.generations])
     reach = np.hypot(*ends[:, -2:].T)
     best = movie._genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
+    np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)  # the world's own colours
 
 
 def test_what_brns_brings_tells_how_it_looks():

@@ -64,8 +64,8 @@ def ant_xml(arena: str, integrator: str) -> str:
     """MuJoCo's description of the ant in an arena.
 
     Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
-    collide, the ant's parts do not. Areas are drawn and touch nothing. The model never resets itself: unstable physics
-    is left for the task to see.
+    collide, the ant's parts do not. Areas are drawn and touch nothing, and an ant is seen through a wall. The model
+    never resets itself: unstable physics is left for the task to see.
 
     Each wall is a body of its own, so that MuJoCo passes over the walls that are far: its first sieve of collisions
     has boxes around bodies, and the next has spheres around geoms, which for long walls hold half of the arena. Those
@@ -79,7 +79,7 @@ def ant_xml(arena: str, integrator: str) -> str:
     density = _density()
     boxes = "".join(
         f'<body><geom type="box" pos="{x} {y} {WALL_HALF_HEIGHT}" size="{a} {b} {WALL_HALF_HEIGHT}" class="arena" '
-        'rgba="0.55 0.5 0.45 1"/></body>'
+        'rgba="0.55 0.5 0.45 0.4"/></body>'
         for x, y, a, b in walls
     )
     balls = "".join(f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>' for x in (-FAR, FAR))
