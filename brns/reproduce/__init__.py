@@ -21,6 +21,8 @@ from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch
 
 PARTS = ("maze", "ablation", "ant", "timing")
+OF_PATHS = ("signature", "signature-coverage")
+"""the figures of what was tried, whatever the novelty"""
 
 
 def reproduce(
@@ -132,8 +134,8 @@ def _comparison(
     results.write_json(out / "results.json", {**found, "scale": note, **more})
     results.write_curves(out / "curves.csv", runs)
     for name in count(names, f"{out.name}, drawing", len(names)):
-        # Random search forgets and cycles by no novelty of its own: it is drawn where it was measured, in signatures.
-        drawn = [one for method in runs if method != "random" or "signature" in name for one in runs[method]]
+        # Random search has no novelty of its own: it is drawn where its paths were measured.
+        drawn = [one for method in runs if method != "random" or name in OF_PATHS for one in runs[method]]
         figure, place = draw(name, drawn), out / f"{name}.png"
         if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
             place.unlink(missing_ok=True)

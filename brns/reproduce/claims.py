@@ -211,7 +211,7 @@ def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:
     if estimate is not None and estimate["mean"] is None:
         return "not finite"
     if estimate is None:
-        return f"in none of {runs} seeds"
+        return f"in none of {runs} seeds" if runs > 1 else "in no seed"
     spread = f" ± {_number(estimate['deviation'], 2)}" if estimate["seeds"] > 1 else ""
     return f"{_number(estimate['mean'], 3)}{spread}" + (
         f" in {estimate['seeds']} of {runs} seeds" if estimate["seeds"] < runs else ""
