@@ -14,7 +14,7 @@ NOBODY = observed(np.zeros((0, 2)), 1).offspring
 
 
 def learned(estimator, batches, state=None, first=1):
-    """The state after these batches of descriptors, and those batches."""
+    """The state after these batches of descriptors."""
     state = initial(estimator, SPACE) if state is None else state
     for number, batch in enumerate(batches, first):
         state = updated(estimator, state, observed(batch, number))

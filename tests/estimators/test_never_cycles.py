@@ -5,12 +5,11 @@ from dataclasses import replace
 import equinox as eqx
 import numpy as np
 import pytest
+from learning import SMALL
 
-from brns import ExactRecognition, NoveltySearch, PlanarArm, PolynomialMutation, Record, run
+from brns import NoveltySearch, PlanarArm, PolynomialMutation, Record, run
 from brns.experiments import ant
 from brns.metrics import cycling
-
-SMALL = ExactRecognition(size=32)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def test_a_full_disk_stops_a_run_that_goes_on_when_there_is_room(whole, disk):
     assert bits(disk / "run") == bits(whole)
 
 
-def test_a_disk_that_is_full_at_any_save_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):
+def test_a_save_without_room_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):
     sync, calls = os.fsync, []
 
     def full(descriptor):

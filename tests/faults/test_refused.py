@@ -138,6 +138,25 @@ def test_settings_that_no_experiment_has_are_refused(path, experiment, message):
     tracemalloc.stop()
 
 
+def test_any_flipped_byte_is_noticed_or_harmless(path):
+    """One bit here and there in a file: the arrays are as they were, or a `RecordError` says that they are not."""
+    file = path / "generations" / "000002.npz"
+    whole, expected = file.read_bytes(), read_arrays(file, seal(file))
+    noticed, random = 0, np.random.default_rng(0)
+    size, directory = len(whole), whole.index(b"PK\x01\x02")
+    places = [*range(60), *range(directory, directory + 80), *range(size - 22, size), *random.choice(size, 400)]
+    for at in places:
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << random.integers(8))]) + whole[at + 1 :])
+        try:
+            arrays = read_arrays(file, seal(file))
+        except RecordError:
+            noticed += 1
+        else:
+            for name, array in expected.items():
+                np.testing.assert_array_equal(arrays[name], array)
+    assert noticed > 300
+
+
 @pytest.mark.parametrize("kept", [0, 1, 100, -1])
 def test_a_file_cut_short_is_refused_and_says_what_to_do(path, kept):
     file = path / "generations" / "000007.npz"
