@@ -1,34 +1,22 @@
 """Exact recognition that learns batch after batch, in a square."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
+from square import init, update
 
-from brns import Box, ExactRecognition, observed
+from brns import ExactRecognition, observed
 
-KEY = jax.random.key(0)
-SPACE = Box([0, 0], [600, 600])
 SMALL = ExactRecognition(size=32)
 NOBODY = observed(np.zeros((0, 2)), 1).offspring
 
 
 def learned(estimator, batches, state=None, first=1):
     """The state after these batches of descriptors."""
-    state = initial(estimator, SPACE) if state is None else state
+    state = init(estimator) if state is None else state
     for number, batch in enumerate(batches, first):
-        state = updated(estimator, state, observed(batch, number))
+        state = update(estimator, state, observed(batch, number))
     return state
-
-
-@eqx.filter_jit
-def initial(estimator, space):
-    return estimator.init(space, KEY)
-
-
-@eqx.filter_jit
-def updated(estimator, state, generation):
-    return estimator.update(state, generation, KEY)
 
 
 @eqx.filter_jit

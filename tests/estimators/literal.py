@@ -6,12 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from square import SQUARE
 
-from brns import Box, Generation, Population
+from brns import Generation, Population
 from brns.experiments import paper_recognition
 
-KEY = jax.random.key(0)
-SQUARE = Box([0.0, 0.0], [600.0, 600.0])
 SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
 
 
@@ -44,18 +43,8 @@ def uniform(seed, n, space=SQUARE):
 
 
 @eqx.filter_jit
-def init(estimator, space=SQUARE, key=KEY):
-    return estimator.init(space, key)
-
-
-@eqx.filter_jit
 def score(estimator, state, descriptors):
     return estimator.score(state, descriptors, population(descriptors[:1]))
-
-
-@eqx.filter_jit
-def update(estimator, state, facts, key=KEY):
-    return estimator.update(state, facts, key)
 
 
 def same(a, b):

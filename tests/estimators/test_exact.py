@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import KEY, SMALL, SPACE, initial, learned, novelty, uniform, updated
+from learning import SMALL, learned, novelty, uniform
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.linear_model import BayesianRidge
+from square import KEY, SQUARE, init, update
 from worlds import Identity
 
 from brns import (
@@ -57,7 +58,7 @@ def test_whoever_lives_and_is_not_learned_counts_as_seen():
     batches, points = uniform(0, 2, 20), jnp.asarray(uniform(1, 30), jnp.float32)
     state = learned(SMALL, batches[:1])
     newborn = observed(batches[1], 2)
-    after = updated(SMALL, state, newborn)
+    after = update(SMALL, state, newborn)
     before = eqx.filter_jit(SMALL.score)(state, points, newborn.offspring)
     later = eqx.filter_jit(SMALL.score)(after, points, newborn.offspring)
     np.testing.assert_allclose(before, novelty(SMALL, after, points), rtol=1e-4)
@@ -77,7 +78,7 @@ def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
 
 
 def test_before_anything_is_seen_everything_is_new():
-    state = initial(SMALL, SPACE)
+    state = init(SMALL)
     np.testing.assert_allclose(novelty(SMALL, state, uniform(0, 50)), 1, rtol=1e-5)
 
 
@@ -104,7 +105,7 @@ def test_a_loose_box_changes_nothing(kind):
     """A box 64 times too large: the same novelty, as the founders give the scale."""
     loose = Box([-64 * 300 + 300] * 2, [64 * 300 + 300] * 2)
     estimator, batches = ExactRecognition(size=32, features=kind), uniform(0, 3, 20)
-    tight, wide = (learned(estimator, batches, initial(estimator, box)) for box in (SPACE, loose))
+    tight, wide = (learned(estimator, batches, init(estimator, box)) for box in (SQUARE, loose))
     np.testing.assert_allclose(*(novelty(estimator, s, uniform(1, 50)) for s in (tight, wide)), rtol=2e-3)
 
 
@@ -251,7 +252,7 @@ def test_it_fulfils_the_contract(estimator):
 def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     """Over the square, or all on one spot; `benchmarks/exact.py precision` measures the error of 256 features."""
     box, estimator = Box([-1.0, -1.0], [1.0, 1.0]), ExactRecognition(size=64)
-    empty = initial(estimator, box)
+    empty = init(estimator, box)
 
     @jax.jit
     def learned(root, keys):
@@ -287,7 +288,7 @@ def test_many_seeds_at_once_are_those_seeds_alone():
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
     estimator, union = ExactRecognition(size=8), observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
-    states = jax.vmap(lambda key: estimator.init(SPACE, key))(jax.random.split(jax.random.key(0), 3))
+    states = jax.vmap(lambda key: estimator.init(SQUARE, key))(jax.random.split(jax.random.key(0), 3))
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
     assert factored(jax.make_jaxpr(scored)(states).jaxpr) == {2}
     assert factored(jax.make_jaxpr(jax.vmap(lambda root: shrunk(root, root[:3], 1.0)))(states.root).jaxpr) == {2}

@@ -3,7 +3,8 @@
 import jax
 import numpy as np
 import pytest
-from learning import SMALL, SPACE, learned, novelty, uniform
+from learning import SMALL, learned, novelty, uniform
+from square import SQUARE
 
 from brns import merge
 
@@ -39,7 +40,7 @@ def test_what_cannot_be_merged():
     state = learned(SMALL, uniform(0, 1, 20))
     with pytest.raises(ValueError, match="at least one state"):
         merge(SMALL, [])
-    other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SPACE, jax.random.key(1)))
+    other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SQUARE, jax.random.key(1)))
     with pytest.raises(ValueError, match="share features, box and scale; the first and number 2"):
         merge(SMALL, [state, other])
     with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from literal import KEY, SMALL, SQUARE, Literal, generation, init, paper, population, same, score, uniform, update
+from literal import SMALL, Literal, generation, paper, population, same, score, uniform
+from square import KEY, SQUARE, init, update
 from worlds import Identity
 
 from brns import Box, NoveltySearch

@@ -5,8 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from literal import KEY, SMALL, SQUARE, Literal, generation, init, paper, score, uniform, update
+from literal import SMALL, Literal, generation, paper, score, uniform
 from scipy.stats import chisquare
+from square import KEY, SQUARE, init, update
 
 from brns import Box
 

@@ -38,11 +38,11 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half)
 
 @pytest.fixture
 def disk(tmp_path):
-    """A real disk of 64 KB; not everybody may make one."""
+    """A real disk of 128 KB, room for five generations of ten; not everybody may make one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
-        pytest.skip("mounting a disk of 64 KB is not permitted")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", disk], capture_output=True).returncode:
+        pytest.skip("mounting a disk of 128 KB is not permitted")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
