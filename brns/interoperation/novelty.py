@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from brns.core import Box, Generation, NoveltyEstimator, individuals, novelty_of, same_structure, take
+from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
 from brns.display import line
 from brns.runs.settings import build, describe, difference, renewed
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
@@ -35,7 +35,8 @@ class Novelty:
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         self.estimator, self.space, self.seed = estimator, space, seed
         self.batches = self.learned = 0
-        self.state: PyTree = _init(estimator, space, jax.random.key(seed))
+        self._key = jax.random.key(seed)
+        self.state: PyTree = _init(estimator, space, self._key)
 
     def __repr__(self) -> str:
         known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
@@ -50,7 +51,7 @@ class Novelty:
         """
         rows = self._rows(descriptors)
         living = rows if population is None else self._rows(population)
-        return np.asarray(novelty_of(self.estimator, self.state, rows, individuals(living, 0, self.learned)))
+        return np.asarray(_score(self.estimator, self.state, rows, living, self._first()))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
         """Remember behaviors, as one generation's offspring.
@@ -58,11 +59,9 @@ class Novelty:
         `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
         """
         rows, number = self._rows(descriptors), self.batches + 1
-        batch = individuals(rows, number, self.learned)
-        if novelty is not None:
-            batch = batch._replace(novelty=jnp.asarray(novelty, jnp.float32).reshape(len(rows)))
-        generation = Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
-        learned = _update(self.estimator, self.state, generation, jax.random.fold_in(jax.random.key(self.seed), number))
+        told = np.zeros(len(rows)) if novelty is None else np.asarray(novelty).reshape(len(rows))
+        batch = rows, told.astype(np.float32), np.int32(number), self._first()
+        learned = _learn(self.estimator, self.state, *batch, self._key)
         same_structure(self.estimator, self.state, learned)
         self.state, self.batches, self.learned = learned, number, self.learned + len(rows)
 
@@ -89,17 +88,22 @@ class Novelty:
         novelty = cls.__new__(cls)
         novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
         novelty.batches, novelty.learned = facts["batches"], facts["learned"]
-        like = eqx.filter_eval_shape(_init, made, novelty.space, jax.random.key(novelty.seed))
+        novelty._key = jax.random.key(novelty.seed)
+        like = eqx.filter_eval_shape(_init, made, novelty.space, novelty._key)
         novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))
         return novelty
 
-    def _rows(self, descriptors: Any) -> Float[Array, "n d"]:
+    def _first(self) -> np.int32:
+        """The id of who comes next, from 0 on; after 2**31 - 1 comes the least of all."""
+        return np.int64(self.learned).astype(np.int32)
+
+    def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
             raise ValueError(f"descriptors must have shape (n, {self.space.dimension}), as the space; got {rows.shape}")
         if not np.isfinite(rows).all():
             raise ValueError(f"descriptors must be finite; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not")
-        return jnp.asarray(rows)
+        return rows
 
 
 @eqx.filter_jit
@@ -108,5 +112,12 @@ def _init(estimator: Any, space: Box, key: Any) -> PyTree:
 
 
 @eqx.filter_jit
-def _update(estimator: Any, state: PyTree, generation: Generation, key: Any) -> PyTree:
-    return estimator.update(state, generation, key)
+def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) -> Float[Array, " n"]:
+    return scored(estimator, state, jnp.asarray(rows), individuals(living, 0, first))
+
+
+@eqx.filter_jit
+def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any) -> PyTree:
+    batch = individuals(rows, number, first)._replace(novelty=novelty)
+    generation = Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
+    return estimator.update(state, generation, jax.random.fold_in(key, number))

@@ -4,6 +4,7 @@ Importing this file makes them known to Gymnasium, and `gymnasium.make("brns.tas
 imports it by itself. JAX and MuJoCo are imported when an environment is made.
 """
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -90,9 +91,21 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
+        import equinox as eqx
+        import jax
+
         from brns.tasks.maze.rules import FASTEST, RANGE, DeceptiveMaze
 
         self.maze = DeceptiveMaze()
+        arrays, settings = eqx.partition(self.maze, eqx.is_array)
+
+        @jax.jit
+        def step(arrays, pose, action):
+            maze = eqx.combine(arrays, settings)
+            pose, observation = maze.step(pose[None], action[None])
+            return pose[0], observation[0], maze.solved(pose[:, :2])[0]
+
+        self._step = partial(step, arrays)
         high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
         self.observation_space = spaces.Box(np.zeros(5, np.float32), high)
         self.action_space = spaces.Box(-FASTEST, FASTEST, (2,), np.float32)
@@ -106,12 +119,8 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
         return np.array(NOTHING_SEEN, np.float32), self._info()
 
     def step(self, action: Float[np.ndarray, "2"]):
-        import jax.numpy as jnp
-
-        pose, observation = self.maze.step(jnp.asarray(self.pose[None]), jnp.asarray(action, jnp.float32)[None])
-        self.pose = np.asarray(pose[0])
-        info = self._info()
-        return np.asarray(observation[0]), float(info["visited"]), info["visited"], False, info
+        self.pose, observation, visited = map(np.array, self._step(self.pose, np.asarray(action, np.float32)))
+        return observation, float(visited), bool(visited), False, self._info(bool(visited))
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """The map at three pixels a cell: walls dark, goal green, robot orange with a dark nose."""
@@ -131,10 +140,7 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
             picture[((x - cx) ** 2 + (y - cy) ** 2 <= radius**2) & ~walls] = colour
         return picture
 
-    def _info(self) -> dict[str, Any]:
-        from jax import numpy as jnp
-
-        visited = bool(self.maze.solved(jnp.asarray(self.pose[None, :2]))[0])
+    def _info(self, visited: bool = False) -> dict[str, Any]:
         return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}
 
 

@@ -169,9 +169,10 @@ def _acting(
     """From an observation to the action, as the policy gave it and as the environment takes it."""
     if isinstance(policy, FeedForward):
         to_action, layers = _actor(env, policy), policy.host_layers(genotype[None])
+        network = policy.act_on_host
 
         def act(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
-            output = policy.act_on_host(layers, observation[None])[0]
+            output = network(layers, observation[None])[0]
             return output, to_action(output)
 
         return act

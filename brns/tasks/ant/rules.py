@@ -179,10 +179,11 @@ class AntMaze(eqx.Module):
         state = np.tile(physics.start, (n, 1))
         path[0] = position(state)
         layers, alive = POLICY.host_layers(genotypes), np.arange(n)
+        act = POLICY.act_on_host
         for t in range(1, self.steps + 1):
             if stop.is_set() or not alive.size:
                 break
-            state, sound = physics.advance(state, POLICY.act_on_host(layers, observation(state)), self.frame_skip)
+            state, sound = physics.advance(state, act(layers, observation(state)), self.frame_skip)
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
