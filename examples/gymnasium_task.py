@@ -11,7 +11,7 @@ import gymnasium
 import jax
 import numpy as np
 
-from brns import BehaviorRecognition, Box, FeedForward, GymnasiumTask, NoveltySearch
+from brns import Box, FeedForward, GymnasiumTask, NoveltySearch
 
 
 def make_car():
@@ -39,8 +39,7 @@ task = GymnasiumTask(
 
 
 def main(generations: int = 10) -> int:
-    estimator = BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3)  # for few cars: benchmarks/car.py
-    search = NoveltySearch(task, estimator, population_size=20, offspring_size=20)
+    search = NoveltySearch(task, population_size=20, offspring_size=20)
     key = jax.random.key(0)
     state, solved = search.init(key), 0
     for _ in range(generations):

@@ -3,7 +3,7 @@
     python examples/numpy_user.py
 
 A stream of points from the left half of a square, 50 at a time: the estimator gets to know that half and not the other.
-Before the first batch, novelty is the difference of two random networks and means nothing.
+Before the first batch everything is as novel as can be; no behavior ever gets more novel than it was.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import brns
 
 def main(batches=200):
     random = np.random.default_rng(0)
-    novelty = brns.Novelty(brns.BehaviorRecognition(), brns.Box([-1.0, -1.0], [1.0, 1.0]))
+    novelty = brns.Novelty(brns.ExactRecognition(), brns.Box([-1.0, -1.0], [1.0, 1.0]))
     left = random.uniform([-1, -1], [0, 1], (1000, 2))  # never shown to the estimator,
     right = -left  # but the left ones have neighbours that are
     print("batches seen   mean novelty left   right")

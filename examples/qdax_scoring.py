@@ -43,7 +43,7 @@ def main():
     _, unravel = ravel_pytree({"turns": jnp.zeros(7)})
     task = QDaxTask(scoring_function, unravel, brns.Box([0] * 7, [1] * 7), brns.Box([0, 0], [1, 1]))
     brns.check_task(task)
-    search = brns.NoveltySearch(task, brns.BehaviorRecognition())
+    search = brns.NoveltySearch(task)
     for record in brns.run(search, generations=100, seeds=range(3)):
         visited = of_record(record, (20, 20), "evaluated")[-1]
         print(f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in {record.last} generations")

@@ -27,8 +27,9 @@ def grid(output):
 def numpy_user(output, folder):
     batches, left, right = zip(*(map(float, line.split()) for line in output.splitlines()[1:]), strict=True)
     assert batches == (0, 10, 50, 199)
-    assert left[-1] < left[1] < left[0] / 10  # the half that is shown grows familiar
-    assert right[-1] > 5 * left[-1]  # the other does not, though it may have begun lower
+    assert left[0] == right[0] == 1  # nothing is known
+    assert left[-1] < left[1] / 10 < left[0] / 100  # the half that is shown grows familiar
+    assert 0.2 < right[-1] < right[1] < right[0]  # the other hardly does, nor does it get more novel
 
 
 def image_descriptors(output, folder):

@@ -47,7 +47,7 @@ class Novelty:
 
         `population` are the behaviors `(m, d)` of who lives now, by default those that are scored. Estimators with
         neighbours look among them too, and take all for newcomers: one that an archive holds has itself as a
-        neighbour.
+        neighbour. Exact recognition holds behaviors against what was learned alone.
         """
         rows = self._rows(descriptors)
         living = rows if population is None else self._rows(population)
@@ -113,7 +113,8 @@ def _init(estimator: Any, space: Box, key: Any) -> PyTree:
 
 @eqx.filter_jit
 def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) -> Float[Array, " n"]:
-    return scored(estimator, state, jnp.asarray(rows), individuals(living, 0, first))
+    born = -1  # before all that was learned, so that nobody counts as seen who was not
+    return scored(estimator, state, jnp.asarray(rows), individuals(living, born, first))
 
 
 @eqx.filter_jit

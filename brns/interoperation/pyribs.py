@@ -21,7 +21,7 @@ class NoveltyArchive(ArchiveBase):
     For emitters with pyribs' own novelty ranker (`ranker="nov"`). Like pyribs' DensityArchive it stores no elites: give
     the scheduler a `result_archive` for them. pyribs' ProximityArchive compares a batch with the archive alone;
     `brns.ArchiveKNN` compares with archive and batch, as novelty search was defined, and needs more than k solutions a
-    batch; `brns.BehaviorRecognition` needs neither.
+    batch; `brns.ExactRecognition` needs neither.
 
     Where an evolution strategy begins anew, and for other emitters, `sample_elites` draws from the last batch.
     """

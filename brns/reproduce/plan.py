@@ -23,7 +23,7 @@ LABELS = {
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
     "random": "random search",
 }
-"""the methods of the comparisons; BR-NS with the paper's settings, and with the library's defaults"""
+"""the methods of the comparisons; BR-NS with the paper's settings, and with our defaults for it"""
 
 
 class Runs(NamedTuple):
@@ -135,7 +135,7 @@ def variants() -> dict[str, Variant]:
     ways = {
         "scaled-uniform": ("scaled, uniform weights", {"inputs": "scaled", "initialisation": "uniform"}),
         "scaled-uniform-64": ("the same, width 64", {**best, "embedding": None}),
-        "default": ("the same, 32 outputs: the library's default", best),
+        "default": ("the same, 32 outputs: BR-NS's default", best),
         "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
         "he-biased": ("the default, but He's weights and small biases", {**best, "initialisation": "he-biased"}),
         "he-biased-slower": (

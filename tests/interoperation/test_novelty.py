@@ -1,6 +1,7 @@
 """The NumPy face of an estimator: it says what the pure functions say, and comes back from a file as it was."""
 
 import zipfile
+from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -40,6 +41,19 @@ def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
     novelty.learn([[10], [12]])
     # Who lives is far away: the nearest others are archived, at 0, 3, 10 and 12.
     assert novelty.score([[0.5], [5], [9], [15]], population=[[20], [19]]).tolist() == [0.5, 2, 1, 3]
+
+
+def test_exact_recognition_finds_all_new_at_first_and_nothing_newer_later():
+    novelty = Novelty(brns.ExactRecognition(), SPACE)
+    points = BATCHES[0][:7]
+    found = [novelty.score(points)]
+    for behaviors in BATCHES:
+        novelty.learn(behaviors)
+        found.append(novelty.score(points))
+        assert novelty.score(points[:1]) == pytest.approx(found[-1][:1], rel=1e-4)  # nobody counts but who was learned
+    np.testing.assert_allclose(found[0], 1, rtol=1e-5)
+    assert (found[1] < 0.5 + 1e-4).all()  # each was learned once, among others
+    assert all((after <= before * (1 + 1e-5)).all() for before, after in pairwise(found))
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
