@@ -7,13 +7,12 @@ import signal
 import time
 from pathlib import Path
 
-import equinox as eqx
 import numpy as np
 import pytest
 from shell import SHORT, begin, call
 
 import brns
-from brns import Record, run
+from brns import Record
 from brns.cli import screen
 from brns.cli.place import default_place
 from brns.experiments import changes, configured, named
@@ -21,7 +20,6 @@ from brns.metrics.summary import summary
 from brns.runs.record import records
 from brns.runs.settings import describe
 from brns.runs.settings import value as read
-from brns.workers.chunks import Chunked
 
 RUN = "runs/maze-exact-seed0"
 BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
@@ -36,16 +34,6 @@ def folder(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     (folder / "run.txt").write_text(done.stdout)
     return folder
-
-
-@pytest.fixture(scope="module")
-def ant(folder):
-    """The words after `brns run` for a short ant maze, which `folder` then holds a run of: alone."""
-    pytest.importorskip("mujoco")
-    words = ["ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5"]
-    done = call("run", *words, "--generations", 1, "--out", "alone", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return words
 
 
 def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
@@ -115,58 +103,6 @@ def test_several_seeds_end_with_their_spread(folder):
     np.testing.assert_allclose([float(word) for word in line.split()[1:]], expected, rtol=0.01)
     assert "several/*/overview.png" in done.stdout
     assert len(list(folder.glob("several/*/overview.png"))) == 3
-
-
-def test_workers_change_no_bit_and_a_run_of_theirs_goes_on_with_and_without(folder, ant):
-    first = call("run", *ant, "--generations", 1, "--workers", 1, "--timeout", 300, "--out", "spread", folder=folder)
-    assert first.returncode == 0, first.stderr
-    for generations, workers in [(2, ["--workers", 1]), (3, [])]:
-        longer = call("resume", "spread", "--generations", generations, *workers, folder=folder)
-        assert longer.returncode == 0, longer.stderr
-    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
-    (whole,) = run(chunked, 3, out=folder / "chunked")
-    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
-        np.testing.assert_array_equal(whole.column(name), Record(folder / "spread").column(name))
-
-
-@pytest.mark.slow
-def test_a_dask_cluster_changes_no_bit(folder, ant):
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        on_cluster = ["--dask", cluster.scheduler_address]
-        for command in (["run", *ant, "--out", "cluster"], ["resume", "cluster"]):
-            done = call(*command, "--generations", 1 + (command[0] == "resume"), *on_cluster, folder=folder)
-            assert done.returncode == 0, done.stderr
-    chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
-    (whole,) = run(chunked, 2, out=folder / "chunked-two")
-    for name in ("offspring.genotype", "survivors.descriptor"):
-        np.testing.assert_array_equal(whole.column(name), Record(folder / "cluster").column(name))
-
-
-@pytest.mark.slow
-def test_a_wrong_dask_address_is_told_soon(folder):
-    pytest.importorskip("distributed")
-    begun = time.monotonic()
-    done = call("run", "maze", *SHORT, "--dask", "tcp://127.0.0.1:1", "--out", "nobody", folder=folder)
-    assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
-    assert done.returncode == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "give one of them"),
-        (("run", "maze", "--out", "no", "--timeout", 5), "give it with workers or dask"),
-        (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
-        (("resume", "alone", "--generations", 9, "--dask", "tcp://127.0.0.1:1"), "was started without workers"),
-    ],
-)
-def test_workers_that_cannot_be_had_are_an_error_that_says_why(folder, ant, arguments, told):
-    done = call(*arguments, folder=folder)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert Record(folder / "alone").planned == 1
 
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):

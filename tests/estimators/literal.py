@@ -4,11 +4,11 @@ import dataclasses
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from square import SQUARE
 
-from brns import Generation, Population
+from brns import Generation
+from brns.core import individuals
 from brns.experiments import paper_recognition
 
 SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
@@ -19,23 +19,11 @@ def paper(**changes):
     return dataclasses.replace(paper_recognition(), **changes)
 
 
-def population(descriptors, born=1, first_id=0):
-    n = len(descriptors)
-    return Population(
-        genotype=jnp.zeros((n, 1)),
-        descriptor=jnp.asarray(descriptors, jnp.float32),
-        fitness=jnp.zeros(n),
-        solved=jnp.zeros(n, bool),
-        novelty=jnp.zeros(n),
-        id=jnp.arange(first_id, first_id + n, dtype=jnp.int32),
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.full(n, born, jnp.int32),
-    )
-
-
 def generation(number, parents, offspring, survivors=None):
     survivors = offspring if survivors is None else survivors
-    return Generation(population(parents, 0), population(offspring, number), population(survivors, number))
+    return Generation(
+        *(individuals(rows, born) for rows, born in ((parents, 0), (offspring, number), (survivors, number)))
+    )
 
 
 def uniform(seed, n, space=SQUARE):
@@ -44,7 +32,7 @@ def uniform(seed, n, space=SQUARE):
 
 @eqx.filter_jit
 def score(estimator, state, descriptors):
-    return estimator.score(state, descriptors, population(descriptors[:1]))
+    return estimator.score(state, descriptors, individuals(descriptors[:1]))
 
 
 def same(a, b):

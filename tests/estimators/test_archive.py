@@ -2,63 +2,17 @@
 
 from types import SimpleNamespace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from archives import archive, generation, population, score
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
-from brns.core import Box, Generation, Population, take
+from brns.core import Box, take
 from brns.estimators import neighbours
-from brns.estimators.archive import Archive, ArchiveKNN, PopulationKNN
-
-score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
-update = eqx.filter_jit(lambda estimator, *args: estimator.update(*args))
-
-
-def population(descriptor, first=0, novelty=None, born=0) -> Population:
-    descriptor = jnp.asarray(descriptor, jnp.float32)
-    n = descriptor.shape[0]
-    zeros, number = jnp.zeros(n, jnp.float32), jnp.arange(n, dtype=jnp.int32)
-    return Population(
-        genotype=zeros[:, None],
-        descriptor=descriptor,
-        fitness=zeros,
-        solved=zeros > 0,
-        novelty=zeros if novelty is None else jnp.asarray(novelty, jnp.float32),
-        id=first + number,
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.full(n, born, jnp.int32),
-    )
-
-
-def archive(estimator, descriptor, ids, novelty=None, entered=None) -> Archive:
-    """An archive of the estimator's capacity whose first rows are these."""
-    descriptor = np.asarray(descriptor, np.float32)
-    d, n = descriptor.shape[1], len(ids)
-    empty = estimator.init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))
-    return empty._replace(
-        descriptor=empty.descriptor.at[:n].set(descriptor),
-        id=empty.id.at[:n].set(jnp.asarray(ids, jnp.int32)),
-        novelty=empty.novelty.at[:n].set(0.0 if novelty is None else jnp.asarray(novelty, jnp.float32)),
-        entered=empty.entered.at[:n].set(0 if entered is None else jnp.asarray(entered, jnp.int32)),
-    )
-
-
-def generation(g, size=10, d=2, novelty=None) -> Generation:
-    """Offspring g * size, g * size + 1, ... of the offspring of the generation before."""
-    rng = np.random.default_rng(g)
-    novelty = rng.random((2, size)) if novelty is None else np.reshape(novelty, (2, size))
-    parents = population(rng.random((size, d)), (g - 1) * size, novelty[0], g - 1)
-    offspring = population(rng.random((size, d)), g * size, novelty[1], g)
-    return Generation(parents, offspring, offspring)
-
-
-def ids(state: Archive) -> list[int]:
-    return [int(i) for i in state.id if i >= 0]
-
+from brns.estimators.archive import ArchiveKNN, PopulationKNN
 
 # By hand
 
@@ -237,116 +191,6 @@ def test_batched_over_seeds_equals_one_by_one():
     together = jax.jit(jax.vmap(lambda s, p: estimator.score(s, p.descriptor, p)))(states, livings)
     for row, (state, living) in zip(together, cases, strict=True):
         np.testing.assert_allclose(row, score(estimator, state, living.descriptor, living), rtol=1e-6)
-
-
-# The archive
-
-
-def test_growth_is_constant_and_everyone_enters_at_most_once():
-    estimator = ArchiveKNN(k=3, growth=4, capacity=50)
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    everyone: dict[int, np.ndarray] = {}
-    for g in range(1, 31):
-        facts = generation(g)
-        for part in (facts.parents, facts.offspring):
-            everyone |= {int(i): x for i, x in zip(part.id, np.asarray(part.descriptor), strict=True)}
-        before = ids(state)
-        state = update(estimator, state, facts, jax.random.key(g))
-        entrants = set(ids(state)) - set(before)
-        assert len(ids(state)) == len(set(ids(state))) == min(4 * g, 50)
-        assert len(entrants) == 4
-        assert entrants <= {int(i) for i in (*facts.parents.id, *facts.offspring.id)}
-        np.testing.assert_array_equal(state.id >= 0, np.arange(50) < 4 * g)  # no gaps
-        for row, number in enumerate(ids(state)):
-            if number in entrants:
-                np.testing.assert_array_equal(state.descriptor[row], everyone[number])
-                assert int(state.entered[row]) == g
-                assert int(state.born[row]) == number // 10
-
-
-def test_who_is_in_the_archive_does_not_enter_again():
-    estimator = ArchiveKNN(k=3, growth=6, capacity=50)
-    facts = generation(1)  # 20 individuals
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    sizes = []
-    for g in range(5):
-        state = update(estimator, state, facts, jax.random.key(g))
-        sizes.append(len(ids(state)))
-    assert sizes == [6, 12, 18, 20, 20]
-    assert sorted(ids(state)) == list(range(20))
-
-
-def test_random_entry_draws_everyone_equally():
-    estimator = ArchiveKNN(k=3, growth=5, capacity=5)
-    empty, facts = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0)), generation(1)
-    drawn = jax.jit(jax.vmap(lambda key: estimator.update(empty, facts, key).id))(
-        jax.random.split(jax.random.key(3), 4000)
-    )
-    counts = np.bincount(np.asarray(drawn).ravel(), minlength=20)
-    # Each of 20 enters with probability 1/4: 1000 times, standard deviation 27.
-    assert np.all(abs(counts - 1000) < 5 * 27.4)
-
-
-def test_the_most_novel_enter():
-    estimator = ArchiveKNN(k=3, growth=3, capacity=50, entry="most_novel")
-    novelty = np.arange(20) % 7 + np.arange(20) / 100  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(1))
-    assert ids(state) == [13, 6, 19]
-    np.testing.assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])
-    state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(2))
-    assert ids(state)[3] == 12
-
-
-@pytest.mark.parametrize("entry", ["random", "most_novel"])
-def test_only_novelty_above_the_threshold_enters(entry):
-    estimator = ArchiveKNN(k=3, growth=6, capacity=50, entry=entry, threshold=1.0)
-    novelty = np.zeros(20)
-    novelty[[2, 5, 11]] = [3, 1, 2]  # 1 is not above 1
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(1))
-    assert sorted(ids(state)) == [2, 11]
-
-
-def test_a_descriptor_that_is_not_finite_does_not_enter():
-    estimator = ArchiveKNN(k=3, growth=20, capacity=50)
-    facts = generation(1)
-    broken = facts.offspring.descriptor.at[4, 1].set(jnp.nan)
-    facts = facts._replace(offspring=facts.offspring._replace(descriptor=broken))
-    state = update(estimator, estimator.init(Box([0, 0], [1, 1]), jax.random.key(0)), facts, jax.random.key(1))
-    assert sorted(set(range(20)) - set(ids(state))) == [14]
-
-
-def full_archive(**settings):
-    """Six entries, ids 100 to 105, with novelty and generation of entry in different orders."""
-    estimator = ArchiveKNN(k=3, growth=2, capacity=6, **settings)
-    points = np.zeros((6, 2))
-    return estimator, archive(estimator, points, range(100, 106), [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4])
-
-
-@pytest.mark.parametrize(("removal", "gone"), [("oldest", {104, 102}), ("least_novel", {101, 103})])
-def test_removal_from_a_full_archive(removal, gone):
-    estimator, state = full_archive(removal=removal)
-    after = update(estimator, state, generation(7), jax.random.key(0))
-    assert set(range(100, 106)) - set(ids(after)) == gone
-    assert len(ids(after)) == 6
-
-
-def test_random_removal_takes_every_entry_equally():
-    estimator, state = full_archive()
-    keys = jax.random.split(jax.random.key(4), 3000)
-    after = jax.jit(jax.vmap(lambda key: estimator.update(state, generation(7), key).id))(keys)
-    left = (after[:, :, None] == jnp.arange(100, 106)).any(axis=1).sum(axis=0)
-    # Each of 6 stays with probability 2/3: 2000 times, standard deviation 26.
-    assert np.all(abs(np.asarray(left) - 2000) < 5 * 25.8)
-
-
-def test_the_last_empty_rows_are_filled_before_anyone_is_removed():
-    estimator = ArchiveKNN(k=3, growth=3, capacity=5, removal="oldest")
-    state = archive(estimator, np.zeros((3, 2)), [100, 101, 102], entered=[2, 1, 3])
-    after = update(estimator, state, generation(7), jax.random.key(0))
-    assert set(ids(after)) & {100, 101, 102} == {100, 102}
-    assert len(ids(after)) == 5
 
 
 @pytest.mark.parametrize("estimator", [ArchiveKNN(k=3, growth=2, capacity=6), PopulationKNN(k=3)])

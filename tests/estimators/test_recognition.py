@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from literal import SMALL, Literal, generation, paper, population, same, score, uniform
+from literal import SMALL, Literal, generation, paper, same, score, uniform
 from square import KEY, SQUARE, init, update
 from worlds import Identity
 
 from brns import Box, NoveltySearch
+from brns.core import individuals
 from brns.testing import check_estimator
 
 SLOW = pytest.mark.slow
@@ -195,7 +196,7 @@ def test_it_is_a_novelty_estimator(estimator, d):
 
 def test_the_score_does_not_depend_on_the_population():
     state, asked = init(paper(**SMALL)), eqx.filter_jit(paper(**SMALL).score)
-    assert same(asked(state, A, population(A)), asked(state, A, population(B)))
+    assert same(asked(state, A, individuals(A)), asked(state, A, individuals(B)))
 
 
 @pytest.mark.slow

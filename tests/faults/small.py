@@ -4,19 +4,11 @@ import json
 
 from files import unsealed
 from hypothesis import HealthCheck, settings
-from worlds import Identity
-
-from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
+from searches import search
 
 MAZE = ["run", "maze", "--set", "task.steps=20", "--set", "population_size=6", "--set", "offspring_size=6"]
 ANT = ["run", "ant", "--set", "task.steps=16", "--set", "population_size=4", "--set", "offspring_size=4"]
-SEARCH = NoveltySearch(
-    Identity(),
-    BehaviorRecognition(depths=(0, 1), reservoir=10),
-    population_size=8,
-    offspring_size=6,
-    mutate=PolynomialMutation(eta=2.0, rate=0.5),
-)
+SEARCH = search()
 
 
 SAME = ("format", "experiment", "seed", "seeds", "keep_every")
