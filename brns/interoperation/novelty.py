@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
 from brns.display import line
@@ -35,7 +36,6 @@ class Novelty:
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         self.estimator, self.space, self.seed = estimator, space, seed
         self.batches = self.learned = 0
-        self._key = jax.random.key(seed)
         self.state: PyTree = _init(estimator, space, self._key)
 
     def __repr__(self) -> str:
@@ -88,10 +88,13 @@ class Novelty:
         novelty = cls.__new__(cls)
         novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
         novelty.batches, novelty.learned = facts["batches"], facts["learned"]
-        novelty._key = jax.random.key(novelty.seed)
         like = eqx.filter_eval_shape(_init, made, novelty.space, novelty._key)
         novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))
         return novelty
+
+    @cached_property
+    def _key(self) -> Key[Array, ""]:
+        return jax.random.key(self.seed)
 
     def _first(self) -> np.int32:
         """The id of who comes next, from 0 on; after 2**31 - 1 comes the least of all."""

@@ -1,7 +1,7 @@
 """The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict.
 
-The rules are those of `verdicts`, which also says when a difference is confirmed. BR-NS with the
-paper's settings and with ours, and exact recognition, are judged by the same rows.
+The rules are those of `verdicts`, which also says when a difference is confirmed. BR-NS with the paper's
+settings and with ours, and exact recognition, are judged by the same rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence

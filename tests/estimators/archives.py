@@ -9,7 +9,6 @@ from brns.core import Box, Generation, Population, individuals
 from brns.estimators.archive import Archive
 
 score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
-update = eqx.filter_jit(lambda estimator, *args: estimator.update(*args))
 
 
 def population(descriptors, first=0, novelty=None, born=0) -> Population:

@@ -21,9 +21,7 @@ def paper(**changes):
 
 def generation(number, parents, offspring, survivors=None):
     survivors = offspring if survivors is None else survivors
-    return Generation(
-        *(individuals(rows, born) for rows, born in ((parents, 0), (offspring, number), (survivors, number)))
-    )
+    return Generation(individuals(parents, 0), individuals(offspring, number), individuals(survivors, number))
 
 
 def uniform(seed, n, space=SQUARE):

@@ -5,22 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns.core import Box, Generation, Population
+from brns.core import Box, Generation, individuals
 from brns.estimators.counts import GridCounts
 
 SPACE = Box([0, 0], [6, 3])  # with cells=3: cells of 2 by 1
 
 
-def population(descriptor, born) -> Population:
-    descriptor = jnp.asarray(descriptor, jnp.float32)
-    zeros = jnp.zeros(descriptor.shape[0], jnp.float32)
-    number = zeros.astype(jnp.int32)
-    return Population(zeros[:, None], descriptor, zeros, zeros > 0, zeros, number, number, number + born)
-
-
-FOUNDERS = population([[0.5, 0.5], [5, 2.5]], born=0)
-FIRST = population([[1.9, 0.9], [1.0, 0.1]], born=1)
-SECOND = population([[3, 1.5], [0, 0]], born=2)
+FOUNDERS = individuals([[0.5, 0.5], [5, 2.5]], born=0)
+FIRST = individuals([[1.9, 0.9], [1.0, 0.1]], born=1)
+SECOND = individuals([[3, 1.5], [0, 0]], born=2)
 
 
 def visited():

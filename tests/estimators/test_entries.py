@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from archives import archive, generation, ids, update
+from archives import archive, generation, ids
+from square import update
 
 from brns.core import Box
 from brns.estimators.archive import ArchiveKNN
