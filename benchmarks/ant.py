@@ -37,13 +37,13 @@ def bare(task: AntMaze, genotypes: np.ndarray) -> Callable[[], None]:
     model = mujoco.MjModel.from_xml_string(ant_xml(task.arena, task.integrator))
     data = mujoco.MjData(model)
     controls = np.empty((len(genotypes), task.steps, 8))
-    layers = POLICY.host_layers(genotypes)
+    policies = POLICY.on_host(genotypes)
     for i in range(len(genotypes)):
         mujoco.mj_resetData(model, data)
-        own = [(weights[i : i + 1], biases[i : i + 1]) for weights, biases in layers]
+        own = policies[i : i + 1]
         for t in range(task.steps):
             state = np.concatenate([[data.time], data.qpos, data.qvel])[None]
-            data.ctrl[:] = controls[i, t] = POLICY.act_on_host(own, observation(state))[0]
+            data.ctrl[:] = controls[i, t] = own(observation(state))[0]
             mujoco.mj_step(model, data, nstep=task.frame_skip)
 
     def run() -> None:
@@ -117,17 +117,17 @@ def gymnasium_loop(task: AntMaze, genotypes: np.ndarray) -> tuple[str, Callable[
 
 def _policies(genotypes: np.ndarray) -> tuple[str, list[Callable[[np.ndarray], np.ndarray]]]:
     """One policy a genotype, in PyTorch if it is there."""
-    layers = POLICY.host_layers(genotypes)
+    policies = POLICY.on_host(genotypes)
     try:
         torch: Any = importlib.import_module("torch")
     except ImportError:
-        stacks = [[(w[i : i + 1], b[i : i + 1]) for w, b in layers] for i in range(len(genotypes))]
-        return "NumPy", [lambda sensed, own=own: POLICY.act_on_host(own, sensed[None])[0] for own in stacks]
+        alone = [policies[i : i + 1] for i in range(len(genotypes))]
+        return "NumPy", [lambda sensed, own=own: own(sensed[None])[0] for own in alone]
     torch.set_num_threads(1)
 
     def policy(i: int) -> Callable[[np.ndarray], np.ndarray]:
         parts = []
-        for weights, biases in layers:
+        for weights, biases in policies.layers:
             linear = torch.nn.Linear(weights.shape[2], weights.shape[1])
             linear.weight.data, linear.bias.data = torch.tensor(weights[i]).float(), torch.tensor(biases[i]).float()
             parts += [linear, torch.nn.Tanh()]

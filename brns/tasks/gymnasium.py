@@ -168,11 +168,10 @@ def _acting(
 ) -> Callable[[Float[np.ndarray, " o"]], tuple[Float[np.ndarray, " a"], Any]]:
     """From an observation to the action, as the policy gave it and as the environment takes it."""
     if isinstance(policy, FeedForward):
-        to_action, layers = _actor(env, policy), policy.host_layers(genotype[None])
-        network = policy.act_on_host
+        to_action, network = _actor(env, policy), policy.on_host(genotype[None])
 
         def act(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
-            output = network(layers, observation[None])[0]
+            output = network(observation[None])[0]
             return output, to_action(output)
 
         return act

@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 Layers = list[tuple[Float[Array, "_outputs _inputs n"], Float[Array, "_outputs n"]]]
 HostLayers = list[tuple[Float[np.ndarray, "n _outputs _inputs"], Float[np.ndarray, "n _outputs"]]]
@@ -70,8 +70,8 @@ class FeedForward(eqx.Module):
             )
         return self.act(self.layers(genotypes), observations.T).T
 
-    def host_layers(self, genotypes: Float[np.ndarray, "n p"]) -> HostLayers:
-        """The weights `(n, outputs, inputs)` and biases `(n, outputs)` of every layer, as float64 in NumPy."""
+    def on_host(self, genotypes: Float[np.ndarray, "n p"]) -> "HostPolicies":
+        """The same policies in NumPy with float64, for worlds that are stepped on the host."""
         self._check_length(genotypes)
         rows, layers, at = np.asarray(genotypes, np.float64), [], 0
         for inputs, outputs in pairwise(self.sizes):
@@ -79,21 +79,7 @@ class FeedForward(eqx.Module):
             biases = rows[:, at + outputs * inputs : at + outputs * (inputs + 1)]
             layers.append((np.ascontiguousarray(weights), np.ascontiguousarray(biases)))
             at += outputs * (inputs + 1)
-        return layers
-
-    def act_on_host(self, layers: HostLayers, observations: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n a"]:
-        """One action a policy in NumPy, for worlds that are stepped on the host.
-
-        Every sum runs over one policy's inputs in an order that their number alone decides, which a batched matrix
-        product does not promise: a policy acts to the same bits whatever its neighbours and their number. A loop over
-        time names the method once before it: Equinox makes a bound method anew each time, at more than the act costs.
-        """
-        signal = observations
-        for depth, (weights, biases) in enumerate(layers, 1):
-            signal = np.einsum("noi,ni->no", weights, signal) + biases
-            if depth < len(layers) or self.squash_output:
-                signal = np.tanh(signal)
-        return signal
+        return HostPolicies(layers, self.squash_output)
 
     def _check_length(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"]) -> None:
         if genotypes.shape[1] != self.genotype_length:
@@ -101,3 +87,26 @@ class FeedForward(eqx.Module):
                 f"a policy of sizes {self.sizes} needs genotypes of length {self.genotype_length}; "
                 f"got shape {genotypes.shape}"
             )
+
+
+class HostPolicies:
+    """n policies in NumPy: called with observations `(n, sizes[0])`, they give one action a policy, `(n, sizes[-1])`.
+
+    Every sum runs over one policy's inputs in an order that their number alone decides, which a batched matrix product
+    does not promise: a policy acts to the same bits whatever its neighbours and their number. Indexed like an array's
+    first axis, they give some of the policies.
+    """
+
+    def __init__(self, layers: HostLayers, squash_output: bool):
+        self.layers, self.squash_output = layers, squash_output
+
+    def __call__(self, observations: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n a"]:
+        signal = observations
+        for depth, (weights, biases) in enumerate(self.layers, 1):
+            signal = np.einsum("noi,ni->no", weights, signal) + biases
+            if depth < len(self.layers) or self.squash_output:
+                signal = np.tanh(signal)
+        return signal
+
+    def __getitem__(self, rows: slice | Bool[np.ndarray, " n"] | Int[np.ndarray, " m"]) -> "HostPolicies":
+        return HostPolicies([(weights[rows], biases[rows]) for weights, biases in self.layers], self.squash_output)

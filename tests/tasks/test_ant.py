@@ -45,12 +45,11 @@ def test_observation_maps_the_place_and_keeps_the_rest():
 
 def test_policy_on_the_host_is_the_policy_and_ignores_its_neighbours():
     rows, sensed = genotypes(25), np.random.default_rng(0).normal(size=(25, 29))
-    layers = POLICY.host_layers(rows)
-    actions = POLICY.act_on_host(layers, sensed)
+    policies = POLICY.on_host(rows)
+    actions = policies(sensed)
     assert np.allclose(actions, POLICY(jax.numpy.asarray(rows), jax.numpy.asarray(sensed, np.float32)), atol=1e-5)
     for n in (1, 2, 7):
-        some = [(weights[:n], biases[:n]) for weights, biases in layers]
-        assert np.array_equal(POLICY.act_on_host(some, sensed[:n]), actions[:n])
+        assert np.array_equal(policies[:n](sensed[:n]), actions[:n])
 
 
 def test_area_is_a_disc_of_radius_5_with_its_rim():

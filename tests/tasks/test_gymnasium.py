@@ -163,9 +163,9 @@ def test_ant_environment_is_the_task():
     path = AntMaze(steps=30).episodes(genotypes).path[0]
     env = gymnasium.make("brns.tasks.environments:brns/AntMaze-v0").unwrapped
     sensed, info = env.reset(seed=0)
-    layers = POLICY.host_layers(genotypes)
+    policy = POLICY.on_host(genotypes)
     for t in range(1, 31):
-        sensed, reward, terminated, _, info = env.step(POLICY.act_on_host(layers, sensed[None])[0])
+        sensed, reward, terminated, _, info = env.step(policy(sensed[None])[0])
         assert np.array_equal(info["position"], path[t])
         assert (reward, terminated) == (0, False)
     assert np.array_equal(observation(env.state)[0], sensed)

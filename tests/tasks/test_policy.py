@@ -45,7 +45,7 @@ def test_agrees_with_matrix_products(sizes, squash_output):
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
     expected = [dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)]
     np.testing.assert_allclose(actions, expected, atol=1e-5)
-    on_host = policy.act_on_host(policy.host_layers(genotypes), observations.astype(float))
+    on_host = policy.on_host(genotypes)(observations.astype(float))
     np.testing.assert_allclose(on_host, expected, atol=1e-12)
 
 

@@ -178,12 +178,11 @@ class AntMaze(eqx.Module):
         physics = _physics(self.arena, self.integrator, threads, half)
         state = np.tile(physics.start, (n, 1))
         path[0] = position(state)
-        layers, alive = POLICY.host_layers(genotypes), np.arange(n)
-        act = POLICY.act_on_host
+        policies, alive = POLICY.on_host(genotypes), np.arange(n)
         for t in range(1, self.steps + 1):
             if stop.is_set() or not alive.size:
                 break
-            state, sound = physics.advance(state, act(layers, observation(state)), self.frame_skip)
+            state, sound = physics.advance(state, policies(observation(state)), self.frame_skip)
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
@@ -197,7 +196,7 @@ class AntMaze(eqx.Module):
             ended = unstable[alive] | stuck[alive] | visited[alive].all(axis=1)
             length[alive[ended]] = t
             alive, state = alive[~ended], state[~ended]
-            layers = [(weights[~ended], biases[~ended]) for weights, biases in layers]
+            policies = policies[~ended]
         for i in np.flatnonzero((length < self.steps) | unstable):
             last = length[i] - unstable[i]
             path[last + 1 :, i] = path[last, i]
@@ -218,13 +217,13 @@ class AntMaze(eqx.Module):
 
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        physics, layers = _physics(self.arena, self.integrator, 1, 0), POLICY.host_layers(genotype)
+        physics, policies = _physics(self.arena, self.integrator, 1, 0), POLICY.on_host(genotype)
         state = physics.start[None]
         with Camera(physics.model, size) as draw:
             for t in range(last + 1):
                 if t % every == 0:
                     yield draw(state[0], camera)
-                state, _ = physics.advance(state, POLICY.act_on_host(layers, observation(state)), self.frame_skip)
+                state, _ = physics.advance(state, policies(observation(state)), self.frame_skip)
 
 
 class Physics:
