@@ -68,7 +68,7 @@ def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
     """Runs of the same experiment together, under the task and what the method is called."""
     tasks: list[list[Record]] = []
     for record in found:
-        same = next((group for group in tasks if group[0].experiment["task"] == record.experiment["task"]), None)
+        same = next((group for group in tasks if group[0].world == record.world), None)
         if same is None:
             tasks.append([record])
         else:
@@ -76,7 +76,7 @@ def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
     groups: dict[str, list[Record]] = {}
     for group in tasks:
         for label, runs in methods(group).items():
-            name = f"{group[0].experiment['task']['name']}, {label}"
+            name = f"{group[0].world['name']}, {label}"
             groups[name if name not in groups else f"{name} ({len(groups) + 1})"] = runs
     return groups
 

@@ -189,10 +189,16 @@ def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: Exac
     are taken to count the same generations. Computed in float64; order does not matter. Where all were seen by one
     search the state is the same, up to rounding.
 
-    Errors: `ValueError` if there are no states, or if they differ in features, box or scale.
+    Errors: `ValueError` if there are no states, if they differ in features, box or scale, or if `since` is given and
+    has faded since (`memory` below 1).
     """
     if not states:
         raise ValueError("merge needs at least one state; got none")
+    if since is not None and estimator.memory < 1:
+        raise ValueError(
+            f"what states have in common fades with memory={estimator.memory}, and cannot be taken from them; "
+            "merge with memory=1, or without `since` where they began apart"
+        )
     everyone = [*states, *([] if since is None else [since])]
     for number, state in enumerate(everyone[1:], 2):
         if not eqx.tree_equal(_shared(everyone[0]), _shared(state)):

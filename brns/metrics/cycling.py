@@ -257,8 +257,7 @@ def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
 
 def _kept(record: Record, generations: Sequence[int] | None) -> list[int]:
     """The generations asked for, of which the record must keep the states."""
-    finished = set(record.generations)
-    kept = [g for g in record.snapshots if g in finished]
+    kept = record.snapshots
     wanted = kept if generations is None else list(generations)
     missing = sorted(set(wanted) - set(kept))
     if missing:

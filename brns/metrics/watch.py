@@ -20,7 +20,7 @@ def watch(record: Record) -> tuple[str, bool]:
     is now as novel as it was when it lived. The answer is yes when that holds for more than half of the earlier
     generations. With fewer than 3 states it is too early to say, and the answer is no.
     """
-    kept = [g for g in record.snapshots if g in set(record.generations)]
+    kept = record.snapshots
     if len(kept) < 3:
         return f"cycling: too early to say, {len(kept)} of 3 states kept", False
     chosen = [kept[i] for i in np.unique(np.linspace(0, len(kept) - 1, MOST).round().astype(int))]

@@ -18,7 +18,6 @@ from brns.pictures.measured import (
     common,
     cycling_of,
     cycling_of_record,
-    generations_kept,
     least_fitness,
     uniformity_of_record,
 )
@@ -172,7 +171,7 @@ def _over_time(generations: Iterable[int]) -> dict[int, Any]:
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
     ax = axes(ax)
-    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).eta), ax, "η(i)")
+    _curves(records, lambda record: (record.snapshots[:-1], cycling_of_record(record).eta), ax, "η(i)")
     ax.axhline(1, color=INK, lw=0.8, ls=":")
     ax.set(xlabel="generation i", ylim=(0, None))
     return ax
@@ -181,7 +180,7 @@ def eta(records: Runs, ax: Axes | None = None) -> Axes:
 def kappa(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
     ax = axes(ax)
-    _curves(records, lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa), ax, "κ(i)")
+    _curves(records, lambda record: (record.snapshots[:-1], cycling_of_record(record).kappa), ax, "κ(i)")
     ax.set(xlabel="generation i", ylim=(0, None))
     return ax
 
@@ -191,7 +190,7 @@ def kappa_share(records: Runs, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     _curves(
         records,
-        lambda record: (generations_kept(record)[:-1], cycling_of_record(record).kappa_share),
+        lambda record: (record.snapshots[:-1], cycling_of_record(record).kappa_share),
         ax,
         "κ(i) per later generation",
     )

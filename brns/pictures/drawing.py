@@ -106,5 +106,5 @@ def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
 def _spaced(record: Record, number: int) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     last_state(record, None, "a novelty map")
-    at = np.linspace(min(1, len(record.snapshots) - 1), len(record.snapshots) - 1, number).round().astype(int)
-    return [record.snapshots[i] for i in at]
+    kept = record.snapshots
+    return [kept[i] for i in np.linspace(min(1, len(kept) - 1), len(kept) - 1, number).round().astype(int)]

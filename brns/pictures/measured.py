@@ -34,14 +34,9 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
     return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
 
 
-def generations_kept(record: Record) -> list[int]:
-    """The finished generations whose state is on disk."""
-    return common([record.snapshots, record.generations])
-
-
 def cycling_of_record(record: Record) -> cycling.Cycling:
     """Q and what follows from it over all generations kept, computed once for all figures of a report."""
-    return cycling_of(record, tuple(generations_kept(record)))
+    return cycling_of(record, tuple(record.snapshots))
 
 
 @lru_cache(maxsize=256)

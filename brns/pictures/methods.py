@@ -7,6 +7,7 @@ from brns.experiments import has_paper_settings
 from brns.parts import parts
 from brns.pictures.style import LINES
 from brns.runs.record import Record
+from brns.runs.settings import leaves
 
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in _KNOWN.values()}
@@ -39,21 +40,21 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     first = records[0]
     groups: list[list[Record]] = []
     for record in records:
-        if record.experiment["task"] != first.experiment["task"]:
+        if record.world != first.world:
             raise ValueError(
-                f"{first.path} and {record.path} are runs of different tasks, {_text(first.experiment['task'])} and "
-                f"{_text(record.experiment['task'])}; compare runs of one task"
+                f"{first.path} and {record.path} are runs of different tasks, {_text(first.world)} and "
+                f"{_text(record.world)}; compare runs of one task"
             )
         if not record.generations:
             raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
-        group = next((g for g in groups if g[0].experiment == record.experiment), None)
+        group = next((g for g in groups if _made_by(g[0]) == _made_by(record)), None)
         if group is None:
             groups.append([record])
         elif any(other.seed == record.seed for other in group):
             raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
         else:
             group.append(record)
-    settings = [leaves(group[0].experiment) for group in groups]
+    settings = [leaves(_made_by(group[0])) for group in groups]
     differing = [
         k for k in dict.fromkeys(k for s in settings for k in s) if len({_text(s.get(k)) for s in settings}) > 1
     ]
@@ -85,11 +86,9 @@ def colors_of(labels: Iterable[str]) -> dict[str, str]:
     return given | {label: free[i % len(free)] for i, label in enumerate(others)}
 
 
-def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """The settings of an experiment by their dotted names."""
-    if isinstance(tree, Mapping):
-        return {k: v for name, part in tree.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
-    return {prefix.lstrip("."): tree}
+def _made_by(record: Record) -> dict[str, Any]:
+    """The experiment, whoever evaluated its task: workers and chunks change no answer."""
+    return {**record.experiment, "task": record.world}
 
 
 def _text(value: Any) -> str:
@@ -98,5 +97,5 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _short(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"

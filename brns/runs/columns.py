@@ -9,9 +9,12 @@ import numpy as np
 from brns.core import Generation, Population
 from brns.runs.storage import RecordError, Seal, read_arrays
 
+PLAIN = tuple(column for column in Population._fields if column != "genotype")
+"""the columns of individuals that are read at once; genotypes take longer"""
+
 # The columns of a generation's file, beside the offspring's genotypes.
 FACTS = (
-    *(f"{who}.{column}" for who in ("offspring", "survivors") for column in Population._fields if column != "genotype"),
+    *(f"{who}.{column}" for who in ("offspring", "survivors") for column in PLAIN),
     "parents.id",
     "parents.novelty",
 )

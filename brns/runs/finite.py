@@ -53,7 +53,8 @@ def check(
 def _not_finite(state: Any, before: Any) -> dict[str, int]:
     """How many numbers are wrong in each array of an estimator's state, by its name."""
     found = {}
-    for name, array in named_leaves(state).items():
+    for name, leaf in named_leaves(state).items():
+        array = np.asarray(leaf)
         if not jnp.issubdtype(array.dtype, jnp.inexact) or np.isfinite(array).all():
             continue
         marked = before is None or not np.isfinite(named_leaves(before)[name]).all()

@@ -21,7 +21,7 @@ from brns.runs.loop import Saved, resume
 from brns.runs.places import refuse_taken
 from brns.runs.record import Record, records
 from brns.runs.settings import changes, describe, renewed
-from brns.runs.storage import RecordError, Seal, file_name, read_arrays
+from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
 from brns.search import NoveltySearch, SearchState
 
 KEPT = ("population_size", "offspring_size", "founders")
@@ -159,7 +159,7 @@ def _state(source: Record, number: int, search: NoveltySearch) -> SearchState:
     """The run's state after a generation, in the structure of the search's and the shapes that it has."""
     arrays = read_arrays(source.path / "states" / file_name(number), Seal(source.identifier, number))
     shape = search.state_shape()
-    names = list(_leaves(shape))
+    names = named_leaves(shape)
     if set(names) != set(arrays):
         odd = ", ".join(sorted(set(names) ^ set(arrays))[:5])
         raise ValueError(
@@ -179,7 +179,7 @@ def _fitting(source: Record, number: int, search: NoveltySearch) -> SearchState:
             raise ValueError(
                 f"{source.path}, generation {number}: {error}; fork at an earlier generation, or give it more room"
             ) from None
-    has, wanted = _leaves(state), _leaves(search.state_shape())
+    has, wanted = named_leaves(state), named_leaves(search.state_shape())
     for name, leaf in wanted.items():
         if (has[name].shape, has[name].dtype) != (leaf.shape, leaf.dtype):
             raise ValueError(
@@ -188,9 +188,3 @@ def _fitting(source: Record, number: int, search: NoveltySearch) -> SearchState:
                 "its shape"
             )
     return state
-
-
-def _leaves(tree: PyTree) -> dict[str, Any]:
-    """The leaves of a tree, arrays or their shapes, by the names that files have for them."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}

@@ -75,6 +75,8 @@ class Genotypes:
 
     def of(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals that were born in these generations."""
+        if not ids.size:
+            return self.offspring(0)[:0]
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
             rows |= dict(
@@ -104,8 +106,8 @@ class Genotypes:
     def _start(self, number: int) -> tuple[int, Living | None]:
         """The last generation up to `number` of which it is known who lived; -1 and nobody before the founders."""
         last = self._last if self._last is not None and self._last[0] <= number else (-1, None)
-        for kept in reversed([g for g in self.record.snapshots if last[0] < g <= number]):
-            with contextlib.suppress(RecordError, KeyError):  # a damaged one costs time, and no genotype
+        for kept in range(number, last[0], -1):
+            with contextlib.suppress(RecordError, KeyError):  # one that is not kept, or damaged, costs time alone
                 path = self.record.path / "states" / file_name(kept)
                 arrays = read_arrays(path, Seal(self.record.identifier, kept), ENTRY)
                 return kept, Living(*(arrays[name] for name in ENTRY))

@@ -79,10 +79,10 @@ def _read(path: Path) -> Listed:
         "running" if running else "interrupted" if last is None or last < record.planned else "finished",
         planned=record.planned,
         generation=last,
-        task=_name(record.experiment["task"]),
+        task=_name(record.world),
         estimator=_estimator(record.experiment["estimator"]),
         seed=record.seed,
-        changed=_changed(record.experiment),
+        changed=_changed(record),
         solutions=rows[-1].solutions if rows else None,
         first_solved=next((row.generation for row in rows if row.solutions), None),
         coverage=rows[-1].coverage if rows else None,
@@ -98,11 +98,8 @@ def _rows(record: Record, known: list[Row]) -> list[Row]:
     return Progress(record, space).rows(record.generations[-1])
 
 
-def _changed(experiment: dict[str, Any]) -> str:
-    task = experiment["task"]
-    while task["name"] == "Chunked":
-        task = task["task"]
-    found = changes({**experiment, "task": task})
+def _changed(record: Record) -> str:
+    found = changes({**record.experiment, "task": record.world})
     return legible(", ".join(f"{name}={value}" for name, value in found.items()))
 
 
@@ -111,7 +108,5 @@ def _estimator(part: dict[str, Any]) -> str:
 
 
 def _name(part: dict[str, Any]) -> str:
-    while part["name"] == "Chunked":
-        part = part["task"]
     known = CLASSES.get(part["name"])
     return known.name if known else legible(part["name"])

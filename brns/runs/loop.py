@@ -208,7 +208,7 @@ def go_on(
             "resume the directory that holds them all, or start anew where it was stopped before its founders"
         )
     with locked([record.path for record in runs]):
-        common = set.intersection(*(set(r.snapshots) & set(r.generations[: r.last + 1]) for r in runs))
+        common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
         if not common:
             raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
         states = [record.state(max(common), search) for record in runs]

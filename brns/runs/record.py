@@ -22,7 +22,7 @@ from brns.core import Box, Generation, Population
 from brns.display import ranges
 from brns.runs import facts as run_json
 from brns.runs import tables
-from brns.runs.columns import FACTS, read_columns
+from brns.runs.columns import FACTS, PLAIN, read_columns
 from brns.runs.earlier import today
 from brns.runs.genotypes import MUTATIONS, WHOLE, Genotypes, written
 from brns.runs.locks import make
@@ -132,8 +132,9 @@ class Record:
 
     @property
     def snapshots(self) -> list[int]:
-        """The generations whose state is on disk."""
-        return numbers_in(self.path / "states")
+        """The finished generations whose state is on disk."""
+        finished = set(numbers_in(self.path / "generations"))
+        return [number for number in numbers_in(self.path / "states") if number in finished]
 
     @cached_property
     def search(self) -> NoveltySearch:
@@ -145,6 +146,14 @@ class Record:
         except Exception as error:  # of values that no setting has
             reason = f"{type(error).__name__}: {error}"
             raise RecordError(f"{self.path / run_json.NAME} describes no experiment ({reason})") from None
+
+    @property
+    def world(self) -> dict[str, Any]:
+        """The task's description; of one that was evaluated in chunks, that of the task itself."""
+        task = self.experiment["task"]
+        while task["name"] == "Chunked":
+            task = task["task"]
+        return task
 
     @property
     def behavior_space(self) -> Box:
@@ -206,7 +215,7 @@ class Record:
         for pattern in (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
             for unfinished in self.path.glob(pattern):
                 unfinished.unlink(missing_ok=True)
-        for state in self.snapshots:
+        for state in numbers_in(self.path / "states"):
             if state != number:
                 self.forget(state)
 
@@ -240,7 +249,7 @@ class Record:
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
         path = self.path / "states" / file_name(number)
-        if not path.exists():
+        if not (path.exists() and (self.path / "generations" / file_name(number)).exists()):
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
                 "The states of all generations are kept by `brns run ... --keep-every 1`"
@@ -251,13 +260,10 @@ class Record:
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
-        found = []
-        for g in self.generations:
-            columns = self._generation(g, [f"offspring.{k}" for k in Population._fields])
-            rows = columns["offspring.solved"]
-            found.append([columns[f"offspring.{k}"][rows] for k in Population._fields])
-        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-        return Population(*columns)  # ty: ignore[invalid-argument-type]
+        born = [self.facts_of(g) for g in range(self.last + 1)]
+        return self._with_genotypes(
+            {k: np.concatenate([facts[f"offspring.{k}"][facts["offspring.solved"]] for facts in born]) for k in PLAIN}
+        )
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals, from the generations where they were born."""
@@ -265,9 +271,11 @@ class Record:
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
-        columns = self.facts_of(self.last if generation is None else generation)
-        known = {name: columns[f"survivors.{name}"] for name in Population._fields if name != "genotype"}
-        return Population(genotype=self.genotypes(known["id"], known["born"]), **known)  # ty: ignore[invalid-argument-type]
+        facts = self.facts_of(self.last if generation is None else generation)
+        return self._with_genotypes({name: facts[f"survivors.{name}"] for name in PLAIN})
+
+    def _with_genotypes(self, columns: Mapping[str, np.ndarray]) -> Population:
+        return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
         """One row a generation: novelty, fitness, age, successes, and over a planar behavior space coverage.

@@ -173,14 +173,15 @@ def renewed(description: Mapping[str, Any]) -> dict[str, Any]:
     return later | {k: renewed(v) if isinstance(v, Mapping) else v for k, v in description.items()}
 
 
+def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
+    """The settings of a description by their dotted names, such as `estimator.epochs`."""
+    if isinstance(description, Mapping):
+        return {k: v for name, part in description.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
+    return {prefix.lstrip("."): description}
+
+
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """The settings in which two descriptions differ, each with its value before and after; None where there is none."""
-
-    def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
-        if isinstance(tree, Mapping):
-            return {k: v for name, part in tree.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
-        return {prefix.lstrip("."): tree}
-
     old, new = leaves(before), leaves(after)
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 

@@ -45,26 +45,25 @@ def legible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def named_leaves(tree: Any) -> dict[str, np.ndarray]:
-    """Every array of a tree under the name of its path, such as `estimator.predictor.layers[0].weight`."""
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """Every leaf of a tree under the name of its path, such as `estimator.predictor.layers[0].weight`."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
-    if set(names) != set(arrays):
-        odd = sorted(set(names) ^ set(arrays))
+    leaves = named_leaves(like)
+    if set(leaves) != set(arrays):
+        odd = sorted(set(leaves) ^ set(arrays))
         raise RecordError(f"{source} belongs to another experiment: it differs in {', '.join(odd[:5])}")
-    for name, (_, leaf) in zip(names, leaves, strict=True):
+    for name, leaf in leaves.items():
         if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
             raise RecordError(
                 f"{source} belongs to another experiment: {name} should be {leaf.dtype}{list(leaf.shape)} "
                 f"and is {arrays[name].dtype}{list(arrays[name].shape)}"
             )
-    return jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in names])
+    return jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(arrays[name]) for name in leaves])
 
 
 def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
@@ -166,8 +165,8 @@ def file_name(number: int) -> str:
 
 def numbers_in(folder: Path) -> list[int]:
     """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
-    found = {int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal()}
-    return sorted(number for number in found if (folder / file_name(number)).exists())
+    numbered = [file.name for file in folder.glob("*.npz") if file.stem.isdecimal()]
+    return sorted(int(name[:-4]) for name in numbered if name == file_name(int(name[:-4])))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -51,15 +51,13 @@ def _pandas() -> Any:
 
 def summed_up(record: "Record") -> str:
     """What a run is, as HTML."""
-    experiment = record.experiment
-    task = experiment["task"].get("task", experiment["task"])  # the world itself, where it was evaluated in chunks
     batch = f", of {len(record.seeds)}" if len(record.seeds) > 1 else ""
     return table(
         "Record",
         {
             "folder": record.path,
-            "task": task["name"],
-            "estimator": experiment["estimator"]["name"],
+            "task": record.world["name"],
+            "estimator": record.experiment["estimator"]["name"],
             "seed": f"{record.seed}{batch}",
             "generations": f"{finished(record)} of {record.planned}",
             "states kept": len(record.snapshots),

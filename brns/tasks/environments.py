@@ -4,13 +4,17 @@ Importing this file makes them known to Gymnasium, and `gymnasium.make("brns.tas
 imports it by itself. JAX and MuJoCo are imported when an environment is made.
 """
 
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
+
+if TYPE_CHECKING:
+    from brns.tasks.maze.rules import DeceptiveMaze
 
 
 class AntMazeEnvironment(gymnasium.Env):
@@ -91,21 +95,9 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        import equinox as eqx
-        import jax
+        from brns.tasks.maze.rules import FASTEST, RANGE
 
-        from brns.tasks.maze.rules import FASTEST, RANGE, DeceptiveMaze
-
-        self.maze = DeceptiveMaze()
-        arrays, settings = eqx.partition(self.maze, eqx.is_array)
-
-        @jax.jit
-        def step(arrays, pose, action):
-            maze = eqx.combine(arrays, settings)
-            pose, observation = maze.step(pose[None], action[None])
-            return pose[0], observation[0], maze.solved(pose[:, :2])[0]
-
-        self._step = partial(step, arrays)
+        self.maze, self._step = _deceptive_maze()
         high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
         self.observation_space = spaces.Box(np.zeros(5, np.float32), high)
         self.action_space = spaces.Box(-FASTEST, FASTEST, (2,), np.float32)
@@ -142,6 +134,26 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
 
     def _info(self, visited: bool = False) -> dict[str, Any]:
         return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}
+
+
+@cache
+def _deceptive_maze() -> tuple["DeceptiveMaze", Callable]:
+    """The maze, and one step of one robot in it: compiled once for all environments of a process."""
+    import equinox as eqx
+    import jax
+
+    from brns.tasks.maze.rules import DeceptiveMaze
+
+    maze = DeceptiveMaze()
+    arrays, settings = eqx.partition(maze, eqx.is_array)
+
+    @jax.jit
+    def step(arrays, pose, action):
+        maze = eqx.combine(arrays, settings)
+        pose, observation = maze.step(pose[None], action[None])
+        return pose[0], observation[0], maze.solved(pose[:, :2])[0]
+
+    return maze, partial(step, arrays)
 
 
 for _name, _steps in (("AntMaze", 1500), ("DeceptiveMaze", 2000)):

@@ -1,5 +1,7 @@
 """Islands that merge what they have seen."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -45,3 +47,5 @@ def test_what_cannot_be_merged():
         merge(SMALL, [state, other])
     with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):
         merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
+    with pytest.raises(ValueError, match=r"in common fades with memory=0\.8"):
+        merge(dataclasses.replace(SMALL, memory=0.8), [state, state], since=state)

@@ -15,7 +15,6 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from brns.pictures import FIGURES, draw, methods
-from brns.pictures.methods import leaves
 from brns.pictures.report.svg import curves, svg
 from brns.pictures.report.table import summary, tests_note
 from brns.pictures.report.view import view_of
@@ -24,6 +23,7 @@ from brns.pictures.source import without_search
 from brns.pictures.style import NOVELTY, SOLVED
 from brns.runs.facts import origin
 from brns.runs.record import Record
+from brns.runs.settings import leaves
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
 from brns.scene import Scene
@@ -110,7 +110,7 @@ def _heading(runs: Mapping[str, list[Record]]) -> dict[str, str]:
     number_of_runs = sum(map(len, runs.values()))
     lead = "; ".join(f"{name}: {_seeds(seeds)}, {_generations(seeds)} generations" for name, seeds in runs.items())
     return {
-        "title": _safe(f"Novelty search in {_words(first.experiment['task']['name'])}"),
+        "title": _safe(f"Novelty search in {_words(first.world['name'])}"),
         "lead": _safe(f"{number_of_runs} run{'s' if number_of_runs > 1 else ''}. {lead}."),
     }
 
