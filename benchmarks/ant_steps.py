@@ -22,8 +22,8 @@ from brns.reproduce.claims import estimate_text
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
 from brns.runs.record import Record, records
-from brns.runs.settings import configure
 from brns.runs.storage import write_bytes
+from brns.settings import configure
 from brns.tasks.ant.rules import ARENAS, AntMaze, within
 from brns.workers.chunks import innermost
 

@@ -13,9 +13,9 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.hints import near
 from brns.mutation import PolynomialMutation
 from brns.parts import Kind, Part, parts
-from brns.runs.settings import SettingsError, configure, describe, value
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
+from brns.settings import SettingsError, configure, describe, value
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze

@@ -1,7 +1,6 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty."""
 
-import difflib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,8 +25,9 @@ from brns.core import (
 from brns.display import columns, line, shown, table
 from brns.estimators.exact import ExactRecognition
 from brns.founders import UniformFounders
+from brns.hints import refuse_wrong
 from brns.mutation import PolynomialMutation
-from brns.parts import Kind, parts
+from brns.parts import Kind
 from brns.selection import Elitist
 
 
@@ -116,7 +116,7 @@ class NoveltySearch(eqx.Module):
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
         draw, evaluate, estimate = jax.random.split(jax.random.fold_in(key, 0), 3)
         genotype = self.founders(draw, self.population_size, self.task.genotype_space)
-        evaluation = self._evaluate(genotype, evaluate)
+        evaluation = conform(self.task.evaluate(genotype, evaluate), genotype.shape[0], self.task)
         return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
 
     def state_shape(self) -> SearchState:
@@ -148,10 +148,7 @@ class NoveltySearch(eqx.Module):
     def _step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
         offspring = self.ask(state, ask)
-        return self.tell(state, offspring, self._evaluate(offspring.genotype, evaluate), tell)
-
-    def _evaluate(self, genotype: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        return conform(self.task.evaluate(genotype, key), genotype.shape[0], self.task)
+        return self.tell(state, offspring, self.task.evaluate(offspring.genotype, evaluate), tell)
 
 
 CONTRACTS: dict[str, tuple[Kind, type]] = {
@@ -162,22 +159,6 @@ CONTRACTS: dict[str, tuple[Kind, type]] = {
     "founders": ("founders", Founders),
 }
 """what each part of a search is called in the table of parts, and what it must be"""
-
-
-def refuse_wrong(name: str, part: Any, kind: Kind, contract: type) -> None:
-    """A `ValueError` where a part of a search is a class, a name, or not what its contract asks for."""
-    if isinstance(part, type):
-        raise ValueError(f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}")
-    if isinstance(part, str):
-        classes = {text: ours.attribute for text, ours in parts(kind).items()}
-        classes |= {attribute: attribute for attribute in classes.values()}
-        (found, *_) = difflib.get_close_matches(part, classes, n=1) or [next(iter(classes))]
-        raise ValueError(f"{name} is no text; did you mean brns.{classes[found]}()? Got {part!r}")
-    if not isinstance(part, contract):
-        asked = [member for member in vars(contract) if member == "__call__" or not member.startswith("_")]
-        raise ValueError(
-            f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)}"
-        )
 
 
 @eqx.filter_jit

@@ -10,7 +10,7 @@ import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
 from brns.experiments import configured, maze
 from brns.runs.earlier import today
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 
 KEY = jax.random.key(0)
 BOX = Box([-1.0] * 17, [1.0] * 17)

@@ -7,7 +7,7 @@ import pytest
 
 import brns
 from brns.core import Mutation, Task
-from brns.search import refuse_wrong
+from brns.hints import refuse_wrong
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import brns
 from brns.experiments import configured, has_paper_settings, named
 from brns.parts import CLASSES, PARTS, parts
-from brns.runs.settings import SettingsError, describe
+from brns.settings import SettingsError, describe
 
 
 def test_every_name_is_that_of_one_part():

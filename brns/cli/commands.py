@@ -119,7 +119,7 @@ def resume(
     from brns.cli.conclusion import conclude
     from brns.cli.own import records_of
     from brns.runs.loop import go_on
-    from brns.runs.settings import SettingsError
+    from brns.settings import SettingsError
     from brns.workers.chunks import Chunked
     from brns.workers.parallel import in_parallel
 
@@ -241,7 +241,7 @@ def list_(
 ) -> None:
     """List experiments and estimators, with their settings, defaults and meaning."""
     from brns.experiments import OPERATORS, named
-    from brns.runs.settings import SettingsError, settings
+    from brns.settings import SettingsError, settings
 
     worlds = parts("world")
     if experiment not in (None, *worlds):
@@ -265,7 +265,7 @@ def list_(
 def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "NoveltySearch":
     """The search to run."""
     from brns.experiments import RECOMMENDED, changed, configured
-    from brns.runs.settings import SettingsError
+    from brns.settings import SettingsError
 
     if ":" not in experiment:
         return configured(experiment, estimator or RECOMMENDED, changes)

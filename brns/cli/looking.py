@@ -18,7 +18,7 @@ def show(
     """Show the numbers of runs, those of one method together, and draw their pictures again."""
     from brns.cli.conclusion import conclude, print_numbers
     from brns.cli.own import records_of
-    from brns.runs.settings import SettingsError
+    from brns.settings import SettingsError
 
     if json and csv:
         raise SettingsError("numbers are printed with --json or with --csv; got both")
@@ -71,7 +71,7 @@ def movie(
     """Write a movie of the population over generations, on maps of novelty, or of one individual."""
     from brns.cli.own import records_of
     from brns.pictures.movie import write, write_individual
-    from brns.runs.settings import SettingsError
+    from brns.settings import SettingsError
 
     record = records_of([directory], search)[0]
     if individual not in (None, "best") and not individual.isdecimal():

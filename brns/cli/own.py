@@ -12,8 +12,8 @@ import numpy as np
 
 from brns.founders import GivenFounders
 from brns.runs.record import Record, records
-from brns.runs.settings import SettingsError, describe
 from brns.search import NoveltySearch
+from brns.settings import SettingsError, describe
 from brns.workers.chunks import Chunked
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from brns.metrics.numbers import number
 
 if TYPE_CHECKING:
     from brns.runs.listing import Listed
-    from brns.runs.settings import Setting
+    from brns.settings import Setting
 
 Thing = TypeVar("Thing")
 console = Console(highlight=False, markup=False)  # A bracket in a path or a text is a bracket.

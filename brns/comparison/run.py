@@ -20,10 +20,10 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
-from brns.runs.settings import describe
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
 from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch
+from brns.settings import describe
 
 
 class Comparison(NamedTuple):

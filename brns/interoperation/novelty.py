@@ -14,9 +14,9 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
 from brns.display import line
-from brns.runs.settings import build, describe, difference, renewed
+from brns.hints import refuse_wrong
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
-from brns.search import refuse_wrong
+from brns.settings import build, describe, difference, renewed
 
 SEAL = Seal("brns.Novelty", 0)
 

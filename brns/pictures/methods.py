@@ -7,7 +7,7 @@ from brns.experiments import has_paper_settings
 from brns.parts import parts
 from brns.pictures.style import LINES
 from brns.runs.record import Record
-from brns.runs.settings import leaves
+from brns.settings import leaves
 
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in _KNOWN.values()}

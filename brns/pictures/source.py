@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from brns.runs.record import Record
-from brns.runs.settings import SettingsError
 from brns.search import NoveltySearch
+from brns.settings import SettingsError
 
 
 def known_search(record: Record) -> NoveltySearch | None:

@@ -11,9 +11,9 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
 from brns.founders import LayerFounders
 from brns.mutation import Redraw
-from brns.runs.settings import configure
 from brns.search import NoveltySearch
 from brns.selection import Latest
+from brns.settings import configure
 
 LABELS = {
     "paper": "BR-NS, paper's settings",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from brns.runs.settings import build
+from brns.settings import build
 
 RECOGNITION = {"width": ("fixed_width", 3), "embedding": ("fixed_embedding", 2)}
 """two settings for one number until 0.1: the number itself or, where that was none, a multiple of the descriptor's d;

@@ -12,9 +12,9 @@ import numpy as np
 
 from brns.runs.provenance import command, commit, versions, xla_flags
 from brns.runs.seeds import lanes
-from brns.runs.settings import describe, told
 from brns.runs.storage import RecordError, legible, write_bytes
 from brns.search import NoveltySearch
+from brns.settings import describe, told
 
 NAME = "run.json"
 FORMAT = 2  # 1: every genotype whole, nothing deflated

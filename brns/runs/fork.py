@@ -20,9 +20,9 @@ from brns.runs.locks import make
 from brns.runs.loop import Saved, resume
 from brns.runs.places import refuse_taken
 from brns.runs.record import Record, records
-from brns.runs.settings import changes, describe, renewed
 from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
 from brns.search import NoveltySearch, SearchState
+from brns.settings import changes, describe, renewed
 
 KEPT = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""

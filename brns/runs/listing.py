@@ -10,8 +10,8 @@ from brns.parts import CLASSES
 from brns.runs.locks import being_written
 from brns.runs.progress import NEEDED, Progress, Row, read
 from brns.runs.record import Record
-from brns.runs.settings import SettingsError
 from brns.runs.storage import RecordError, legible
+from brns.settings import SettingsError
 
 
 class Listed(NamedTuple):

@@ -26,7 +26,6 @@ from brns.runs.columns import FACTS, PLAIN, read_columns
 from brns.runs.earlier import today
 from brns.runs.genotypes import MUTATIONS, WHOLE, Genotypes, written
 from brns.runs.locks import make
-from brns.runs.settings import SettingsError, build, describe, difference, renewed
 from brns.runs.storage import (
     RecordError,
     Seal,
@@ -39,6 +38,7 @@ from brns.runs.storage import (
     write_arrays,
 )
 from brns.search import NoveltySearch, SearchState, founding
+from brns.settings import SettingsError, build, describe, difference, renewed
 
 if TYPE_CHECKING:
     import pandas

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation, Task, conform
-from brns.runs.settings import describe
+from brns.settings import describe
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from collections.abc import Generator
 
 import equinox as eqx
 
-from brns.runs.settings import SettingsError
 from brns.search import NoveltySearch
+from brns.settings import SettingsError
 from brns.workers.chunks import Chunked
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes

@@ -18,8 +18,8 @@ from brns.cli.place import default_place
 from brns.experiments import changes, configured, named
 from brns.metrics.summary import summary
 from brns.runs.record import records
-from brns.runs.settings import describe
-from brns.runs.settings import value as read
+from brns.settings import describe
+from brns.settings import value as read
 
 RUN = "runs/maze-exact-seed0"
 BEFORE = Path(__file__).parent.parent / "runs" / "made_before"

@@ -16,7 +16,7 @@ import brns
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
 from brns.runs.loop import run
-from brns.runs.settings import settings as settings_of
+from brns.settings import settings as settings_of
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes
 

@@ -14,8 +14,8 @@ from brns.reproduce.alone import side_by_side
 from brns.reproduce.ant_claims import of_selection
 from brns.reproduce.plan import SCALES, Runs, ant_methods
 from brns.reproduce.verdicts import FAILS, HOLDS
-from brns.runs.settings import build, describe
 from brns.runs.tracking import untracked
+from brns.settings import build, describe
 
 ALONE = {"paper", "recognition", "exact", "random"}
 

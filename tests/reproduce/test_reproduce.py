@@ -18,7 +18,7 @@ from brns.reproduce.provenance import of_runs
 from brns.reproduce.runs import run
 from brns.reproduce.verdicts import HOLDS, PARTLY
 from brns.runs.record import Record
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from worlds import Identity
 from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record, resume
 from brns.experiments import has_paper_settings, paper_recognition
 from brns.runs.earlier import today
-from brns.runs.settings import build, describe
 from brns.runs.storage import Seal, read_arrays
+from brns.settings import build, describe
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
 BEFORE = Path(__file__).parent / "made_before"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from brns import AntMaze, check_task
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 from brns.tasks.ant import rules as ant
 from brns.tasks.ant.model import ARENAS, ant_xml
 from brns.tasks.ant.rules import POLICY, Physics, observation, position, within

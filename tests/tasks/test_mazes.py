@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from policies import genotypes
 
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 from brns.tasks.maze.map import hard_maze
 from brns.tasks.maze.rules import DeceptiveMaze
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from brns import LinearProjection, LooseBox, PlanarArm, check_task
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 
 KEY = jax.random.key(0)
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, MazePath, RoomsMaze, check_task
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rooms import rooms
 from brns.tasks.maze.rules import POLICY

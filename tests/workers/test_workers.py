@@ -14,7 +14,7 @@ import pytest
 from worlds import Faulty, Heavy, HostIdentity, Identity, Windy
 
 import brns
-from brns.runs.settings import build, describe
+from brns.settings import build, describe
 from brns.workers.chunks import Chunked, ChunkFailed, EvaluationError, innermost
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes

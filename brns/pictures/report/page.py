@@ -23,10 +23,10 @@ from brns.pictures.source import without_search
 from brns.pictures.style import NOVELTY, SOLVED
 from brns.runs.facts import origin
 from brns.runs.record import Record
-from brns.runs.settings import leaves
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
 from brns.scene import Scene
+from brns.settings import leaves
 
 
 def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:

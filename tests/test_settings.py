@@ -11,7 +11,7 @@ import pytest
 from worlds import Identity
 
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
-from brns.runs.settings import MODULES, SettingsError, build, configure, describe, settings
+from brns.settings import MODULES, SettingsError, build, configure, describe, settings
 
 PLAIN = sorted(set(MODULES) - {"NoveltySearch", "Chunked", "LooseBox"})
 """the parts that hold no other part"""
