@@ -20,8 +20,8 @@ from brns.runs.record import Record
 
 CYCLING = (
     "eta: below 1 where what was visited became less novel. kappa: how often it became novel again, by more than "
-    "epsilon, a tenth of the median distance between behaviors; its share: per later generation. regained: the same by "
-    "ranks, without a unit."
+    "epsilon, a tenth of the median distance between behaviors (of novelty itself, where that is no distance); its "
+    "share: per later generation. regained: the same by ranks, without a unit."
 )
 """what the numbers of cycling mean"""
 

@@ -84,6 +84,10 @@ class ArchiveKNN(eqx.Module):
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
         return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
 
+    def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """Behavior space itself: novelty is a distance there."""
+        return descriptors
+
     def update(self, state: Archive, generation: Generation, key: Key[Array, ""]) -> Archive:
         """The archive with `growth` individuals more."""
         key_entry, key_removal = jax.random.split(key)
@@ -145,6 +149,10 @@ class PopulationKNN(eqx.Module):
     def score(self, state: tuple[()], descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of P."""
         return _sparseness(self.k, descriptors, population)
+
+    def embed(self, state: tuple[()], descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """Behavior space itself: novelty is a distance there."""
+        return descriptors
 
     def update(self, state: tuple[()], generation: Generation, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is learned."""

@@ -16,6 +16,7 @@ from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame
 
 HIDDEN = 64  # neurons of the random network's hidden layer
+LARGEST = 1e4  # of |phi|^2 / lambda: beyond it float32 loses the lambda that A begins with, and novelty may rise
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
 
 
@@ -49,7 +50,8 @@ class ExactRecognition(eqx.Module):
 
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
     not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
-    may be 1e-5 of itself higher than before. A `memory` below 1 gives it up.
+    may be 1e-5 of itself higher than before, where $|\phi|^2 / \lambda$ is at most 10^4: a `prior` below 1e-4 and an
+    encoder of larger features are refused. A `memory` below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
     not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
@@ -99,8 +101,8 @@ class ExactRecognition(eqx.Module):
             raise ValueError(
                 f"ExactRecognition.frequencies needs 0 < lowest <= highest, both finite; got {self.frequencies}"
             )
-        if not 0 < self.prior < math.inf:
-            raise ValueError(f"ExactRecognition.prior must be above 0 and finite; got {self.prior}")
+        if not 1 / LARGEST <= self.prior < math.inf:
+            raise ValueError(f"ExactRecognition.prior must be {1 / LARGEST:g} or more, and finite; got {self.prior}")
         if not 0 < self.memory <= 1:
             raise ValueError(f"ExactRecognition.memory must be above 0 and at most 1 (no fading); got {self.memory}")
 
@@ -171,13 +173,21 @@ class ExactRecognition(eqx.Module):
         """The weights of the user's encoder, and the number of its outputs."""
         assert self.encoder is not None
         with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
-            outputs = self.encoder(jax.random.key(0), DEPTH)(jax.random.uniform(jax.random.key(0), (2, d), minval=-1.0))
-            if jnp.ndim(outputs) != 2 or len(outputs) != 2:
+            points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
+            outputs = self.encoder(jax.random.key(0), DEPTH)(points)
+            if jnp.ndim(outputs) != 2 or len(outputs) != len(points):
                 raise ValueError(
-                    f"an encoder must map descriptors (n, {d}) to features (n, m); (2, {d}) gave {jnp.shape(outputs)}"
+                    f"an encoder must map descriptors (n, {d}) to features (n, m); (32, {d}) gave {jnp.shape(outputs)}"
                 )
             if not np.isfinite(outputs).all():
                 raise ValueError(f"an encoder must give finite features for points of the box, here [-1, 1]^{d}")
+            largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
+            if largest > LARGEST * self.prior:
+                raise ValueError(
+                    f"an encoder's features must have |phi|^2 of at most {LARGEST:g} x prior, for float32 to be exact; "
+                    f"got {largest:.3g} with prior={self.prior}. Divide its outputs by {math.sqrt(largest):.2g}, which "
+                    "makes novelty 1 at most"
+                )
         return eqx.filter(self.encoder(key, DEPTH), eqx.is_array), outputs.shape[1]
 
 

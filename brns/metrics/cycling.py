@@ -15,7 +15,8 @@ $R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
 (\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
 
 with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
-increasing transformation of novelty changes it.
+increasing transformation of novelty changes it. It needs populations that are more novel than some of the space: where
+points of the box are all far from what can be reached, as in 32 dimensions or a box far too large, it says nothing.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is measured in a space of its own, as behavior recognition in that of xi*."""
+    """An estimator whose novelty is a distance in some space: behavior space, or one of its own as that of xi*."""
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
 
@@ -67,7 +68,8 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
     """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`."""
     generations = _kept(record, generations)
     search = search or record.search
-    (q, r), margin = _matrices(record, generations, search), epsilon_of_record(record, generations, search)
+    q, r = _matrices(record, generations, search)
+    margin = epsilon_of_record(record, generations, search) if isinstance(search.estimator, Embeds) else _tenth(q)
     found = np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin)
     return Cycling(*found, r, regained(r))
 
@@ -113,7 +115,7 @@ def relative(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
     return np.where(_later(len(q)) | np.eye(len(q), dtype=bool), ratio, np.nan)
 
 
-def regained(r: Float[Array | np.ndarray, "g g"], margin: float = MARGIN) -> Float[np.ndarray, " g-1"]:
+def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
 
     The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and $R(i, j) \ge R(i, i) - \delta$:
@@ -124,8 +126,13 @@ def regained(r: Float[Array | np.ndarray, "g g"], margin: float = MARGIN) -> Flo
     r = _checked(r)
     least = np.minimum.accumulate(np.where(_later(len(r)) | np.eye(len(r), dtype=bool), r, np.inf), axis=1)
     with np.errstate(invalid="ignore"):
-        back = (r > least + margin) & (r >= np.diag(r)[:, None] - margin) & _later(len(r))
+        back = (r > least + MARGIN) & (r >= np.diag(r)[:, None] - MARGIN) & _later(len(r))
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
+
+
+def tells(r: Float[Array | np.ndarray, "g g"]) -> bool:
+    """Whether ranks can rise by the margin at all: a population was once more novel than that share of the space."""
+    return bool(np.nanmax(r) > MARGIN)
 
 
 def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
@@ -162,19 +169,23 @@ def epsilon(points: Float[Array | np.ndarray, "n e"], most: int = 10**6) -> floa
 def epsilon_of_record(
     record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
 ) -> float:
-    """The margin of a run: over its populations, in behavior space, or in the embedding space of those who embed.
+    """The margin of a run: over its populations, in the space in which the estimator embeds them.
 
     The paper's margin is a distance. Recognition's novelty is a squared distance, and the two are compared as they
-    stand, as in the paper.
+    stand, as in the paper. Novelty that is no distance in any space, such as a rarity, has a margin of its own unit:
+    a tenth of the median novelty Q(i, i) that populations had when they lived. Ours.
     """
-    search = search or record.search
-    generations = _kept(record, generations)
+    search, generations = search or record.search, _kept(record, generations)
+    if not isinstance(search.estimator, Embeds):
+        return _tenth(q_matrix(record, generations, search))
     points = survivors(record, "descriptor", generations)
-    points = points.reshape(-1, points.shape[-1])
-    if isinstance(search.estimator, Embeds):
-        state = record.state(generations[-1], search)
-        points = search.estimator.embed(state.estimator, jnp.asarray(points))
-    return epsilon(points)
+    state = record.state(generations[-1], search)
+    return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+
+
+def _tenth(q: Float[np.ndarray, "g g"]) -> float:
+    """A tenth of the novelty that populations had when they lived."""
+    return float(0.1 * np.median(np.diagonal(q)))
 
 
 def q_matrix(

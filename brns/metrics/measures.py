@@ -153,7 +153,8 @@ _ROWS = (
     Measure(
         "epsilon",
         "ε",
-        "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings",
+        "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings; of novelty that is no "
+        "distance 0.1 × the median Q(i, i)",
         lambda run: run.cycling.epsilon,
         "states",
     ),
@@ -162,7 +163,7 @@ _ROWS = (
         "Novelty regained",
         "share of the later kept generations in which a population ranks as novel again among uniform points as when "
         "it lived, after it had not; without unit, mean over i",
-        lambda run: float(run.cycling.regained.mean()),
+        lambda run: float(run.cycling.regained.mean()) if cycling.tells(run.cycling.r) else None,
         "states",
     ),
 )

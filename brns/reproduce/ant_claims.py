@@ -51,7 +51,7 @@ ANT = (
         "BR-NS regains the least novelty, by ranks, which mean the same for all",
         {"regained": "novelty regained"},
         lambda s: lowest(s.ours["regained"], [method["regained"] for method in s.archives]),
-        later=True,
+        where_measured=True,
     ),
     Row(
         "table I",

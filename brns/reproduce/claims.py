@@ -4,6 +4,7 @@ The rules are those of `verdicts`, which also says when a difference is confirme
 settings and with ours, and exact recognition, are judged by the same rows.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,7 +47,8 @@ class Method:
         self.label, self.rows, self.summary = found["label"], found["rows"], found["summary"]
 
     def __getitem__(self, measure: str) -> list[float]:
-        return [row[measure] for row in self.rows if row.get(measure) is not None]
+        """The seeds that have this number; one that is infinite, as η may be, is above all others."""
+        return [math.inf if row[measure] is None else row[measure] for row in self.rows if measure in row]
 
     def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
@@ -85,8 +87,8 @@ class Row(NamedTuple):
     """whose numbers: everybody's, or those of ours, archive or archives"""
     least: int | None = None
     """generations below which the claim says nothing, where they are not the table's"""
-    later: bool = False
-    """of a measure that came later: results made before it, which lack it, have no such row"""
+    where_measured: bool = False
+    """of a measure that some worlds do not have: where a method lacks it, there is no such row"""
 
 
 MAZE = (
@@ -159,7 +161,7 @@ MAZE = (
         "later generations)",
         {"regained": "novelty regained"},
         lambda s: both(*(below(method["regained"], CYCLES) for method in s.everybody)),
-        later=True,
+        where_measured=True,
     ),
 )
 OURS = (
@@ -183,9 +185,9 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
 
 
 def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
-    """The table of these rows, without the rows of measures that these results were made before."""
-    known = {name for method in sides.everybody for name in method.summary}
-    rows = [row for row in rows if not row.later or known & set(row.measures)]
+    """The table of these rows, without those of measures that there are not here."""
+    known = set.intersection(*(set(method.summary) for method in sides.everybody))
+    rows = [row for row in rows if not row.where_measured or known >= set(row.measures)]
     found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
     return [
         Claim(row.source, row.paper, _measured(row, sides), one.verdict, _evidence(one))

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.estimators.exact import ExactRecognition
+from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
@@ -101,7 +103,7 @@ def numbers(record: Record) -> dict[str, float]:
     """
     of_paths = scene(record.search.task).paths
     row = summary(record, of_paths=of_paths)
-    if isinstance(record.search.estimator, cycling.Embeds):
+    if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
         found = cycling.of_record(record, search=rooted(record.search))
         row["eta_root"], row["kappa_root"] = float(found.eta.mean()), float(found.kappa_share.mean())
     if of_paths:

@@ -211,7 +211,7 @@ def test_behaviors_that_are_not_finite_are_not_learned():
         ({"size": 33}, "even for cosines"),
         ({"frequencies": (2.0, 1.0)}, "0 < lowest <= highest"),
         ({"frequencies": (0.0, 1.0)}, "0 < lowest <= highest"),
-        ({"prior": 0.0}, "prior must be above 0"),
+        ({"prior": 9e-5}, "prior must be 0.0001 or more"),
         ({"memory": 0.0}, "memory must be above 0 and at most 1"),
         ({"memory": 1.01}, "memory must be above 0 and at most 1"),
     ],
@@ -225,7 +225,11 @@ def test_settings_out_of_range(setting, said):
     ("encoder", "said"),
     [
         (lambda key, depth: lambda points: points / 0, "finite features"),
-        (lambda key, depth: lambda points: points[:, 0], r"to features \(n, m\); \(2, 2\) gave \(2,\)"),
+        (
+            lambda key, depth: lambda points: 300 * jnp.cos(points),
+            r"at most 10000 x prior.*Divide its outputs by 4\.\de\+02",
+        ),
+        (lambda key, depth: lambda points: points[:, 0], r"to features \(n, m\); \(32, 2\) gave \(32,\)"),
     ],
 )
 def test_encoders_that_do_not_fit(encoder, said):

@@ -11,8 +11,10 @@ from worlds import Identity
 
 from brns.core import Box
 from brns.estimators.archive import ArchiveKNN
+from brns.estimators.counts import GridCounts
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import cycling
+from brns.metrics.summary import summary
 from brns.runs.loop import run
 from brns.runs.record import Record
 from brns.search import NoveltySearch
@@ -176,14 +178,26 @@ def test_epsilon_of_many_points_is_close_to_that_of_all_pairs_and_always_the_sam
 
 
 def test_epsilon_is_measured_where_novelty_is():
-    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2."""
-    assert cycling.epsilon_of_record(three_generations(Additive())) == pytest.approx(0.2)
+    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20."""
     assert cycling.epsilon_of_record(three_generations(Embedding())) == pytest.approx(2.0)
+
+
+def test_epsilon_of_novelty_that_is_no_distance_is_a_tenth_of_its_own():
+    """Populations had novelty 4, 16 and 27.5 when they lived."""
+    assert cycling.epsilon_of_record(three_generations(Additive())) == pytest.approx(1.6)
+
+
+def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
+    alive, states = line([0.1, 0.2], [0, 1]), {g: jnp.float32(0) for g in range(3)}
+    found = cycling.of_record(FakeRecord([(alive, alive)] * 3, states, Remembered(1)))
+    assert np.nanmax(found.r) < 0.1
+    assert "regained" not in summary(FakeRecord([(alive, alive)] * 3, states, Remembered(1)))
 
 
 def test_recognition_measures_in_its_embedding():
     assert isinstance(BehaviorRecognition(), cycling.Embeds)
-    assert not isinstance(ArchiveKNN(), cycling.Embeds)
+    assert isinstance(ArchiveKNN(), cycling.Embeds)
+    assert not isinstance(GridCounts(), cycling.Embeds)
 
 
 def test_q_by_hand():
