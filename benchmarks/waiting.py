@@ -33,6 +33,7 @@ import numpy as np
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN
 from brns.cli.follow import follow
 from brns.experiments import car, maze
+from brns.onecore import cores
 from brns.runs import seeds as side_by_side
 from brns.runs.loop import Saved, start
 from brns.workers.dask import Dask
@@ -113,7 +114,7 @@ def saving(repeats: int) -> None:
 
 
 def several_seeds(repeats: int) -> None:
-    print(f"seeds: 8 of the maze, 5 generations, {side_by_side.cores()} cores; goal on two: 1.8")
+    print(f"seeds: 8 of the maze, 5 generations, {cores()} cores; goal on two: 1.8")
     search, keys = maze(), [jax.random.key(seed) for seed in range(8)]
     states = [search.init(key) for key in keys]
     whole = side_by_side.stacked(states), jnp.stack(keys)

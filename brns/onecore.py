@@ -16,6 +16,17 @@ BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 """by which a user says how many threads OpenBLAS may have"""
 
 
+def cores() -> int:
+    """The cores of the CPU that this process may use, which are fewer than it has where a scheduler says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def one_thread() -> dict[str, str]:
+    """The environment of a process that shall use one thread."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
+    return {**dict.fromkeys((*BLAS_THREADS, "MKL_NUM_THREADS"), "1"), "XLA_FLAGS": flags}
+
+
 def scan(advance: Callable, state: Any, length: int, *given: Any) -> Any:
     """`jax.lax.scan` of `advance(state, *given)`, on a CPU one piece of machine code: the state after `length` steps,
     and what each gave beside it.

@@ -1,12 +1,12 @@
 """How long a comparison will take, from a short trial in each world."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 
 from brns.comparison.measure import measured
 from brns.comparison.worlds import World
 from brns.core import NoveltyEstimator
+from brns.onecore import cores
 from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch
 
@@ -34,6 +34,6 @@ def hours(
         total += seconds
         each = f"{1000 * cost:7.2f} ms a generation and seed"
         lines.append(f"{world.name:12s} {each}, {seconds / 60:6.1f} minutes of a core")
-    cores = os.cpu_count() or 1
-    lines.append(f"{len(methods)} methods, {seeds} seeds: about {total / 60 / cores:.0f} minutes on {cores} cores")
+    several = cores()
+    lines.append(f"{len(methods)} methods, {seeds} seeds: about {total / 60 / several:.0f} minutes on {several} cores")
     return "\n".join(lines)

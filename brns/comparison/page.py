@@ -9,6 +9,7 @@ from brns.comparison.bars import bars
 from brns.comparison.measure import KEPT, Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, Judged, at
+from brns.metrics.summary import estimate
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
@@ -43,7 +44,9 @@ def text(comparison: Comparison) -> str:
     if len(comparison.worlds) > 1:
         parts += [
             "## The bars",
-            "What one setting for all worlds must reach, and what was measured.",
+            "What one setting for all worlds must reach, and what was measured. A world with a loose box is another "
+            "one once more, its box declared 10 or 100 times too large: to novelty without a unit, such as the "
+            "archive's, the same runs.",
             _bars(comparison),
         ]
     for half, title in HALVES.items():
@@ -90,8 +93,8 @@ def _shares(comparison: Comparison, judged: Sequence[Judged], names: Sequence[st
     rows = [[f"after {fraction:.0%}", f"{reference}, cells", *methods]]
     shares: dict[str, list[float]] = {method: [] for method in methods}
     for name in names:
-        theirs = at(comparison.found[name][reference], fraction)
-        row = [comparison.worlds[name].title, f"{theirs.mean():.0f} ± {_deviation(theirs):.0f}"]
+        mean, deviation, _ = estimate(at(comparison.found[name][reference], fraction).tolist())
+        row = [comparison.worlds[name].title, f"{mean:.0f} ± {deviation:.0f}"]
         for method in methods:
             one = next(j for j in judged if (j.world, j.method, j.fraction) == (name, method, fraction))
             shares[method].append(one.share)
@@ -121,10 +124,6 @@ def _cycling(facts: Facts) -> str:
 def _first(facts: Facts) -> str:
     solved = facts.first_solved[facts.first_solved >= 0]
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
-
-
-def _deviation(values: np.ndarray) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def _worlds(comparison: Comparison) -> str:

@@ -33,12 +33,13 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
             for method, facts in methods.items():
                 share = facts.covered / world.cells.reachable
                 evaluations = world.individuals * np.arange(1, share.shape[1] + 1)
-                mean, deviation = share.mean(axis=0), share.std(axis=0)
+                mean = share.mean(axis=0)
                 style = "--" if names.index(method) >= len(LINES) else "-"
                 ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=style)
-                ax.fill_between(
-                    evaluations, mean - deviation, mean + deviation, color=colors[method], alpha=0.12, linewidth=0
-                )
+                if len(share) > 1:
+                    deviation = share.std(axis=0, ddof=1)
+                    low, high = mean - deviation, mean + deviation
+                    ax.fill_between(evaluations, low, high, color=colors[method], alpha=0.12, linewidth=0)
             ax.set_title(f"{world.title} ({world.half})", fontsize=8.5)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)

@@ -18,6 +18,7 @@ from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.mutation import PolynomialMutation
+from brns.onecore import cores
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
@@ -54,7 +55,8 @@ class Comparison(NamedTuple):
         """A sentence for every method but the reference."""
         rows = self.judged
         methods = list(dict.fromkeys(row.method for row in rows))
-        return [statistics.verdict(rows, method, self.reference) for method in methods]
+        tuned = {name for name, world in self.worlds.items() if world.half == "tune"}
+        return [statistics.verdict(rows, method, self.reference, tuned) for method in methods]
 
 
 class _Job(NamedTuple):
@@ -97,7 +99,7 @@ def compare(
     out = Path(out)
     jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
     found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(workers or cores()) as pool:
         begun = [pool.submit(_done, job, seeds) for job in jobs]
         try:
             for _ in count((done.result() for done in as_completed(begun)), "comparing", len(begun)):

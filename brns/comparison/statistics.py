@@ -1,12 +1,13 @@
 """What the facts say: shares of the reference's coverage, tests with correction, effect sizes, and a verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from brns.comparison.measure import Facts
+from brns.metrics.summary import estimate
 from brns.metrics.tests import LEVEL, holm, mann_whitney
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
@@ -54,23 +55,31 @@ def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Jud
                     continue
                 ours = at(facts, fraction)
                 p, effect = mann_whitney(ours, theirs)
-                deviation = float(np.std(ours, ddof=1)) if len(ours) > 1 else float("nan")
-                share = ours.mean() / theirs.mean()
-                raw.append(Judged(world, method, fraction, share, deviation / theirs.mean(), p, effect))
+                mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
+                raw.append(Judged(world, method, fraction, mean, deviation, p, effect))
         corrected = holm([row.p for row in raw])
         rows += [row._replace(p=float(p)) for row, p in zip(raw, corrected, strict=True)]
     return rows
 
 
-def verdict(rows: Sequence[Judged], method: str, reference: str) -> str:
-    """A method against the reference at the end of the run, in a sentence."""
+def verdict(rows: Sequence[Judged], method: str, reference: str, tuned: Container[str] = ()) -> str:
+    """A method against the reference at the end of the run, in a sentence; apart, the worlds of which none is `tuned`.
+
+    `tuned` are worlds by which settings were chosen, where a method shows more than it has.
+    """
     ends = [row for row in rows if row.method == method and row.fraction == 1.0]
+    others = [row for row in ends if row.world not in tuned]
+    apart = f"; where no setting was chosen {_summed(others, reference)}" if 0 < len(others) < len(ends) else ""
+    return f"{method} covers {_summed(ends, reference)}{apart}"
+
+
+def _summed(ends: Sequence[Judged], reference: str) -> str:
     more, less = (sum(row.confirmed == side for row in ends) for side in ("more", "less"))
     shares = [row.share for row in ends]
     worlds = f"{len(ends)} world{'s' * (len(ends) != 1)}"
     return (
-        f"{method} covers {np.mean(shares):.2f} of what {reference} covers (least {min(shares):.2f}, most "
-        f"{max(shares):.2f}): confirmed more in {more} and less in {less} of {worlds}"
+        f"{np.mean(shares):.2f} of what {reference} covers (least {min(shares):.2f}, median {np.median(shares):.2f}, "
+        f"most {max(shares):.2f}), confirmed more in {more} and less in {less} of {worlds}"
     )
 
 

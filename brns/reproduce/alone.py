@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 
+from brns.onecore import one_thread
+
 
 def alone(module: str, arguments: Sequence[str]) -> None:
     """Run `python -m module arguments`; the process is bound to one core where the system can do that.
@@ -15,7 +17,7 @@ def alone(module: str, arguments: Sequence[str]) -> None:
     XLA_FLAGS of the caller's stay, and ours come after them. `CalledProcessError` where it fails.
     """
     with _bound(cores()[-1]):  # a new process inherits it
-        subprocess.run([sys.executable, "-m", module, *arguments], check=True, env=_one_thread())
+        subprocess.run([sys.executable, "-m", module, *arguments], check=True, env=os.environ | one_thread())
 
 
 def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Generator[str, None, None]:
@@ -81,13 +83,7 @@ def cores() -> list[int | None]:
 
 def _begun(module: str, arguments: Sequence[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", module, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_one_thread())
-
-
-def _one_thread() -> dict[str, str]:
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    return {**os.environ, **threads, "XLA_FLAGS": flags}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | one_thread())
 
 
 @contextmanager

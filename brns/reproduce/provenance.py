@@ -1,11 +1,11 @@
 """Where numbers come from: the command, commit, machine, device and versions that made them."""
 
 import importlib.metadata
-import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from brns.onecore import cores
 from brns.runs.provenance import PACKAGES, command, commit, device, xla_flags
 from brns.runs.record import Record
 
@@ -17,7 +17,7 @@ def here() -> dict[str, Any]:
         "commit": commit(),
         "machine": {
             "processor": _processor(),
-            "cores": _cores(),
+            "cores": cores(),
             "system": f"{platform.system()} {platform.machine()}",
         },
         "device": device(),
@@ -82,7 +82,3 @@ def _processor() -> str:
             return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or "unknown"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

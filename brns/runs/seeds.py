@@ -10,9 +10,7 @@ Several lanes are begun by threads, which JAX's settings made by `with` do not r
 
 import contextlib
 import itertools
-import os
 import queue
-import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
+from brns.onecore import cores
 from brns.search import NoveltySearch, SearchState
 from brns.workers.chunks import ByWorkers
 
@@ -32,11 +31,6 @@ Step = tuple[SearchState, Generation]
 
 AHEAD = 2
 """generations that a seed with workers may be ahead, so that one with quick individuals waits for no other"""
-
-
-def cores() -> int:
-    """The cores of the CPU that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def lanes(task: Task, seeds: int) -> int:

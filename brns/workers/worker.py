@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from brns.core import Evaluation
+from brns.onecore import one_thread
 from brns.workers.chunks import ChunkFailed, evaluate_chunk
 
 SECONDS_TO_START = 120.0  # beyond `timeout`, where one is set: importing JAX and the script from a slow disk takes long
@@ -145,8 +146,7 @@ def _environment() -> Generator[None]:
     """Processes that start meanwhile use one core each, and leave the accelerator to the search."""
     with _ENVIRONMENT:
         before = dict(os.environ)
-        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-        ours = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "XLA_FLAGS": flags}
+        ours = {"JAX_PLATFORMS": "cpu", **one_thread()}
         os.environ.update(ours)
         try:
             yield

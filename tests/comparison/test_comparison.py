@@ -137,6 +137,10 @@ def test_share_effect_and_test_by_hand_and_by_scipy():
     assert (same.share, same.effect, same.p, same.confirmed) == (1, 0.5, 1, "neither")
     text = statistics.verdict(list(rows.values()), "ours", "archive")
     assert text.endswith("confirmed more in 1 and less in 0 of 1 world")
+    two = statistics.judged(dict.fromkeys(("chosen by", "new"), found["w"]), "archive")
+    whole, apart = statistics.verdict(two, "ours", "archive", {"chosen by"}).split("; where no setting was chosen ")
+    assert whole.endswith("of 2 worlds")
+    assert apart.endswith("of 1 world")
 
 
 def test_kappa_and_eta_of_facts_by_hand():

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from brns.core import Box, Evaluation
+from brns.onecore import cores
 from brns.scene import Film, Scene
 from brns.tasks.ant import looks
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, ant_xml, load_mujoco
@@ -297,4 +298,4 @@ def _cores() -> int:
     said = os.environ.get("OMP_NUM_THREADS", "")
     if said.isdecimal() and int(said):
         return int(said)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
