@@ -69,17 +69,17 @@ def verdict(rows: Sequence[Judged], method: str, reference: str, tuned: Containe
     """
     ends = [row for row in rows if row.method == method and row.fraction == 1.0]
     others = [row for row in ends if row.world not in tuned]
-    apart = f"; where no setting was chosen {_summed(others, reference)}" if 0 < len(others) < len(ends) else ""
-    return f"{method} covers {_summed(ends, reference)}{apart}"
+    apart = f"; in those by which no setting was chosen {_summed(others)}" if 0 < len(others) < len(ends) else ""
+    return f"{method} covers, of what {reference} covers, {_summed(ends)}{apart}"
 
 
-def _summed(ends: Sequence[Judged], reference: str) -> str:
+def _summed(ends: Sequence[Judged]) -> str:
     more, less = (sum(row.confirmed == side for row in ends) for side in ("more", "less"))
     shares = [row.share for row in ends]
     worlds = f"{len(ends)} world{'s' * (len(ends) != 1)}"
     return (
-        f"{np.mean(shares):.2f} of what {reference} covers (least {min(shares):.2f}, median {np.median(shares):.2f}, "
-        f"most {max(shares):.2f}), confirmed more in {more} and less in {less} of {worlds}"
+        f"{np.mean(shares):.2f} (least {min(shares):.2f}, median {np.median(shares):.2f}, most {max(shares):.2f}), "
+        f"confirmed more in {more} and less in {less} of {worlds}"
     )
 
 

@@ -32,7 +32,7 @@ def mann_whitney(ours: Values, theirs: Values) -> Tested:
     With up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact, ties or not: the share of
     ways that are as extreme. With more, ties take SciPy's normal approximation, which small groups pass too easily.
     """
-    few = math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
+    few = min(len(ours), len(theirs)) > 1 and math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
     method = stats.PermutationMethod(n_resamples=EXACT) if few else "auto"
     test = stats.mannwhitneyu(ours, theirs, alternative="two-sided", method=method)
     p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)

@@ -65,9 +65,9 @@ def _intro() -> str:
         "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
         "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
         "and the p of a table's claims, each the largest of its comparisons', are adjusted together by Holm's method. "
-        "A claim *holds* where all its comparisons are "
-        "confirmed (p < 0.05), *holds partly* where means point its way and that is not confirmed or not all, and "
-        "*does not hold* where none does; with so few seeds that no test could confirm it, it *cannot be tested*. "
+        "A claim *holds* where all its comparisons point its way (an effect above 0.5) and are confirmed (p < 0.05), "
+        "*does not hold* where none points its way, and *holds partly* otherwise; with so few seeds that no test could "
+        "confirm it, it *cannot be tested*. "
         "Beside a verdict stand the largest of its p and the least of its effects: the share of pairs of seeds (of "
         "seeds, against a limit) in which it is as claimed, 0.5 being no difference."
     )

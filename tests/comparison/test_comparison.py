@@ -138,7 +138,9 @@ def test_share_effect_and_test_by_hand_and_by_scipy():
     text = statistics.verdict(list(rows.values()), "ours", "archive")
     assert text.endswith("confirmed more in 1 and less in 0 of 1 world")
     two = statistics.judged(dict.fromkeys(("chosen by", "new"), found["w"]), "archive")
-    whole, apart = statistics.verdict(two, "ours", "archive", {"chosen by"}).split("; where no setting was chosen ")
+    whole, apart = statistics.verdict(two, "ours", "archive", {"chosen by"}).split(
+        "; in those by which no setting was chosen "
+    )
     assert whole.endswith("of 2 worlds")
     assert apart.endswith("of 1 world")
 

@@ -100,6 +100,22 @@ def test_one_outlying_seed_confirms_nothing_that_the_others_deny(finding):
     assert verdict(finding) == FAILS
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "p"),
+    [
+        ([533.0] * 3, [519.0] * 3, 2 / 20),
+        ([1.0] * 4, [0.0] * 4, 2 / 70),
+        ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0], 1.0),
+        ([1.0], [2.0, 3.0], 2 / 3),
+        ([1.0], [1.0], 1.0),
+    ],
+)
+def test_p_is_exact_with_ties(one, other, p):
+    """By the number of ways to deal the values to the two groups that are as extreme."""
+    (found,) = larger(one, other)
+    assert found.p == pytest.approx(p)
+
+
 def test_a_tie_says_nothing():
     (one,) = below([0.05] * 4 + [0.01] * 6, 0.05)
     assert one.p == pytest.approx(2 / 64)
