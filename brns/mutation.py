@@ -8,11 +8,6 @@ from jaxtyping import Array, Float, Key
 from brns.core import Box
 
 
-def _mutated(key: Key[Array, ""], shape: tuple[int, ...], rate: float) -> Array:
-    """Which genes mutate: each on its own with probability `rate`."""
-    return jax.random.bernoulli(key, rate, shape)
-
-
 class PolynomialMutation(eqx.Module):
     r"""Bounded polynomial mutation.
 
@@ -45,7 +40,7 @@ class PolynomialMutation(eqx.Module):
         down = (2 * u + (1 - 2 * u) * (1 - delta_1) ** power) ** (1 / power) - 1
         up = 1 - (2 * (1 - u) + 2 * (u - 0.5) * (1 - delta_2) ** power) ** (1 / power)
         moved = jnp.clip(genotypes + jnp.where(u < 0.5, down, up) * width, box.low, box.high)
-        return jnp.where(_mutated(key_which, genotypes.shape, self.rate), moved, genotypes)
+        return jnp.where(jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes)
 
 
 class GaussianMutation(eqx.Module):
@@ -66,7 +61,7 @@ class GaussianMutation(eqx.Module):
         key_which, key_move = jax.random.split(key)
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
-        return jnp.where(_mutated(key_which, genotypes.shape, self.rate), moved, genotypes)
+        return jnp.where(jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes)
 
 
 class IsoLineDD(eqx.Module):

@@ -87,12 +87,12 @@ def run(
 ) -> None:
     """Run an experiment, with progress, and end with a summary and a picture."""
     from brns.runs.loop import start
-    from brns.runs.places import refuse_taken
+    from brns.runs.places import chosen, folders, refuse_taken
     from brns.workers.parallel import in_parallel
 
     which = range(seed, seed + seeds) if seeds > 1 else seed
     out = out or default_place(experiment, estimator, set_ or [], which)
-    refuse_taken(out, [out / f"seed{one:04d}" for one in which] if isinstance(which, range) else [out])
+    refuse_taken(out, folders(out, *chosen(which)))
     search = _chosen(experiment, estimator, set_ or [])
     if founders is not None:
         from brns.cli.own import own_founders

@@ -80,7 +80,7 @@ class CoinFlips(eqx.Module):
         return jnp.mean(_predicted(state.network, state, in_frame(state.frame, descriptors)) ** 2, axis=1)
 
     def update(self, state: CoinState, generation: Generation, key: Key[Array, ""]) -> CoinState:
-        """Coins thrown for each newcomer; then then steps of Adam on draws from the sample."""
+        """Coins thrown for each newcomer, then `steps` steps of Adam on draws from the sample."""
         throw, rank, draw = jax.random.split(key, 3)
         state = state._replace(frame=founded(state.frame, founders(generation)))
         behavior = in_frame(state.frame, unite(generation.parents, generation.offspring).descriptor)

@@ -10,6 +10,9 @@ from jaxtyping import Array, Float, Int
 from brns.core import Box
 from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
 
+GRID = (6, 6)
+"""cells over a planar behavior space; paper, section 5.1"""
+
 
 def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.

@@ -22,6 +22,7 @@ points of the box are all far from what can be reached, as in 32 dimensions or a
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import equinox as eqx
 import jax
@@ -64,10 +65,25 @@ MARGIN = 0.1
 """by how much a rank must rise to count: three times that error"""
 
 
+_OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], Cycling]] = WeakKeyDictionary()
+"""what was found of records, by the generations: summaries, figures and reports ask for the same"""
+
+
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
-    """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`."""
+    """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`.
+
+    By the record's own search it is computed once, while the record is there.
+    """
     generations = _kept(record, generations)
-    search = search or record.search
+    if search is not None and search is not vars(record).get("search"):
+        return _found(record, generations, search)
+    known = _OF_RECORDS.setdefault(record, {})
+    if tuple(generations) not in known:
+        known[tuple(generations)] = _found(record, generations, record.search)
+    return known[tuple(generations)]
+
+
+def _found(record: Record, generations: list[int], search: NoveltySearch) -> Cycling:
     q, r = _matrices(record, generations, search)
     margin = epsilon_of_record(record, generations, search) if isinstance(search.estimator, Embeds) else _tenth(q)
     found = np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin)

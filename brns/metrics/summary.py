@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from brns.metrics.coverage import GRID
 from brns.metrics.measures import MEASURES, Measured
 from brns.metrics.recorded import NoveltySearch, Record
 
@@ -31,7 +32,7 @@ def summary(
     """
     search = search or _known(record)
     if grid is None and record.behavior_space.dimension == 2:
-        grid = (6, 6)
+        grid = GRID
     there = {
         "nothing": True,
         "grid": grid is not None,

@@ -9,14 +9,13 @@ from matplotlib.ticker import PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
+from brns.metrics.coverage import GRID
 from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.measured import (
-    GRID,
     common,
-    cycling_of,
     cycling_of_record,
     least_fitness,
     uniformity_of_record,
@@ -139,7 +138,7 @@ def q(
     lines = []
     for i in chosen:
         row = kept.index(i)
-        values = np.stack([cycling_of(record, tuple(kept)).q[row, row:] for record in runs])
+        values = np.stack([cycling_of_record(record, kept).q[row, row:] for record in runs])
         lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
     logarithmic = all((line.values > 0).all() for line in lines)
     note = bands(ax, lines, quartiles=logarithmic)

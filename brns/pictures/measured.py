@@ -1,18 +1,17 @@
 """What figures need of the states that a run keeps: the archive, Q, uniformity; errors say what is missing."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 
 import numpy as np
 
 from brns.estimators.archive import Archive
 from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
+from brns.metrics.coverage import GRID
 from brns.metrics.recorded import evaluated
 from brns.pictures.source import search_for
 from brns.runs.record import Record
-
-GRID = (6, 6)  # cells of coverage and uniformity over a plane; paper, section 5.1
 
 
 def last_state(record: Record, generation: int | None, what: str) -> int:
@@ -34,13 +33,8 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
     return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
 
 
-def cycling_of_record(record: Record) -> cycling.Cycling:
-    """Q and what follows from it over all generations kept, computed once for all figures of a report."""
-    return cycling_of(record, tuple(record.snapshots))
-
-
-@lru_cache(maxsize=256)
-def cycling_of(record: Record, generations: tuple[int, ...]) -> cycling.Cycling:
+def cycling_of_record(record: Record, generations: Sequence[int] | None = None) -> cycling.Cycling:
+    """Q and what follows from it over generations whose states are kept, by default all."""
     return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
 
 

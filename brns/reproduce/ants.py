@@ -22,6 +22,7 @@ from brns.reproduce.plan import Runs, ant_methods
 from brns.reproduce.runs import check_same
 from brns.runs.fork import branch
 from brns.runs.loop import Saved, go_on, start
+from brns.runs.places import folders
 from brns.runs.record import Record, records
 from brns.runs.tracking import Track
 from brns.search import NoveltySearch
@@ -66,7 +67,7 @@ def finished(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> dic
 
 def place(out: Path, name: str, seed: int) -> Path:
     """Where one seed of a method is."""
-    return out / name / f"seed{seed:04d}"
+    return folders(out / name, True, [seed])[0]
 
 
 def shared(methods: Mapping[str, NoveltySearch], keep_every: int) -> dict[str, int]:

@@ -18,7 +18,7 @@ from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.metrics.summary import estimate, summary
-from brns.pictures.measured import GRID, cycling_of_record, uniformity_of_record
+from brns.pictures.measured import cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
 from brns.reproduce.provenance import here, of_runs
@@ -115,7 +115,7 @@ def numbers(record: Record) -> dict[str, float]:
         deviations = spread(signed)
         row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
         return row
-    shares = coverage.of_record(record, GRID, "evaluated")
+    shares = coverage.of_record(record, coverage.GRID, "evaluated")
     row |= {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
     if shares[-1] == 1:
         row["full_coverage"] = float(np.argmax(shares == 1))
@@ -193,8 +193,8 @@ CURVES: dict[str, Callable[[Record], Curve]] = {
     "kappa_share": _over_kept(lambda found: found.kappa_share),
 }
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
-    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, GRID)),
-    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, GRID, "evaluated")),
+    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, coverage.GRID)),
+    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, coverage.GRID, "evaluated")),
     "uniformity": uniformity_of_record,
 }
 OF_PATHS: dict[str, Callable[[Record], Curve]] = {

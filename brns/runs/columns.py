@@ -19,9 +19,6 @@ FACTS = (
     "parents.novelty",
 )
 
-GRID = (6, 6)
-"""cells of coverage over a planar behavior space; paper, section 5.1"""
-
 # Those of which `turnover` is made.
 TURNOVER = ("offspring.solved", "survivors.novelty", "survivors.fitness", "survivors.born")
 

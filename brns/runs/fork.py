@@ -18,7 +18,7 @@ from jaxtyping import PyTree
 from brns.runs import facts as run_json
 from brns.runs.locks import make
 from brns.runs.loop import Saved, resume
-from brns.runs.places import refuse_taken
+from brns.runs.places import folders, refuse_taken
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
 from brns.search import NoveltySearch, SearchState
@@ -84,16 +84,16 @@ def branch(
         raise ValueError(
             f"a fork needs 0 <= at < generations; got at={at} and generations={generations}, the number in all"
         )
-    names = [f"seed{source.seed:04d}" if several else "." for source in sources]
-    refuse_taken(out, [out / name for name in names])
+    seeds = [source.seed for source in sources]
+    refuse_taken(out, folders(out, several, seeds))
     for source in sources:
         _check(source, at, search)
     make(out.parent)
     aside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     shutil.rmtree(aside, ignore_errors=True)
     try:
-        for source, name in zip(sources, names, strict=True):
-            _copy(source, at, search, aside / name, [s.seed for s in sources], generations)
+        for source, folder in zip(sources, folders(aside, several, seeds), strict=True):
+            _copy(source, at, search, folder, seeds, generations)
         os.replace(aside, out)
     except OSError as error:
         raise RecordError(f"could not make {out} ({error.strerror or error}): choose another place") from error

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from brns.core import Box, Generation
-from brns.metrics.coverage import cells
-from brns.runs.columns import GRID, TURNOVER, turnover
+from brns.metrics.coverage import GRID, cells
+from brns.runs.columns import TURNOVER, turnover
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from brns.core import Population
 from brns.display import table
-from brns.metrics.coverage import cumulative_coverage
-from brns.runs.columns import GRID, turnover
+from brns.metrics.coverage import GRID, cumulative_coverage
+from brns.runs.columns import turnover
 
 if TYPE_CHECKING:
     import pandas

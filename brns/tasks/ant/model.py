@@ -5,6 +5,8 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from brns.scene import COLOURS
+
 TIMESTEP = 0.005  # seconds
 MASS = 41.449  # kg, the ant's
 START = (0.0, -24.0, 0.6)  # metres, of the torso
@@ -22,7 +24,6 @@ LEGS = (
     ((1, -1), (1, 1), (30, 70)),
 )
 MOTORS = tuple(f"{joint}_{leg}" for leg in (4, 1, 2, 3) for joint in ("hip", "ankle"))
-COLOURS = {"green": "0.2 0.7 0.3", "red": "0.8 0.2 0.2", "blue": "0.2 0.4 0.8", "violet": "0.6 0.3 0.7"}
 
 
 class Arena(NamedTuple):
@@ -84,7 +85,7 @@ def ant_xml(arena: str, integrator: str) -> str:
     )
     balls = "".join(f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>' for x in (-FAR, FAR))
     discs = "".join(
-        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{COLOURS[colour]} 1"/>'
+        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{_rgb(COLOURS[colour])} 1"/>'
         for colour, (x, y) in areas.items()
     )
     motors = "".join(f'<motor name="{joint}" joint="{joint}"/>' for joint in MOTORS)
@@ -166,3 +167,8 @@ def load_mujoco() -> tuple[Any, Any]:
             f"the ant maze needs MuJoCo 3.5 or later and found {mujoco.__version__}: pip install --upgrade 'brns[ant]'"
         )
     return mujoco, rollout
+
+
+def _rgb(colour: str) -> str:
+    """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
+    return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))

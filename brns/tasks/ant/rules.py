@@ -64,9 +64,9 @@ class AntMaze(eqx.Module):
 
     The same genotype gives the same bits, whatever its neighbours in the batch, their number and the number of threads:
     every control step starts from a full state, with the solver's warm start cleared; another version of MuJoCo or
-    another processor may give other bits. Unstable physics (a number that
-    is not finite, a warning of MuJoCo's, a torso beyond 50 m in any coordinate) ends an episode at the last sound
-    position; how many did so is logged as a warning and marked in `Episodes.unstable`.
+    another processor may give other bits. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso
+    beyond 50 m in any coordinate) ends an episode at the last sound position; how many did so is logged as a warning
+    and marked in `Episodes.unstable`.
 
     Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
     `(n, 32)` or `(n, 96)`, in metres. Observations are the 15 positions, x and y as (value - 5) / 70, and the 14
