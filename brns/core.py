@@ -31,7 +31,8 @@ class Box(eqx.Module):
         if wrong.size:
             i = wrong[0]
             raise ValueError(
-                f"a box needs finite low < high in every dimension; dimension {i} has low={low[i]}, high={high[i]}"
+                f"a box needs finite low < high in every dimension, in float32; dimension {i} has low={low[i]}, "
+                f"high={high[i]}"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 

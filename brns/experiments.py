@@ -109,6 +109,8 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
             if setting in OPERATORS and not part:
                 operator = chosen(setting, text, parts(OPERATORS[setting])).load()()
                 search = eqx.tree_at(lambda s, part=setting: getattr(s, part), search, operator)
+            elif name == "estimator":
+                raise SettingsError(f"the estimator is chosen by --estimator {text}; --set changes its settings")
             else:
                 wanted[part][setting] = value(text)
         except ValueError as error:

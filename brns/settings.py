@@ -97,6 +97,8 @@ def value(text: str) -> Any:
     """A setting's value as TOML reads it; bare words are strings, and none is None."""
     if text.lower() == "none":
         return None
+    if text.startswith("(") and text.endswith(")"):  # a tuple as Python prints it
+        text = f"[{text[1:-1]}]"
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -105,7 +107,11 @@ def value(text: str) -> Any:
 
 @functools.singledispatch
 def describe(part: Any) -> Any:
-    """A part and every setting in it as JSON values. Large arrays become a digest, other objects their name."""
+    """A part and every setting in it as JSON values. Large arrays become a digest, functions their name.
+
+    Of a class that is no dataclass the settings are its public attributes that are numbers, texts, arrays, or made of
+    them: what it is made with, as `self.gain = gain`.
+    """
     if part is None or isinstance(part, bool | int | float | str):
         return part
     if isinstance(part, tuple | list):
@@ -120,7 +126,15 @@ def describe(part: Any) -> Any:
         if array.size <= 64:
             return array.tolist()
         return {"name": "array", "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes()).hexdigest()}
-    return {"name": type(part).__name__}
+    own = {name: value for name, value in getattr(part, "__dict__", {}).items() if not name.startswith("_")}
+    return {"name": type(part).__name__, **{name: describe(value) for name, value in own.items() if _value(value)}}
+
+
+def _value(thing: Any) -> bool:
+    """Whether it is a value and no living thing, such as a simulator."""
+    if isinstance(thing, tuple | list):
+        return all(map(_value, thing))
+    return thing is None or isinstance(thing, str) or (eqx.is_array_like(thing) and not isinstance(thing, type))
 
 
 @describe.register

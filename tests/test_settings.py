@@ -11,7 +11,7 @@ import pytest
 from worlds import Identity
 
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
-from brns.settings import MODULES, SettingsError, build, configure, describe, settings
+from brns.settings import MODULES, SettingsError, build, configure, describe, settings, value
 
 PLAIN = sorted(set(MODULES) - {"NoveltySearch", "Chunked", "LooseBox"})
 """the parts that hold no other part"""
@@ -76,7 +76,7 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     assert found["width"].default == 64
     assert (
         found["width"].meaning
-        == "neurons in a hidden layer; none is 3 d, as in the paper, section 5: its cost grows with d squared"
+        == "neurons in a hidden layer; with none the paper's 3 d, section 5, whose cost grows with d squared"
     )
     assert found["depths"].type == tuple[int, int]
     names = [s.name for s in settings(NoveltySearch)]
@@ -103,7 +103,7 @@ def test_all_that_is_wrong_is_said_at_once_with_what_was_meant():
     )
     assert lines[1].startswith("BehaviorRecognition has no setting 'zzz'. It has: embedding, width")
     text = str(caught.value)
-    assert "BehaviorRecognition.width (neurons in a hidden layer; none is 3 d, " in text
+    assert "BehaviorRecognition.width (neurons in a hidden layer; with none the paper's 3 d, " in text
     assert "got 'broad'" in text
     assert "'raw' or 'scaled'; got 'small'" in text
     assert "got [1, 2, 3]" in text
@@ -139,3 +139,31 @@ def test_a_rebuilt_estimator_computes_the_same():
     space = Identity().behavior_space
     a, b = (jax.tree.leaves(e.init(space, jax.random.key(0))) for e in (estimator, again))
     assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+class Throw:
+    """A task of one's own that is no dataclass."""
+
+    traceable = False
+
+    def __init__(self, gain, wind=(1.0, 2.0)):
+        self.gain, self.wind, self.table = gain, wind, np.arange(100.0)
+        self.simulator, self._calls = object(), 0
+
+
+def test_a_part_of_ones_own_is_described_by_its_public_values():
+    described = describe(Throw(0.5))
+    assert {name: described[name] for name in ("name", "gain", "wind")} == {
+        "name": "Throw",
+        "gain": 0.5,
+        "wind": [1.0, 2.0],
+    }
+    assert described["table"]["name"] == "array"
+    assert set(described) == {"name", "gain", "wind", "table"}
+    assert describe(Throw(0.6)) != described
+    json.dumps(described)
+
+
+@pytest.mark.parametrize("text", ["[3, 5]", "(3,5)", "(3, 5)"])
+def test_a_tuple_may_be_written_as_a_list_or_as_python_prints_it(text):
+    assert value(text) == [3, 5]

@@ -228,7 +228,6 @@ def compare(
         out=out,
         mutations=operators or None,
         workers=workers,
-        count=screen.track,
     )
     for line in found.verdicts:
         console.print(line)

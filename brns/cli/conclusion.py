@@ -17,6 +17,7 @@ from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
 from brns.runs.facts import origin
 from brns.runs.record import Record
+from brns.runs.storage import RecordError
 
 CYCLING = (
     "eta: below 1 where what was visited became less novel. kappa: how often it became novel again, by more than "
@@ -41,7 +42,12 @@ def conclude(directory: Path, found: Sequence[Record]) -> None:
     if note := without_search(found):
         console.print(note, soft_wrap=True)
     for record in track(found, "Drawing", len(found)):
-        save(overview(record), record.path / "overview.png")
+        picture = overview(record)
+        try:
+            save(picture, record.path / "overview.png")
+        except RecordError as error:  # a run of somebody else's: its numbers stand above
+            console.print(f"No picture: {error}", soft_wrap=True)
+            return
     several = len(found) > 1
     where = directory / "*" if several else found[0].path
     console.print(f"{'Pictures' if several else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)

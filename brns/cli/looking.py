@@ -30,12 +30,18 @@ def show(
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
+    name: Annotated[
+        str,
+        typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a"),
+    ],
     directories: Directories,
     out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
     search: Search = None,
 ) -> None:
-    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings."""
+    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings.
+
+    An unknown name is answered with all that there are.
+    """
     from brns.cli.own import records_of
     from brns.pictures import PAPER, draw, read_times, save
 

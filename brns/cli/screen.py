@@ -60,12 +60,17 @@ def print_runs(directory: Path, found: "Sequence[Listed]") -> None:
             console.print(f"damaged: {one.reason}", soft_wrap=True)
 
 
+def _listed(value: Any) -> Any:
+    """Tuples as the lists that `--set` takes: a shell has parentheses for itself."""
+    return [*map(_listed, value)] if isinstance(value, tuple) else value
+
+
 def print_settings(prefix: str, part: Any, listed: "Sequence[Setting]") -> None:
     """How each setting of a part is written on a command line, with its default and meaning."""
     table = Table(box=None, pad_edge=True, show_header=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for setting in listed:
-        value = str(getattr(part, setting.name)).replace("None", "none")
+        value = str(_listed(getattr(part, setting.name))).replace("None", "none")
         table.add_row(f"  --set {prefix}{setting.name}={value.replace(' ', '')}", setting.meaning)
     console.print(table)

@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -57,11 +58,18 @@ class _Run(NamedTuple):
     solved: Bool[Array, ""]
 
 
-def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[int]) -> Facts:
+class Stopped(Exception):
+    """A measurement was asked to stop."""
+
+
+def measured(
+    search: NoveltySearch, cells: Cells, generations: int, seeds: list[int], stop: Event | None = None
+) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
     Seeds of a traceable task are a batch for each core or accelerator, compiled over stretches of generations; with
-    another number of those it rounds otherwise. Seeds of a host task run in turn.
+    another number of those it rounds otherwise. Seeds of a host task run in turn. Once `stop` is set it ends with
+    `Stopped`, after a tenth of the run at most.
     """
     if generations < 2 or not seeds:
         raise ValueError(f"a comparison needs 2 generations and 1 seed or more; got {generations} and {seeds}")
@@ -72,6 +80,8 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     runs, covered, solved = _begin(search, cells, keys)
     curves, successes, kept, columns, took = [covered], [solved], [], [], []
     for length in lengths:
+        if stop is not None and stop.is_set():
+            raise Stopped
         runs, covered, solved, seconds = go(length, runs, keys)
         took.append(seconds / length)
         curves.append(covered)

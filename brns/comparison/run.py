@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,16 @@ import numpy as np
 from brns.comparison import statistics
 from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
-from brns.comparison.worlds import SUITE, Cells, World, of_task
+from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
+from brns.display import shown
 from brns.mutation import PolynomialMutation
 from brns.onecore import cores
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
+from brns.runs.bar import track
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
-from brns.runs.tracking import Track, untracked
+from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe
 
@@ -55,8 +58,13 @@ class Comparison(NamedTuple):
         """A sentence for every method but the reference."""
         rows = self.judged
         methods = list(dict.fromkeys(row.method for row in rows))
-        tuned = {name for name, world in self.worlds.items() if world.half == "tune"}
+        tuned = {name for name, each in self.worlds.items() if each.half == "tune"}
         return [statistics.verdict(rows, method, self.reference, tuned) for method in methods]
+
+    def __repr__(self) -> str:
+        return f"Comparison of {len(self.worlds)} worlds over {len(self.seeds)} seeds, in {self.out}\n" + "\n".join(
+            self.verdicts
+        )
 
 
 class _Job(NamedTuple):
@@ -67,7 +75,7 @@ class _Job(NamedTuple):
 
 
 def compare(
-    what: Task | NoveltySearch | World | Sequence[World] | str,
+    what: Task | NoveltySearch | World | Sequence[World | str] | str,
     estimators: Mapping[str, NoveltyEstimator],
     *,
     seeds: int | Sequence[int] = 20,
@@ -76,12 +84,13 @@ def compare(
     mutations: Mapping[str, Mutation] | None = None,
     cells: Cells | None = None,
     workers: int | None = None,
-    count: Track = untracked,
+    progress: bool = True,
 ) -> Comparison:
     """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling, cost, verdicts.
 
-    `what` is a task or a search of your own, a `World`, several, or "suite". The first estimator is the reference that
-    the others are held against. With `mutations`, each estimator runs with each, as "estimator, mutation".
+    `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
+    estimator is the reference that the others are held against. With `mutations`, each estimator runs with each, as
+    "estimator, mutation".
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs, by default as many as there are cores, run side by side.
 
@@ -89,9 +98,18 @@ def compare(
     computes nothing twice; then runs.csv, the tidy frame, and comparison.png. Memory and disk hold coverage curves and
     Q of ten generations, no records.
 
-    Errors: `ValueError` for settings that make no comparison, or files in `out` that other settings made.
+    Ctrl-C ends it when every job has come to the next tenth of its run. A bar shows how many jobs are done, at a
+    terminal and in a notebook; `progress=False` shows none.
+
+    Errors: `ValueError` for settings that make no comparison, or files in `out` that other settings made. A part that
+    is your own counts as the same where its class has the same name and its settings the same values: take another
+    folder after a change of its code.
     """
     seeds = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not isinstance(estimators, Mapping):
+        raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
+    if generations is not None and generations < 2:
+        raise ValueError(f"a comparison needs 2 generations or more; got {generations}")
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
     worlds = {each.name: each for each in _worlds(what, generations, cells)}
@@ -99,12 +117,14 @@ def compare(
     out = Path(out)
     jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
     found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
+    stop, follow = Event(), track if progress else untracked
     with ThreadPoolExecutor(workers or cores()) as pool:
-        begun = [pool.submit(_done, job, seeds) for job in jobs]
+        begun = [pool.submit(_done, job, seeds, stop) for job in jobs]
         try:
-            for _ in count((done.result() for done in as_completed(begun)), "comparing", len(begun)):
+            for _ in follow((done.result() for done in as_completed(begun)), "comparing", len(begun)):
                 pass
         finally:
+            stop.set()
             pool.shutdown(cancel_futures=True)
     for job, done in zip(jobs, begun, strict=True):
         found[job.world.name][job.method], _ = done.result()
@@ -117,36 +137,38 @@ def compare(
 
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
     if isinstance(what, str):
-        if what != "suite":
-            raise ValueError(f'what is compared in is a task, a search, worlds or "suite"; got {what!r}')
-        chosen = list(SUITE)
+        chosen = list(SUITE) if what == "suite" else [world(what)]
     elif isinstance(what, World):
         chosen = [what]
     elif isinstance(what, NoveltySearch):
         chosen = [of_task(what.task, what.population_size, generations or 200, cells)]
     elif isinstance(what, Task):
         chosen = [of_task(what, 100, generations or 200, cells)]
+    elif isinstance(what, Sequence):
+        chosen = [world(each) if isinstance(each, str) else each for each in what]
     else:
-        chosen = list(what)
+        raise ValueError(
+            f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
+        )
     return [each._replace(generations=generations or each.generations) for each in chosen]
 
 
 def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) -> Iterator[_Job]:
     """World by world."""
-    for world in worlds:
-        task = world.task()
+    for each in worlds:
+        task = each.task()
         for name, estimator in estimators.items():
             for operator, mutation in mutations.items():
                 method = f"{name}, {operator}" if operator else name
                 if isinstance(what, NoveltySearch):
                     search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
                 else:
-                    search = NoveltySearch(task, estimator, world.individuals, world.individuals, mutation)
+                    search = NoveltySearch(task, estimator, each.individuals, each.individuals, mutation)
                 file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
-                yield _Job(world, method, search, out / "runs" / world.name / f"{file}.npz")
+                yield _Job(each, method, search, out / "runs" / each.name / f"{file}.npz")
 
 
-def _done(job: _Job, seeds: list[int]) -> tuple[Facts, dict[str, Any]]:
+def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, Any]]:
     """The facts of a job, from its file if it is finished, and what made them."""
     settings = {"search": describe(job.search), "seeds": seeds, "generations": job.world.generations}
     wanted = json.dumps(settings, sort_keys=True)
@@ -154,12 +176,13 @@ def _done(job: _Job, seeds: list[int]) -> tuple[Facts, dict[str, Any]]:
         arrays = read_arrays(job.path, Seal(None, job.world.generations))
         if arrays.pop("settings").tobytes().decode() != wanted:
             raise RecordError(
-                f"{job.path} was made with other settings, seeds or generations; remove it, or take another folder"
+                f"{job.path} was made with other settings, seeds or generations; take another folder, or the settings "
+                "that made it"
             )
         made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
         facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
         return Facts(**facts), made  # ty: ignore[invalid-argument-type]
-    found = measured(job.search, job.world.cells, job.world.generations, seeds)
+    found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
     made = {key: value for key, value in here().items() if key != "command"}
     job.path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {**found._asdict(), "settings": _bytes(wanted), "made": _bytes(json.dumps(made))}

@@ -181,7 +181,7 @@ def _sparseness(
     if rows <= k:
         raise ValueError(
             f"k={k} nearest neighbours need more than {k} reference descriptors; got {rows}; "
-            "take a larger population or a smaller k"
+            "take a larger population or a smaller k (brns.Novelty.score takes who lives beside as population=)"
         )
     references = References(population.descriptor, _finite(population.descriptor))
     if archived is not None:  # one search among all: a second would be compiled anew

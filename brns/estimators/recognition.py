@@ -57,9 +57,9 @@ class BehaviorRecognition(eqx.Module):
     """
 
     embedding: int | None = 32
-    """dim(E), the outputs of an encoder; `None` takes the paper's 2 d, section 5"""
+    """dim(E), the outputs of an encoder; with none the paper's 2 d, section 5"""
     width: int | None = 64
-    """neurons in a hidden layer; `None` takes the paper's 3 d, section 5, whose cost grows with d squared"""
+    """neurons in a hidden layer; with none the paper's 3 d, section 5, whose cost grows with d squared"""
     depths: tuple[int, int] = (3, 5)
     """hidden layers of xi* and of xi1; paper, section 5"""
     learning_rate: float = 1e-2

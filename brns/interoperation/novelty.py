@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
-from brns.display import line
+from brns.display import line, shown
 from brns.hints import refuse_wrong
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, describe, difference, renewed
@@ -34,6 +34,8 @@ class Novelty:
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: int = 0):
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
+        if not isinstance(space, Box):
+            raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
         self.estimator, self.space, self.seed = estimator, space, seed
         self.batches = self.learned = 0
         self.state: PyTree = _init(estimator, space, self._key)
@@ -51,15 +53,23 @@ class Novelty:
         """
         rows = self._rows(descriptors)
         living = rows if population is None else self._rows(population)
+        if not len(living):
+            if len(rows):
+                raise ValueError("population must hold somebody; leave it out where nobody else lives")
+            return np.zeros(0, np.float32)
         return np.asarray(_score(self.estimator, self.state, rows, living, self._first()))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
-        """Remember behaviors, as one generation's offspring.
+        """Remember behaviors, as one generation's offspring; of none nothing changes.
 
         `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
         """
         rows, number = self._rows(descriptors), self.batches + 1
-        told = np.zeros(len(rows)) if novelty is None else np.asarray(novelty).reshape(len(rows))
+        told = np.zeros(len(rows)) if novelty is None else np.asarray(novelty, np.float64)
+        if told.shape != (len(rows),) or not np.isfinite(told).all():
+            raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
+        if not len(rows):
+            return
         batch = rows, told.astype(np.float32), np.int32(number), self._first()
         learned = _learn(self.estimator, self.state, *batch, self._key)
         same_structure(self.estimator, self.state, learned)
@@ -105,7 +115,9 @@ class Novelty:
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
             raise ValueError(f"descriptors must have shape (n, {self.space.dimension}), as the space; got {rows.shape}")
         if not np.isfinite(rows).all():
-            raise ValueError(f"descriptors must be finite; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not")
+            raise ValueError(
+                f"descriptors must be finite in float32; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not"
+            )
         return rows
 
 

@@ -42,7 +42,7 @@ class Measure(NamedTuple):
 
 
 def _first_solved(run: Measured) -> float | None:
-    return next((float(g) for g, rows in zip(run.record.generations, run.solved, strict=True) if rows.any()), None)
+    return next((float(g) for g, rows in enumerate(run.solved) if rows.any()), None)
 
 
 def _covered(run: Measured, individuals: Literal["survivors", "evaluated"]) -> float:
@@ -60,7 +60,7 @@ _ROWS = (
         "generations",
         "Generations",
         "finished after the founders",
-        lambda run: float(run.record.generations[-1]),
+        lambda run: float(len(run.solved) - 1),
     ),
     Measure(
         "evaluations",

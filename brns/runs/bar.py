@@ -1,8 +1,10 @@
 """How far a run is, how fast it goes and what it found: a bar at a terminal, and the same in a notebook."""
 
+import contextlib
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -10,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 if TYPE_CHECKING:
     from brns.runs.loop import Saved
 
+Thing = TypeVar("Thing")
 SECONDS = 0.2  # between two looks of a notebook at the bar
 
 
@@ -52,6 +55,24 @@ class Bar:
         self.progress.update(self.task, completed=saved[0].number, found=_found(saved), rate=rate)
         if self.notebook is not None and time.monotonic() > self.notebook.looked + SECONDS:
             self.notebook.look()
+
+
+def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
+    """The `Track` of other work in Python: how many of so many things are done, where a run would show its bar."""
+    console = screen()
+    if not (console.is_terminal or console.is_jupyter):
+        yield from things
+        return
+    columns = (TextColumn(title, markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console)
+    bar = progress.add_task("", total=total)
+    with progress if not console.is_jupyter else contextlib.nullcontext():
+        notebook = Notebook(progress) if console.is_jupyter else None
+        for thing in things:
+            progress.advance(bar)
+            if notebook is not None:
+                notebook.look()
+            yield thing
 
 
 class Notebook:

@@ -202,6 +202,10 @@ def go_on(
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
     search = search or runs[0].search
+    if len(runs) > 1 and all(r.seeds == [r.seed] for r in runs):
+        raise RecordError(
+            f"{path} holds {len(runs)} runs that were started one by one; resume each of them, such as {runs[0].path}"
+        )
     if [r.seed for r in runs] != sorted(runs[0].seeds):
         raise RecordError(
             f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "

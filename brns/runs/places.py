@@ -74,13 +74,14 @@ def refuse_taken(out: Path, paths: Sequence[Path]) -> None:
     for path in (out, *paths):
         if (path / run_json.NAME).exists():
             raise RecordError(f"{path} exists already; {_resume(path)}, remove it, or choose another place")
-        if path in paths and _filled(path):
-            raise RecordError(f"{path} exists already, and is no run; remove it, or choose another place")
     for below in _runs(out):
         raise RecordError(
             f"{out} holds a run already, {below}; a folder holds one run or one batch: {_resume(below)}, "
             "or choose another place"
         )
+    for path in paths:
+        if _filled(path):
+            raise RecordError(f"{path} exists already, and is no run; choose another place, or see what it holds")
 
 
 def _resume(run: Path) -> str:

@@ -164,7 +164,7 @@ def test_the_list_names_every_setting_with_its_default_and_meaning(folder):
     text = call("list", folder=folder).stdout
     for line in ("estimator.learning_rate=0.01", "estimator.k=15", "task.steps=2000", "mutate.eta=10.0"):
         assert line in text
-    for meaning in ("takes the paper's 3 d, section 5", "crowding degree", "steps of an evaluation"):
+    for meaning in ("with none the paper's 3 d, section 5", "crowding degree", "steps of an evaluation"):
         assert meaning in text
 
 

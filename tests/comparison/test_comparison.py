@@ -1,5 +1,7 @@
 """Comparisons: facts by hand and against a record, statistics against SciPy, and going on."""
 
+from threading import Event
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from worlds import HostIdentity, Identity
 from brns import Comparison, GridCounts, NoveltySearch, PopulationKNN, Record, compare, run
 from brns.comparison import bars, page, statistics
 from brns.comparison.estimate import hours
-from brns.comparison.measure import Facts, measured
+from brns.comparison.measure import Facts, Stopped, measured
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics.recorded import evaluated
 from brns.runs.storage import RecordError
@@ -105,6 +107,28 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert written == compared.out.with_suffix(".md")
     assert compared.verdicts[0] in written.read_text()
     assert "counts covers" in compared.verdicts[0]
+
+
+def test_worlds_may_be_named_and_what_is_none_is_refused(tmp_path):
+    for what in ("moon", ["arm", "moon"]):
+        with pytest.raises(ValueError, match="a world is one of maze"):
+            compare(what, METHODS, out=tmp_path)
+    with pytest.raises(ValueError, match="2 generations or more; got 0"):
+        compare("arm", METHODS, generations=0, out=tmp_path)
+
+
+def test_a_measurement_that_is_asked_to_stop_stops():
+    stop = Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        measured(search(Identity()), CELLS, 3, [0], stop)
+
+
+def test_a_comparison_is_shown_by_its_verdicts(compared):
+    assert repr(compared).splitlines() == [
+        f"Comparison of 1 worlds over 2 seeds, in {compared.out}",
+        *compared.verdicts,
+    ]
 
 
 def test_behaviors_that_are_not_planar_need_to_say_where_they_lie():

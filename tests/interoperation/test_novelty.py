@@ -112,10 +112,30 @@ def test_a_file_that_is_none_of_its_own_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [(np.zeros(2), r"shape \(n, 2\), as the space; got \(2,\)"), ([[np.nan, 0], [0, 0]], "finite; 1 rows are not")],
+    [
+        (np.zeros(2), r"shape \(n, 2\), as the space; got \(2,\)"),
+        ([[np.nan, 0], [0, 0]], "finite in float32; 1 rows are not"),
+    ],
 )
 def test_what_are_no_descriptors_is_refused(wrong, message):
     novelty = Novelty(brns.GridCounts(), SPACE)
     for call in (novelty.score, novelty.learn):
         with pytest.raises(ValueError, match=message):
             call(wrong)
+
+
+@pytest.mark.parametrize("estimator", [SMALL, brns.ArchiveKNN(k=1), brns.GridCounts(), brns.FeatureDensity()])
+def test_nobody_is_scored_and_learned_without_a_change(estimator):
+    novelty, nobody = Novelty(estimator, SPACE), np.zeros((0, 2))
+    assert novelty.score(nobody).shape == (0,)
+    novelty.learn(nobody)
+    assert (novelty.batches, novelty.learned) == (0, 0)
+    with pytest.raises(ValueError, match="population must hold somebody"):
+        novelty.score([[0.0, 0.0]], population=nobody)
+
+
+def test_novelty_that_is_none_is_refused():
+    novelty = Novelty(SMALL, SPACE)
+    for wrong in ([np.nan], [1.0, 2.0]):
+        with pytest.raises(ValueError, match="novelty must be 1 finite numbers"):
+            novelty.learn([[0.0, 0.0]], novelty=wrong)

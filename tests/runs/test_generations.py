@@ -100,6 +100,15 @@ def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
     (tmp_path / "notes" / "a.txt").touch()
     with pytest.raises(RecordError, match="exists already, and is no run"):
         brns.run(search(), 1, out=tmp_path / "notes")
+    with pytest.raises(RecordError, match="holds a run already"):  # and not that it is none
+        brns.run(search(), 1, out=tmp_path / "run")
+
+
+def test_runs_side_by_side_that_were_started_one_by_one_are_resumed_one_by_one(tmp_path):
+    for seed in (0, 1):
+        brns.run(search(), 1, out=tmp_path / f"seed{seed}", seeds=seed)
+    with pytest.raises(RecordError, match="2 runs that were started one by one; resume each of them"):
+        brns.resume(tmp_path, 2, search=search())
 
 
 def terminal():

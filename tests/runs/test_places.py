@@ -26,7 +26,7 @@ SECOND = {
         r"run holds a run already, .*seed0000; a folder holds",
     ),
     "a batch that shares a seed": ([0, 1], [1, 2], ".", r"seed0001 exists already"),
-    "a run where a batch is": ([0, 1], 2, ".", "run exists already"),
+    "a run where a batch is": ([0, 1], 2, ".", "run holds a run already"),
     "a run within a run": (0, 1, "deeper/still", "deeper/still lies within a run, .*run; choose another place"),
     "a batch within a run": (0, [1, 2], "deeper", "deeper lies within a run"),
     "a run within a batch": ([0, 1], 2, "third", "third lies within a batch of seeds, of which .*seed000[01] is one"),

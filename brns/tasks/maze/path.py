@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
+from brns.scene import Scene
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rules import DeceptiveMaze
 
@@ -35,6 +36,14 @@ class MazePath(eqx.Module):
     def behavior_space(self) -> Box:
         furthest = PIXEL * self.maze.tables.touched.shape[0]
         return Box(np.zeros(2 * self.positions), np.full(2 * self.positions, furthest))
+
+    def scene(self) -> Scene:
+        """The maze, in which a behavior is a path."""
+        return self.maze.scene()._replace(paths=True)
+
+    def trajectory(self, genotypes: Float[Array, "n p"], every: int = 10) -> Float[Array, "n times 3"]:
+        """The whole path, as the maze tells it."""
+        return self.maze.trajectory(genotypes, every)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The paths of n policies. Nothing is random: `key` changes nothing."""
