@@ -16,10 +16,6 @@ KEY = jax.random.key(0)
 BOX = Box([-1.0] * 17, [1.0] * 17)
 
 
-def test_uniform_founders_are_uniform_in_the_box():
-    np.testing.assert_array_equal(UniformFounders()(KEY, 7, BOX), BOX.uniform(KEY, 7))
-
-
 def test_each_layer_fills_one_over_root_fan_in():
     """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs, the last 3 behind 2."""
     founders = LayerFounders((4, 2, 1))(KEY, 20_000, Box([-1.0] * 13, [1.0] * 13))

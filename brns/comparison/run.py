@@ -23,7 +23,7 @@ from brns.mutation import PolynomialMutation
 from brns.onecore import cores
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
-from brns.runs.bar import track
+from brns.runs.bar import screen, track
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
@@ -108,6 +108,8 @@ def compare(
     seeds = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not isinstance(estimators, Mapping):
         raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
+    if cells is not None and not isinstance(cells, Cells):
+        raise ValueError(f"cells must be brns.comparison.worlds.Cells, which say where an individual lies; got {cells}")
     if generations is not None and generations < 2:
         raise ValueError(f"a comparison needs 2 generations or more; got {generations}")
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
@@ -123,6 +125,10 @@ def compare(
         try:
             for _ in follow((done.result() for done in as_completed(begun)), "comparing", len(begun)):
                 pass
+        except KeyboardInterrupt:
+            told = f"Stopping: each job goes on to the next tenth of its run. What is finished is in {out}, and"
+            screen().print(told, "the same call goes on from there.", soft_wrap=True)
+            raise
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
