@@ -1,6 +1,7 @@
 """A run's files, as tests compare and spoil them."""
 
 import zipfile
+from pathlib import Path
 
 from brns import Record
 from brns.runs.storage import Seal, comment, write_arrays
@@ -10,6 +11,11 @@ def unsealed(file):
     """A file's content; of arrays all but the comment at its end, which names the run, another for every run."""
     content = file.read_bytes()
     return content[: content.rindex(b"PK\x05\x06") + 20] if file.suffix == ".npz" else content
+
+
+def bits(path):
+    """The content of every file of generations and states by its name."""
+    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 def seal(file):

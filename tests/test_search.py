@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trees import same
 from worlds import HostIdentity, Identity
 
 from brns import NSGA2, BehaviorRecognition, Evaluation, GaussianMutation, NoveltySearch, PolynomialMutation
@@ -44,10 +45,6 @@ def history(search, generations, key=KEY):
         states.append(state)
         facts.append(generation)
     return states, facts
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
 @pytest.fixture(scope="module")

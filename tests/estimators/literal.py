@@ -33,11 +33,6 @@ def score(estimator, state, descriptors):
     return estimator.score(state, descriptors, individuals(descriptors[:1]))
 
 
-def same(a, b):
-    """Whether two trees hold the same bits."""
-    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
-
-
 class Literal:
     """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand, Adam."""
 

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from literal import SMALL, Literal, generation, paper, same, score, uniform
+from literal import SMALL, Literal, generation, paper, score, uniform
 from square import KEY, SQUARE, init, update
+from trees import same
 from worlds import Identity
 
 from brns import Box, NoveltySearch

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from files import unsealed
+from files import bits
 from rich.console import Console
 from shell import SHORT, call
 from worlds import HostIdentity, Identity
@@ -52,12 +52,6 @@ def whole(tmp_path_factory):
     run(search(), 6, out=folder / "batch", seeds=[0, 1], keep_every=2)
     run(archives(40), 12, out=folder / "archive", seeds=5, keep_every=2)
     return folder
-
-
-def bits(path, folders=("generations", "states")):
-    """The content of every file of generations and states by its name."""
-    files = [file for folder in folders for file in sorted(path.rglob(f"{folder}/0*.npz"))]
-    return {str(file.relative_to(path)): unsealed(file) for file in files}
 
 
 @pytest.mark.parametrize("at", [0, 6, 10])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from files import unsealed
+from files import bits
 from searches import search
 from shell import call
 from worlds import HostIdentity
@@ -19,11 +19,6 @@ from brns import PolynomialMutation, Record, RecordError
 from brns.runs.loop import resume, run, start
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
-
-
-def bits(path):
-    """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 def cut(path, generation, state):

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from files import unsealed
+from files import bits
 from worlds import Identity
 
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
@@ -38,11 +38,6 @@ def whole(tmp_path_factory):
 def path(whole, tmp_path):
     """A copy of that run, to be spoiled."""
     return Path(shutil.copytree(whole, tmp_path / "run"))
-
-
-def bits(path):
-    """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 # --- what is written -----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from trees import same
 from worlds import HostIdentity, Identity
 
 from brns import GridCounts, NoveltySearch, Record, resume, run
@@ -21,10 +22,6 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 def search(task):
     return NoveltySearch(task, GridCounts(), population_size=6, offspring_size=5)
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from trees import same
 from worlds import Faulty, Heavy, HostIdentity, Identity, Windy
 
 import brns
@@ -23,10 +24,6 @@ from brns.workers.worker import Worker
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
 """26 individuals of which Faulty's faults meet number 9 alone"""
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 @pytest.fixture(scope="module")
