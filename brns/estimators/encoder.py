@@ -1,7 +1,8 @@
 """The encoders of behavior recognition: a fully connected network, and how its weights begin."""
 
 import math
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -11,6 +12,25 @@ from jaxtyping import Array, Float, Key, PyTree
 BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
 
 Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
+
+
+def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+    """The weights of an encoder of the user's own, `encoder(key, depth)`, and the number of its outputs.
+
+    A state holds arrays alone. What else such an encoder is made of, such as its activation, is the same for every key,
+    and `whole` makes it again. Errors: `ValueError` where it does not map `(n, d)` to `(n, m)`.
+    """
+    made = encoder(key, depth)
+    outputs = jax.eval_shape(made, jax.ShapeDtypeStruct((2, d), jnp.float32))
+    if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
+        raise ValueError(f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}")
+    return eqx.filter(made, eqx.is_array), outputs.shape[1]
+
+
+def whole(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
+    """The user's encoder with these weights."""
+    like = eqx.filter_eval_shape(encoder, jax.random.key(0), depth)
+    return eqx.combine(weights, eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct)))
 
 
 class Encoder(eqx.Module):

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns import onecore
 from brns.core import Box, Generation, Population, unite
+from brns.estimators.encoder import drawn, whole
 from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame
 
 HIDDEN = 64  # neurons of the random network's hidden layer
@@ -121,9 +122,7 @@ class ExactRecognition(eqx.Module):
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
         if self.encoder is not None:
-            like = eqx.filter_eval_shape(self.encoder, jax.random.key(0), DEPTH)
-            constant = eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
-            return eqx.combine(state.features, constant)(in_box(state.frame.space, descriptors))
+            return whole(self.encoder, state.features, DEPTH)(in_box(state.frame.space, descriptors))
         return state.features(in_frame(state.frame, descriptors))
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
@@ -172,13 +171,10 @@ class ExactRecognition(eqx.Module):
     def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of the user's encoder, and the number of its outputs."""
         assert self.encoder is not None
+        found = drawn(self.encoder, d, DEPTH, key)
         with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = self.encoder(jax.random.key(0), DEPTH)(points)
-            if jnp.ndim(outputs) != 2 or len(outputs) != len(points):
-                raise ValueError(
-                    f"an encoder must map descriptors (n, {d}) to features (n, m); (32, {d}) gave {jnp.shape(outputs)}"
-                )
             if not np.isfinite(outputs).all():
                 raise ValueError(f"an encoder must give finite features for points of the box, here [-1, 1]^{d}")
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
@@ -188,7 +184,7 @@ class ExactRecognition(eqx.Module):
                     f"got {largest:.3g} with prior={self.prior}. Divide its outputs by {math.sqrt(largest):.2g}, which "
                     "makes novelty 1 at most"
                 )
-        return eqx.filter(self.encoder(key, DEPTH), eqx.is_array), outputs.shape[1]
+        return found
 
 
 def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.encoder import Encoder
+from brns.estimators.encoder import Encoder, drawn, whole
 from brns.estimators.reservoir import Dataset, Reservoir, draw, keep
 
 
@@ -160,25 +160,14 @@ class BehaviorRecognition(eqx.Module):
             e = 2 * d if self.embedding is None else self.embedding
             width = 3 * d if self.width is None else self.width
             return Encoder(d, e, width, depth, self.initialisation, key), e
-        encoder = self.encoder(key, depth)
-        outputs = jax.eval_shape(encoder, jax.ShapeDtypeStruct((2, d), jnp.float32))
-        if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
-            raise ValueError(f"an encoder must map descriptors (n, {d}) to embeddings (n, e); (2, {d}) gave {outputs}")
-        weights = eqx.filter(encoder, eqx.is_array)
+        weights, e = drawn(self.encoder, d, depth, key)
         if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
             raise ValueError("an encoder's JAX arrays are its weights and hold floats; make its constants NumPy arrays")
-        return weights, outputs.shape[1]
+        return weights, e
 
     def _whole(self, weights: PyTree, number: int) -> Callable[..., Any]:
-        """xi* (number 0) or xi1 (1) with these weights.
-
-        A state holds arrays alone. What else an encoder of the user's is made of, such as its activation, is the same
-        for every key, and is made again.
-        """
-        if self.encoder is None:
-            return weights
-        like = eqx.filter_eval_shape(self.encoder, jax.random.key(0), self.depths[number])
-        return eqx.combine(weights, eqx.filter(like, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct)))
+        """xi* (number 0) or xi1 (1) with these weights."""
+        return weights if self.encoder is None else whole(self.encoder, weights, self.depths[number])
 
     @property
     def _adam(self) -> optax.GradientTransformation:

@@ -111,7 +111,7 @@ def test_errors_say_what_an_encoder_must_be():
 
     box = Box([0, 0], [600, 600])
     for encoder, message in [
-        (single, r"descriptors \(n, 2\) to embeddings \(n, e\)"),
+        (single, r"descriptors \(n, 2\) to outputs \(n, m\)"),
         (uneven, "xi\\* has 3 outputs and xi1 has 5"),
         (Whole, "make its constants NumPy arrays"),
     ]:

@@ -229,7 +229,7 @@ def test_settings_out_of_range(setting, said):
             lambda key, depth: lambda points: 300 * jnp.cos(points),
             r"at most 10000 x prior.*Divide its outputs by 4\.\de\+02",
         ),
-        (lambda key, depth: lambda points: points[:, 0], r"to features \(n, m\); \(32, 2\) gave \(32,\)"),
+        (lambda key, depth: lambda points: points[:, 0], r"to outputs \(n, m\); \(2, 2\) gave"),
     ],
 )
 def test_encoders_that_do_not_fit(encoder, said):
