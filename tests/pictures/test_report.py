@@ -194,6 +194,8 @@ def test_no_runs_and_two_tasks_are_refused(runs, tmp_path):
     other.experiment = {**other.experiment, "task": {**other.experiment["task"], "steps": 60}}
     with pytest.raises(ValueError, match="different tasks"):
         report.write([*runs, other], tmp_path / "two.html")
+    with pytest.raises(ValueError, match="there is no folder"):
+        report.write(runs, tmp_path / "nowhere" / "page.html")
 
 
 def test_without_plotly_the_extra_is_named_before_anything_is_computed(tmp_path, monkeypatch):
