@@ -30,10 +30,7 @@ def show(
 
 
 def figure(
-    name: Annotated[
-        str,
-        typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a"),
-    ],
+    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
     directories: Directories,
     out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
     search: Search = None,

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from brns.metrics.numbers import number
+from brns.runs.bar import counting
 
 if TYPE_CHECKING:
     from brns.runs.listing import Listed
@@ -31,8 +32,7 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
 
 def bar_of(transient: bool = False) -> Progress:
     """A progress bar with an estimate of the time that is left."""
-    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=transient)
+    return counting(console, transient)
 
 
 def print_runs(directory: Path, found: "Sequence[Listed]") -> None:

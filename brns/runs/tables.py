@@ -7,7 +7,7 @@ import numpy as np
 from brns.core import Population
 from brns.display import table
 from brns.metrics.coverage import GRID, cumulative_coverage
-from brns.runs.columns import turnover
+from brns.runs.columns import PLAIN, turnover
 
 if TYPE_CHECKING:
     import pandas
@@ -35,7 +35,7 @@ def frame(population: Population) -> "pandas.DataFrame":
     For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
     """
     made: dict[str, np.ndarray] = {}
-    for name in (*(name for name in Population._fields if name != "genotype"), "genotype"):
+    for name in (*PLAIN, "genotype"):
         column = np.asarray(getattr(population, name))
         made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": column[:, i] for i in range(column.shape[1])}
     return _pandas().DataFrame(made)
