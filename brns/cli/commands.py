@@ -165,7 +165,7 @@ def reproduce(
     ] = None,
     dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
     finished: Annotated[
-        bool, typer.Option("--finished", help="run no ants: the page is of the searches that are finished")
+        bool, typer.Option("--finished", help="run no ants: the page is of those finished here, and on the last page")
     ] = False,
     estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:

@@ -8,9 +8,10 @@ OUT/README.md       the page, written from those
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from brns.pictures import draw, figures_of, save
-from brns.reproduce import page, pictures, results
+from brns.reproduce import elsewhere, page, pictures, results
 from brns.reproduce.alone import alone, cores
 from brns.reproduce.costs import Costs
 from brns.reproduce.plan import LABELS, SCALES, Runs, Scale, ant_methods, maze_methods, variants
@@ -41,8 +42,9 @@ def reproduce(
     `parts` are some of maze, ablation, ant and timing; `scale` is smoke, short or paper. `workers` searches of ants
     run side by side, by default one a core, each in a process of its own; `dask` is the address of a Dask cluster that
     evaluates the ants. The maze's seeds are one batch in this process, which is faster. With `finished`, no ants are
-    run: their page is of the searches that are as long as planned, however many those are. `follow` and `count` show
-    how far the runs and the measuring are. Returns the path of the page.
+    run: their page is of the searches that are as long as planned, however many those are, and of the seeds that only
+    the page of before has. `follow` and `count` show how far the runs and the measuring are. Returns the page's path.
+    Errors: `ValueError` where the folder has results of another scale.
     """
     out, chosen = Path(out), planned(parts, scale)
     if finished and tuple(parts) != ("ant",):
@@ -72,11 +74,15 @@ def planned(parts: Sequence[str], scale: str) -> Scale:
 
 
 def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
+    note = _note(scale, chosen.maze)
+    results.check_scale(out / "maze" / "results.json", note)
     runs = {
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
     }
-    _comparison(out / "maze", runs, figures_of("planar"), scale, chosen.maze, {}, count)
+    found = _measured(runs, note, chosen.maze, count)
+    results.write_json(out / "maze" / "results.json", found)
+    _drawn(out / "maze", runs, figures_of("planar"), count)
 
 
 def _ant(
@@ -85,13 +91,24 @@ def _ant(
     from brns.reproduce import ants  # not above: Python warns where a module that it runs is imported
 
     plan, methods, folder = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations), out / "runs" / "ant"
+    note, path = _note(scale, plan), out / "ant" / "results.json"
+    results.check_scale(path, note)
+    before = elsewhere.earlier(path, methods) if finished else None
     if finished:
         runs = ants.finished(methods, plan, folder)
     else:
         runs = ants.run_ants(methods, plan, chosen.ant_steps, folder, workers or len(cores()), dask, count)
+    found = _measured(runs, note, plan, count)
+    seeds = {name: method["seeds"] for name, method in found["methods"].items()}
+    draws = before is None or elsewhere.all_here(seeds, before)
+    if before is not None:
+        drawn = seeds if draws else elsewhere.drawn_of(before)
+        found = {**elsewhere.joined(found, before), "drawn": drawn}
     notes = [f"An episode has {chosen.ant_steps} control steps. ", _which_are_one(plan, methods)]
-    note = "".join([*notes, _unfinished(plan, methods, runs)]).rstrip()
-    _comparison(out / "ant", runs, figures_of("paths"), scale, plan, {"note": note}, count)
+    found["note"] = "".join([*notes, _unfinished(plan, methods, found["methods"])]).rstrip()
+    results.write_json(path, found)
+    if draws:
+        _drawn(out / "ant", runs, figures_of("paths"), count)
 
 
 def _which_are_one(plan: Runs, methods: Mapping[str, NoveltySearch]) -> str:
@@ -110,28 +127,26 @@ def _which_are_one(plan: Runs, methods: Mapping[str, NoveltySearch]) -> str:
     return told
 
 
-def _unfinished(plan: Runs, methods: Mapping[str, NoveltySearch], runs: Mapping[str, list[Record]]) -> str:
+def _unfinished(plan: Runs, methods: Mapping[str, NoveltySearch], found: Mapping[str, Any]) -> str:
     """How many seeds of each method are finished, where not all are."""
-    done = {name: len(runs.get(name, [])) for name in methods}
+    done = {name: len(found[name]["seeds"]) if name in found else 0 for name in methods}
     if all(seeds == plan.seeds for seeds in done.values()):
         return ""
     told = "; ".join(f"{LABELS[name]}: {seeds}" for name, seeds in done.items())
     return f"**Not all searches are finished.** How many are, of {plan.seeds} seeds of each: {told}."
 
 
-def _comparison(
-    out: Path,
-    runs: dict[str, list[Record]],
-    names: Sequence[str],
-    scale: str,
-    plan: Runs,
-    more: dict[str, str],
-    count: Track,
-) -> None:
-    rows = {name: _measured(records, count) for name, records in runs.items()}
-    found = results.of_methods(runs, rows, LABELS, plan.generations)
-    note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
-    results.write_json(out / "results.json", {**found, "scale": note, **more})
+def _note(scale: str, plan: Runs) -> str:
+    return f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
+
+
+def _measured(runs: dict[str, list[Record]], note: str, plan: Runs, count: Track) -> dict[str, Any]:
+    rows = {name: _rows(records, count) for name, records in runs.items()}
+    return {**results.of_methods(runs, rows, LABELS, plan.generations), "scale": note}
+
+
+def _drawn(out: Path, runs: dict[str, list[Record]], names: Sequence[str], count: Track) -> None:
+    """The curves and the pictures."""
     results.write_curves(out / "curves.csv", runs)
     for name in count(names, f"{out.name}, drawing", len(names)):
         # Random search has no novelty of its own: it is drawn where its paths were measured.
@@ -143,18 +158,18 @@ def _comparison(
             save(figure, place, dpi=90)
 
 
-def _measured(records: Sequence[Record], count: Track) -> list[dict[str, float]]:
+def _rows(records: Sequence[Record], count: Track) -> list[dict[str, float]]:
     return [results.numbers(record) for record in count(records, "measuring", len(records))]
 
 
 def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
-    plan, rows, runs = chosen.ablation, {}, {}
+    plan, note, rows, runs = chosen.ablation, _note(scale, chosen.ablation), {}, {}
+    results.check_scale(out / "ablation" / "results.json", note)
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
-        rows[name], runs[variant.label] = results.of_variant(variant, _measured(records, count)), records
-    note = f"Scale `{scale}`: {plan.seeds} seeds, {plan.generations} generations."
+        rows[name], runs[variant.label] = results.of_variant(variant, _rows(records, count)), records
     found = {"provenance": here(), "made": of_runs(runs), "scale": note, "variants": rows}
     results.write_json(out / "ablation" / "results.json", found)
     save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)

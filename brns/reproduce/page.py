@@ -8,7 +8,7 @@ from typing import Any
 
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
-from brns.reproduce import ant_claims, claims, provenance
+from brns.reproduce import ant_claims, claims, elsewhere, provenance
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import TREE, WIDE, Costs, read
@@ -104,7 +104,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
             *tables,
             "### Numbers",
             _numbers(results),
-            _figures(out, "ant", CAPTIONS),
+            _figures(out, "ant", CAPTIONS, _of_which(results)),
         ]
     )
 
@@ -202,9 +202,23 @@ def _numbers(results: Mapping[str, Any]) -> str:
     return table(lines)
 
 
-def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
+def _of_which(results: Mapping[str, Any]) -> str:
+    """The seeds that the figures are of, where that is not all."""
+    drawn = elsewhere.drawn_of(results)
+    lacking = [
+        f"{method['label']} of seeds {', '.join(map(str, drawn[name]))}" if name in drawn else f"{method['label']} not"
+        for name, method in results["methods"].items()
+        if drawn.get(name) != method["seeds"]
+    ]
+    if not lacking:
+        return ""
+    return f"Drawn from the records that were here: all seeds of the table, but {'; '.join(lacking)}."
+
+
+def _figures(out: Path, part: str, captions: Mapping[str, str], lead: str = "") -> str:
     there = [(name, words) for name, words in captions.items() if (out / part / f"{name}.png").exists()]
-    return "### Figures\n\n" + "\n\n".join(f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
+    figures = (f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
+    return "\n\n".join(["### Figures", *([lead] if lead else []), *figures])
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
@@ -216,9 +230,15 @@ def provenance_text(results: Mapping[str, Any]) -> str:
         return f"{lead} {analysis} {results['scale']}"
     told = [provenance.text(one) for one in made]
     if len(made) > 1:
-        told = [f"{', '.join(one['rows'])}: {words}" for one, words in zip(made, told, strict=True)]
+        told = [_told(one) for one in made]
     lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
+    for one in results.get("measured_before", []):
+        lines.append(f"- Measured before, seeds whose records were not here: {_told(one)}")
     return "\n".join(lines)
+
+
+def _told(one: Mapping[str, Any]) -> str:
+    return f"{', '.join(one['rows'])}: {provenance.text(one)}"
 
 
 def _made(results: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -32,6 +32,7 @@ Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
 
 
+TAKE_ANOTHER = "what was computed is never removed, so take another folder (--out), or move that file away yourself"
 Rows = Sequence[Mapping[str, float]]
 """the `numbers` of every seed"""
 
@@ -46,7 +47,7 @@ def of_methods(
             "label": labels[name],
             "estimator": records[0].experiment["estimator"],
             "seeds": [record.seed for record in records],
-            **_estimated(rows[name]),
+            **estimated(rows[name]),
         }
     first = next(iter(runs.values()))[0]
     return {
@@ -60,7 +61,7 @@ def of_methods(
 
 def of_variant(variant: Variant, rows: Rows) -> dict[str, Any]:
     """The numbers of one row of the ablation."""
-    return {"group": variant.group, "label": variant.label, **_estimated(rows)}
+    return {"group": variant.group, "label": variant.label, **estimated(rows)}
 
 
 def rooted(search: NoveltySearch) -> NoveltySearch:
@@ -86,7 +87,7 @@ class Rooted(eqx.Module):
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
 
 
-def _estimated(rows: Rows) -> dict[str, Any]:
+def estimated(rows: Rows) -> dict[str, Any]:
     """The rows of the seeds, and the estimate of every number over them."""
     names = dict.fromkeys(key for row in rows for key in row)
     return {
@@ -162,6 +163,12 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
+
+
+def check_scale(path: Path, scale: str) -> None:
+    """A `ValueError` where the file has results of another scale, which would be lost."""
+    if path.exists() and (there := read_json(path).get("scale")) != scale:
+        raise ValueError(f"{path} has results of another scale (there: {there} asked for: {scale}): {TAKE_ANOTHER}")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The ants' searches: which are run, which are forks, how much is left, and processes side by side."""
 
+import json
 import os
+import shutil
 import time
 
 import numpy as np
@@ -149,6 +151,71 @@ def test_a_page_of_finished_searches_says_which_are_and_runs_none(tmp_path, monk
     assert "| BR-NS, paper's settings (n = 1) | archive k-NN, 6000 (n = 2) |" in page
     assert Record(ants.place(folder, "paper", 1)).last == 1
     assert not (folder / "random").exists()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Two methods of two seeds, and one figure; returns what runs one seed of one."""
+    monkeypatch.setitem(SCALES, "smoke", SCALES["smoke"]._replace(ant=Runs(2, 2, 1), ant_steps=16))
+    methods = {name: ant_methods(16, 2)[name] for name in ("paper", "archive-6000")}
+    monkeypatch.setattr("brns.reproduce.ant_methods", lambda steps, generations: methods)
+    monkeypatch.setattr("brns.reproduce.figures_of", lambda kind: ("age",))
+
+    def one(out, name, seed):
+        return run(methods[name], 2, out=ants.place(out / "runs" / "ant", name, seed), seeds=seed, keep_every=1)
+
+    return one
+
+
+def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small):
+    """A page of three searches, then its results without the records and one search more: as if all were there."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for name, seed in (("paper", 0), ("paper", 1), ("archive-6000", 0)):
+        small(here, name, seed)
+    reproduce(["ant"], "smoke", here, finished=True)
+    shutil.copytree(here / "ant", there / "ant")
+    drawn = (there / "ant" / "age.png").stat().st_mtime_ns
+    small(there, "archive-6000", 1)
+    page = reproduce(["ant"], "smoke", there, finished=True).read_text()
+    assert "| BR-NS, paper's settings (n = 2) | archive k-NN, 6000 (n = 2) |" in page
+    assert "Not all searches are finished" not in page
+    assert "- Measured before, seeds whose records were not here: BR-NS, paper's settings, archive k-NN, 6000:" in page
+    assert "Drawn from the records that were here: all seeds of the table, but archive k-NN, 6000 of seeds 0." in page
+    assert (there / "ant" / "age.png").stat().st_mtime_ns == drawn
+
+    small(here, "archive-6000", 1)
+    whole = reproduce(["ant"], "smoke", here, finished=True).read_text()
+    assert "Measured before" not in whole
+    assert "Drawn from" not in whole
+    results = [json.loads((out / "ant" / "results.json").read_text()) for out in (here, there)]
+    assert results[0]["methods"] == results[1]["methods"]
+    assert results[0]["experiment"] == results[1]["experiment"]
+    assert results[1]["drawn"] == {"paper": [0, 1], "archive-6000": [0]}
+
+    again = reproduce(["ant"], "smoke", there, finished=True).read_text()  # of what is there already
+    assert again.count("Measured before") == 1
+    assert json.loads((there / "ant" / "results.json").read_text())["methods"] == results[1]["methods"]
+
+
+def test_results_of_another_experiment_or_scale_are_not_lost(tmp_path, small):
+    small(tmp_path, "paper", 0)
+    reproduce(["ant"], "smoke", tmp_path, finished=True)
+    path = tmp_path / "ant" / "results.json"
+    other = json.loads(path.read_text())
+    for changed, words in (
+        ({"scale": "Scale `paper`."}, r"results of another scale \(there: Scale `paper`. asked for: Scale `smoke`"),
+        ({"experiment": {**other["experiment"], "population_size": 7}}, "BR-NS, paper's settings with other settings"),
+    ):
+        path.write_text(json.dumps({**other, **changed}))
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=words):
+            reproduce(["ant"], "smoke", tmp_path, finished=True)
+        assert path.read_bytes() == before
+    for part in ("maze", "ablation"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "results.json").write_text(json.dumps({"scale": "Scale `paper`."}))
+        with pytest.raises(ValueError, match="results of another scale"):
+            reproduce([part], "smoke", tmp_path)
 
 
 @pytest.fixture
