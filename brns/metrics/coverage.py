@@ -10,8 +10,13 @@ from jaxtyping import Array, Float, Int
 from brns.core import Box
 from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
 
-GRID = (6, 6)
-"""cells over a planar behavior space; paper, section 5.1"""
+
+def grid(space: Box) -> tuple[int, ...] | None:
+    """The cells of a behavior space, where nobody says otherwise: 6 x 6 of a plane (paper, section 5.1).
+
+    36 of a line, 6 x 6 x 6 of three dimensions, and none beyond, where a grid says little.
+    """
+    return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
 def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
@@ -68,24 +73,33 @@ def cumulative_coverage(
 
 def of_record(
     record: Record,
-    shape: Sequence[int],
+    shape: Sequence[int] | None = None,
     individuals: Literal["survivors", "evaluated"] = "survivors",
     search: NoveltySearch | None = None,
 ) -> Float[np.ndarray, " g"]:
-    """Cumulative coverage of the behavior space over all generations of a run; figure 3a with `shape=(6, 6)`.
+    """Cumulative coverage of the behavior space over all generations of a run; figure 3a.
 
     By the survivors of each generation, or by everything that was evaluated. The cells are those of the record's
-    behavior space, or of that of `search`.
+    behavior space, or of that of `search`, by default as many as `grid` gives it.
     """
     points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
     space = search.task.behavior_space if search else record.behavior_space
-    return cumulative_coverage(points, space, shape)
+    return cumulative_coverage(points, space, cells_of(space, shape))
+
+
+def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
+    """The shape asked for, or that of `grid`; a `ValueError` where there is neither."""
+    chosen = grid(space) if shape is None else shape
+    if chosen is None:
+        raise ValueError(
+            f"a behavior space of {space.dimension} dimensions has no cells of its own: give them in Python as shape="
+        )
+    return chosen
 
 
 def _counts(box: Box, shape: Sequence[int]) -> Int[np.ndarray, " d"]:
     if len(shape) != box.dimension or min(shape) < 1:
         raise ValueError(
             f"a grid over {box.dimension} dimensions needs as many numbers of cells, from 1 on; got {tuple(shape)} "
-            "(in Python a figure takes them as shape=)"
         )
     return np.asarray(shape, np.int64)

@@ -83,7 +83,7 @@ _ROWS = (
     Measure(
         "coverage_survivors",
         "Coverage, survivors",
-        "share of the grid's cells that the populations visited; 6 × 6 cells",
+        "share of the grid's cells that the populations visited; 6 × 6 of a plane",
         lambda run: _covered(run, "survivors"),
         "grid",
     ),

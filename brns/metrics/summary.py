@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.metrics.coverage import GRID
+from brns.metrics.coverage import grid as usual
 from brns.metrics.measures import MEASURES, Measured
 from brns.metrics.recorded import NoveltySearch, Record
 
@@ -25,14 +25,13 @@ def summary(
 ) -> dict[str, float]:
     """The numbers of one run by name, as the table of `measures` says what they mean.
 
-    `grid` are the cells of coverage, by default 6 x 6 (paper, section 5.1) over a planar behavior space and else none.
+    `grid` are the cells of coverage, by default those of `coverage.grid`: 6 x 6 over a plane (paper, section 5.1).
     Measures of paths are taken where behaviors are planar paths (`of_paths`), those of ages and parents from generation
     1 on, those of cycling where 2 states or more were kept and every part of the search is known: give `search` where
     one is a user's own. What a run does not have is absent.
     """
     search = search or _known(record)
-    if grid is None and record.behavior_space.dimension == 2:
-        grid = GRID
+    grid = grid or usual(record.behavior_space)
     there = {
         "nothing": True,
         "grid": grid is not None,

@@ -9,7 +9,6 @@ from matplotlib.ticker import PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
-from brns.metrics.coverage import GRID
 from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
@@ -26,9 +25,10 @@ from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
 
 
-def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] = GRID) -> Axes:
+def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
     """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
     ax = axes(ax)
+    shape = coverages.cells_of(next(iter(methods(records).values()))[0].behavior_space, shape)
 
     def statistic(record: Record):
         return record.generations, coverages.of_record(record, shape)
@@ -102,7 +102,7 @@ def age(records: Runs, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] = GRID) -> Axes:
+def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
     """Figure 3f: the Jensen-Shannon distance to the uniform distribution.
 
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'

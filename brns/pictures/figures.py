@@ -62,14 +62,14 @@ FIGURES: dict[str, Picture] = {
     "coverage": Picture(
         "Coverage",
         curves.coverage,
-        "The share of the 6 × 6 cells of the behavior space that the populations of generations 0 to g have visited.",
+        "The share of the cells, 6 × 6 of a plane, that the populations of generations 0 to g have visited.",
         paper=("3a",),
         worlds="planar",
     ),
     "uniformity": Picture(
         "Uniformity",
         curves.uniformity,
-        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on 6 × 6 cells: of "
+        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on those cells: of "
         "how many archive entries lie in each cell for a method with an archive, and of novelty itself at the cells' "
         "centres, made a distribution, for the others. The two are not the same quantity; the paper sets them side by "
         "side.",

@@ -8,7 +8,7 @@ import numpy as np
 from brns.estimators.archive import Archive
 from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
-from brns.metrics.coverage import GRID
+from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.pictures.source import search_for
 from brns.runs.record import Record
@@ -48,10 +48,11 @@ def least_fitness(records: Sequence[Record], what: str) -> float:
     return float(found.min())
 
 
-def uniformity_of_record(record: Record, shape: Sequence[int] = GRID) -> tuple[list[int], np.ndarray]:
+def uniformity_of_record(record: Record, shape: Sequence[int] | None = None) -> tuple[list[int], np.ndarray]:
     """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
     space, kept = search_for(record, "uniformity over time").task.behavior_space, record.snapshots
     last_state(record, None, "uniformity over time")
+    shape = cells_of(space, shape)
     archives = [archive_entries(record, g) for g in kept]
     if archives[0] is None:
         return kept, uniformities.of_record(record, shape)

@@ -116,7 +116,7 @@ def numbers(record: Record) -> dict[str, float]:
         deviations = spread(signed)
         row |= {f"deviation_{term}": float(value) for term, value in zip(paths.TERMS, deviations, strict=True)}
         return row
-    shares = coverage.of_record(record, coverage.GRID, "evaluated")
+    shares = coverage.of_record(record, individuals="evaluated")
     row |= {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
     if shares[-1] == 1:
         row["full_coverage"] = float(np.argmax(shares == 1))
@@ -200,8 +200,8 @@ CURVES: dict[str, Callable[[Record], Curve]] = {
     "kappa_share": _over_kept(lambda found: found.kappa_share),
 }
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
-    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record, coverage.GRID)),
-    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, coverage.GRID, "evaluated")),
+    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),
+    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, individuals="evaluated")),
     "uniformity": uniformity_of_record,
 }
 OF_PATHS: dict[str, Callable[[Record], Curve]] = {

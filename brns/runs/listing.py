@@ -36,7 +36,7 @@ class Listed(NamedTuple):
     first_solved: int | None = None
     """generation of the first success"""
     coverage: float | None = None
-    """share of the 6 x 6 cells of a planar behavior space that was evaluated"""
+    """share of the behavior space's cells, 6 x 6 of a plane, in which anything evaluated lies"""
 
 
 def listing(directory: str | os.PathLike) -> list[Listed]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from brns.core import Box, Generation
-from brns.metrics.coverage import GRID, cells
+from brns.metrics.coverage import cells, grid
 from brns.runs.columns import TURNOVER, turnover
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     survivors_new: int
     """survivors that were born in this generation"""
     coverage: float | None
-    """share of the 6 x 6 cells of a planar behavior space that anything evaluated so far lies in"""
+    """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
     seconds: float | None
     """since the run was started or resumed; the one number that is not the same when a run is repeated"""
 
@@ -53,7 +53,8 @@ class Progress:
 
     def __init__(self, record: Record, space: Box):
         self.record, self.space, self.file, self.began = record, space, record.path / NAME, time.monotonic()
-        self.visited = np.zeros(GRID, bool)
+        self.grid = grid(space)
+        self.visited = np.zeros(self.grid or 1, bool)
         self.evaluations = self.solutions = 0
         self.refused = False
 
@@ -88,14 +89,14 @@ class Progress:
         self.evaluations += len(columns["offspring.id"])
         numbers = turnover(number, columns)
         self.solutions += numbers["solved"]
-        if planar := self.space.dimension == 2:
-            self.visited[tuple(cells(columns["offspring.descriptor"], self.space, GRID).T)] = True
+        if self.grid:
+            self.visited[tuple(cells(columns["offspring.descriptor"], self.space, self.grid).T)] = True
         return Row(
             generation=number,
             evaluations=self.evaluations,
             solutions=self.solutions,
             **{name: numbers[name] for name in Row._fields if name in numbers},
-            coverage=float(self.visited.mean()) if planar else None,
+            coverage=float(self.visited.mean()) if self.grid else None,
             seconds=None,
         )
 

@@ -278,7 +278,7 @@ class Record:
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
-        """One row a generation: novelty, fitness, age, successes, and over a planar behavior space coverage.
+        """One row a generation: novelty, fitness, age, successes, and coverage in up to three dimensions.
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """

@@ -6,7 +6,7 @@ import numpy as np
 
 from brns.core import Population
 from brns.display import table
-from brns.metrics.coverage import GRID, cumulative_coverage
+from brns.metrics.coverage import cumulative_coverage, grid
 from brns.runs.columns import PLAIN, turnover
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def of_record(record: "Record") -> "pandas.DataFrame":
         places.append(c["offspring.descriptor"])
     made = _pandas().DataFrame(rows)
     made["evaluations"], made["solutions"] = made["evaluations"].cumsum(), made["solved"].cumsum()
-    if record.behavior_space.dimension == 2:
-        made["coverage"] = cumulative_coverage(places, record.behavior_space, GRID)
+    if cells := grid(record.behavior_space):
+        made["coverage"] = cumulative_coverage(places, record.behavior_space, cells)
     return made
 
 

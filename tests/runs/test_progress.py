@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from test_loop import bits, cut, search
 from worlds import HostIdentity
 
 import brns
+from brns import pictures
 from brns.metrics import coverage
+from brns.metrics.summary import summary
 from brns.runs.loop import resume, run
 from brns.runs.progress import Row, read
 
@@ -50,16 +53,30 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
     assert 0 <= seconds[0] <= seconds[-1] < 600
 
 
-def test_coverage_is_blank_where_the_behavior_space_is_no_plane(tmp_path):
-    class Line(HostIdentity):
-        behavior_space: brns.Box = brns.Box([0.0], [600.0])
+@pytest.mark.parametrize(("dimensions", "cells"), [(1, (36,)), (3, (6, 6, 6)), (4, None)])
+def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path, dimensions, cells):
+    class Other(HostIdentity):
+        behavior_space: brns.Box = brns.Box([-1.0] * dimensions, [1.0] * dimensions)
 
         def evaluate(self, genotypes, key):
             evaluation = super().evaluate(genotypes, key)
-            return evaluation._replace(descriptor=evaluation.descriptor[:, :1])
+            return evaluation._replace(descriptor=np.asarray(genotypes)[:, :dimensions])
 
-    (record,) = run(search(Line()), 1, out=tmp_path)
-    assert [row.coverage for row in read(record)] == [None, None]
+    (record,) = run(search(Other()), 4, out=tmp_path / "run", seeds=0, keep_every=2)
+    told = [row.coverage for row in read(record)]
+    if cells is None:
+        assert told == [None] * 5
+        assert "coverage" not in record.frame()
+        assert "coverage_evaluated" not in summary(record)
+        with pytest.raises(ValueError, match="a behavior space of 4 dimensions has no cells of its own: give them"):
+            coverage.of_record(record)
+        return
+    expected = coverage.of_record(record, cells, "evaluated")
+    np.testing.assert_allclose(told, expected, rtol=1e-8)
+    np.testing.assert_array_equal(record.frame()["coverage"], expected)
+    assert summary(record)["coverage_evaluated"] == expected[-1]
+    populations = coverage.of_record(record, cells)
+    np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
 
 
 @pytest.mark.parametrize(("generation", "state"), [(10, 9), (7, 6), (8, 3), (0, 0)])
