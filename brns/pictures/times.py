@@ -42,6 +42,10 @@ def time(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
 def read_times(path: str | os.PathLike) -> list[dict[str, Any]]:
     """The rows of a CSV of timings: the columns method, d, entries and ms, and individuals where it is there."""
     kinds = {"method": str, "d": int, "entries": int, "ms": float}
+    if not os.path.isfile(path):
+        raise ValueError(
+            f"figure 6 is drawn of CSV files of timings, such as timing.csv of `brns reproduce timing`; {path} is none"
+        )
     with open(path, newline="") as stream:
         reader = csv.DictReader(stream)
         missing = set(kinds) - set(reader.fieldnames or ())

@@ -22,6 +22,9 @@ def test_times_are_medians_per_method_and_entries(tmp_path):
     file.write_text("method,d,entries,ms\n")
     with pytest.raises(ValueError, match="no timings"):
         drawn.read_times(file)
+    for none in (tmp_path, tmp_path / "none.csv"):
+        with pytest.raises(ValueError, match=f"drawn of CSV files of timings, .*; {none} is none"):
+            drawn.read_times(none)
 
 
 def test_of_timings_for_several_sizes_the_largest_is_drawn(tmp_path):
