@@ -29,7 +29,8 @@ def page() -> str:
     ]
     for name, figure in FIGURES.items():
         number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""
-        lines += [f"### {figure.title}", f"`brns figure {name} RUNS`{number}. {figure.caption}"]
+        source = "timing.csv" if figure.worlds == "none" else "RUNS"
+        lines += [f"### {figure.title}", f"`brns figure {name} {source}`{number}. {figure.caption}"]
         lines += _image(figure.title, picture(name))
     lines += ["## Worlds", "`brns run NAME` searches them; [their settings](worlds.rst)."]
     for name, part in parts("world").items():

@@ -158,7 +158,7 @@ for command in (fork, show, figure, report, movie):
 @app.command()
 def reproduce(
     what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
-    scale: Annotated[str, typer.Option(help="smoke (minutes), short (an hour or two) or paper")] = "smoke",
+    scale: Annotated[str, typer.Option(help="smoke (minutes), short (hours) or paper")] = "smoke",
     out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/reproduction-SCALE")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="searches of ants side by side", show_default="all cores")

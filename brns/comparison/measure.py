@@ -100,7 +100,7 @@ def measured(
     first = np.where(whole.any(axis=1), whole.argmax(axis=1), -1)
     # The first stretch, and one of another length, were compiled while the clock ran.
     quick = took[1 : generations // every] or took
-    return Facts(np.concatenate(curves, axis=1), first, q, 1000 * float(np.mean(quick)) / len(seeds))
+    return Facts(np.concatenate(curves, axis=1), first, q, 1000 * float(np.median(quick)) / len(seeds))
 
 
 def _begin(search: NoveltySearch, cells: Cells, keys: Key[Array, " s"]) -> tuple[_Run, Any, Any]:

@@ -66,8 +66,9 @@ def text(comparison: Comparison) -> str:
         "Seeds that solved it, and the median generation of the first success over those.",
         _by_world(comparison, lambda world, method: _first(comparison.found[world][method])),
         "## Cost",
-        "Milliseconds of wall time for one generation of one seed, its evaluation included; jobs ran side by side, so "
-        "that only the differences within a row mean something.",
+        "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs ran side by side, and "
+        "the machine may have had other work: a rough measure, by which only methods of one commit (below) and one row "
+        "are compared.",
         _by_world(comparison, lambda world, method: f"{comparison.found[world][method].milliseconds:.2g}"),
         "## The worlds",
         _worlds(comparison),

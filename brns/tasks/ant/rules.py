@@ -80,7 +80,7 @@ class AntMaze(eqx.Module):
     steps: int = 1500
     """control steps of an episode; paper, section 5.2: ants reached one area in so many here, and all within 10000"""
     integrator: Literal["implicitfast", "RK4"] = "implicitfast"
-    """MuJoCo's integrator; RK4 in the published code, at four times the cost"""
+    """MuJoCo's integrator; RK4 in the published code, at more than three times the cost"""
     frame_skip: int = 5
     """physics steps of 0.005 s in a control step; published code"""
     stuck_distance: float = 0.0
