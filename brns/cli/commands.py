@@ -220,6 +220,7 @@ def compare(
         times = max(len(operators), 1)
         console.print(hours(wanted, methods, times * seeds, generations, screen.track))
         return
+    page.place(out)
     found = make(
         wanted,
         methods,

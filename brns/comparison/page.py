@@ -1,5 +1,6 @@
 """A comparison as a page to read: the bars and whether they were reached, shares by world, cycling, cost."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
 
+HEADING = "# Methods compared"
 HALVES = {
     "tune": "Worlds to choose settings by",
     "report": "Worlds to report by",
@@ -21,9 +23,18 @@ HALVES = {
 }
 
 
+def place(out: Path) -> Path:
+    """OUT.md beside the folder OUT; a `ValueError` where that is no page of a comparison, and would be lost."""
+    out = out if out.name.strip(".") else Path(os.path.abspath(out))
+    page = out.with_name(f"{out.name}.md")
+    if page.exists() and not page.read_text(encoding="utf-8").startswith(HEADING):
+        raise ValueError(f"{page} is no page of a comparison, and would be written over: take another folder (--out)")
+    return page
+
+
 def write(comparison: Comparison) -> Path:
     """Write OUT.md beside the folder OUT of a comparison, and return its path."""
-    page = comparison.out.with_suffix(".md")
+    page = place(comparison.out)
     write_bytes(page, text(comparison).encode())
     return page
 
@@ -33,7 +44,7 @@ def text(comparison: Comparison) -> str:
     judged, reference = comparison.judged, comparison.reference
     seeds, folder = len(comparison.seeds), comparison.out.name
     parts = [
-        "# Methods compared",
+        HEADING,
         f"Coverage by everything evaluated, of the cells that can be reached, over {seeds} seeds; each share is of "
         f"what {reference} covers, ± the standard deviation over seeds. **Bold**: more than {reference}, confirmed; "
         "*italic*: less, confirmed (Mann-Whitney, two-sided, p < 0.05 after Holm's correction over all methods and "
@@ -130,7 +141,7 @@ def _first(facts: Facts) -> str:
 def _worlds(comparison: Comparison) -> str:
     rows = [["world", "name", "half", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
-        size = f"{world.individuals} + {world.individuals}"
+        size = f"{world.individuals} + {world.born}"
         cells = world.cells
         rows.append([world.title, name, world.half, size, f"{world.generations}", f"{cells.reachable}", cells.counted])
     return table(rows)

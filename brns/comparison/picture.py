@@ -32,7 +32,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
             for method, facts in methods.items():
                 share = facts.covered / world.cells.reachable
-                evaluations = world.individuals * np.arange(1, share.shape[1] + 1)
+                evaluations = world.individuals + world.born * np.arange(share.shape[1])
                 mean = share.mean(axis=0)
                 style = "--" if names.index(method) >= len(LINES) else "-"
                 ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=style)

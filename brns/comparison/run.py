@@ -4,12 +4,13 @@ import csv
 import dataclasses
 import io
 import json
+import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from brns.runs.bar import screen, track
 from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
-from brns.settings import describe
+from brns.settings import describe, renewed
 
 
 class Comparison(NamedTuple):
@@ -78,7 +79,7 @@ def compare(
     what: Task | NoveltySearch | World | Sequence[World | str] | str,
     estimators: Mapping[str, NoveltyEstimator],
     *,
-    seeds: int | Sequence[int] = 20,
+    seeds: SupportsIndex | Iterable[SupportsIndex] = 20,
     generations: int | None = None,
     out: str | os.PathLike = "runs/comparison",
     mutations: Mapping[str, Mutation] | None = None,
@@ -105,7 +106,8 @@ def compare(
     is your own counts as the same where its class has the same name and its settings the same values: take another
     folder after a change of its code.
     """
-    seeds = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    given = seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))
+    seeds = [operator.index(one) for one in given]
     if not isinstance(estimators, Mapping):
         raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
     if cells is not None and not isinstance(cells, Cells):
@@ -114,10 +116,15 @@ def compare(
         raise ValueError(f"a comparison needs 2 generations or more; got {generations}")
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
-    worlds = {each.name: each for each in _worlds(what, generations, cells)}
+    chosen = _worlds(what, generations, cells)
+    worlds = {each.name: each for each in chosen}
+    _refuse_twice(
+        [each.name for each in chosen], "worlds of one name: name them apart, such as world._replace(name=...)"
+    )
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
     out = Path(out)
     jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
+    _refuse_twice([str(job.path) for job in jobs], "methods whose names make one file: give them other names")
     found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
     stop, follow = Event(), track if progress else untracked
     with ThreadPoolExecutor(workers or cores()) as pool:
@@ -141,13 +148,25 @@ def compare(
     return comparison
 
 
+def _refuse_twice(names: list[str], what: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"a comparison has no place for several {what}; got {', '.join(twice)} more than once")
+
+
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+    if cells is not None and not isinstance(what, NoveltySearch | Task):
+        raise ValueError(
+            f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
+        )
     if isinstance(what, str):
         chosen = list(SUITE) if what == "suite" else [world(what)]
     elif isinstance(what, World):
         chosen = [what]
     elif isinstance(what, NoveltySearch):
-        chosen = [of_task(what.task, what.population_size, generations or 200, cells)]
+        chosen = [
+            of_task(what.task, what.population_size, generations or 200, cells)._replace(offspring=what.offspring_size)
+        ]
     elif isinstance(what, Task):
         chosen = [of_task(what, 100, generations or 200, cells)]
     elif isinstance(what, Sequence):
@@ -164,26 +183,34 @@ def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) ->
     for each in worlds:
         task = each.task()
         for name, estimator in estimators.items():
-            for operator, mutation in mutations.items():
-                method = f"{name}, {operator}" if operator else name
+            for label, mutation in mutations.items():
+                method = f"{name}, {label}" if label else name
                 if isinstance(what, NoveltySearch):
                     search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
                 else:
-                    search = NoveltySearch(task, estimator, each.individuals, each.individuals, mutation)
+                    search = NoveltySearch(task, estimator, each.individuals, each.born, mutation)
                 file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
                 yield _Job(each, method, search, out / "runs" / each.name / f"{file}.npz")
 
 
 def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, Any]]:
     """The facts of a job, from its file if it is finished, and what made them."""
-    settings = {"search": describe(job.search), "seeds": seeds, "generations": job.world.generations}
-    wanted = json.dumps(settings, sort_keys=True)
+    settings = {
+        "search": describe(job.search),
+        "seeds": seeds,
+        "generations": job.world.generations,
+        "cells": _described(job.world.cells),
+    }
     if job.path.exists():
         arrays = read_arrays(job.path, Seal(None, job.world.generations))
-        if arrays.pop("settings").tobytes().decode() != wanted:
+        stored = json.loads(arrays.pop("settings").tobytes())
+        # Files of before did not say their cells, which were the suite's.
+        usual = [_described(each.cells) for each in SUITE if each.name == job.world.name]
+        stored = {"cells": usual[0] if usual else None, **stored, "search": renewed(stored["search"])}
+        if stored != settings:
             raise RecordError(
-                f"{job.path} was made with other settings, seeds or generations; take another folder, or the settings "
-                "that made it"
+                f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "
+                "settings that made it"
             )
         made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
         facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
@@ -191,9 +218,14 @@ def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, An
     found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
     made = {key: value for key, value in here().items() if key != "command"}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {**found._asdict(), "settings": _bytes(wanted), "made": _bytes(json.dumps(made))}
+    arrays = {**found._asdict(), "settings": _bytes(json.dumps(settings)), "made": _bytes(json.dumps(made))}
     write_arrays(job.path, arrays, Seal(None, job.world.generations))
     return found, made
+
+
+def _described(cells: Cells) -> dict[str, Any]:
+    """What decides which cells are visited, and how many there are."""
+    return {name: describe(value) for name, value in cells._asdict().items() if name != "counted"}
 
 
 def _bytes(text: str) -> np.ndarray:

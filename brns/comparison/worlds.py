@@ -67,9 +67,16 @@ class World(NamedTuple):
     task: Callable[[], Task]
     """makes the task, when it is needed: a maze's tables take 40 MB"""
     individuals: int
-    """mu and lambda"""
+    """mu, and lambda where it has no number of its own"""
     generations: int
     cells: Cells
+    offspring: int | None = None
+    """lambda"""
+
+    @property
+    def born(self) -> int:
+        """How many are evaluated in a generation after the founders."""
+        return self.offspring or self.individuals
 
 
 _FLOOD = "flood fill of the free pixels from the start"

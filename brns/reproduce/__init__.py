@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from brns.estimators.archive import ArchiveKNN
 from brns.pictures import draw, figures_of, save
 from brns.reproduce import elsewhere, page, pictures, results
 from brns.reproduce.alone import alone, cores
@@ -44,11 +45,15 @@ def reproduce(
     evaluates the ants. The maze's seeds are one batch in this process, which is faster. With `finished`, no ants are
     run: their page is of the searches that are as long as planned, however many those are, and of the seeds that only
     the page of before has. `follow` and `count` show how far the runs and the measuring are. Returns the page's path.
-    Errors: `ValueError` where the folder has results of another scale.
+    Errors: `ValueError`, before anything is run, where the folder has results of another scale or other settings, or a
+    README.md that is no such page.
     """
     out, chosen = Path(out), planned(parts, scale)
     if finished and tuple(parts) != ("ant",):
         raise ValueError(f"a page of finished searches is of ant alone; got {', '.join(parts)}")
+    page.check(out)
+    for part in parts:
+        _before(part, out, scale, chosen)
     for part in PARTS:
         if part in parts:
             if part == "maze":
@@ -73,9 +78,18 @@ def planned(parts: Sequence[str], scale: str) -> Scale:
     return SCALES[scale]
 
 
+def _before(part: str, out: Path, scale: str, chosen: Scale) -> dict[str, Any] | None:
+    """What an earlier call measured of a part; None where there is nothing, `ValueError` where it is something else."""
+    if part == "timing":  # which keeps what it has, and measures what it lacks
+        return None
+    methods = {}
+    if part != "ablation":
+        methods = maze_methods() if part == "maze" else ant_methods(chosen.ant_steps, chosen.ant.generations)
+    return elsewhere.earlier(out / part / "results.json", methods, _note(scale, getattr(chosen, part)))
+
+
 def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
     note = _note(scale, chosen.maze)
-    results.check_scale(out / "maze" / "results.json", note)
     runs = {
         name: run(search, chosen.maze, out / "runs" / "maze" / name, f"maze, {LABELS[name]}", follow)
         for name, search in maze_methods().items()
@@ -92,8 +106,7 @@ def _ant(
 
     plan, methods, folder = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations), out / "runs" / "ant"
     note, path = _note(scale, plan), out / "ant" / "results.json"
-    results.check_scale(path, note)
-    before = elsewhere.earlier(path, methods) if finished else None
+    before = _before("ant", out, scale, chosen) if finished else None
     if finished:
         runs = ants.finished(methods, plan, folder)
     else:
@@ -151,6 +164,10 @@ def _drawn(out: Path, runs: dict[str, list[Record]], names: Sequence[str], count
     for name in count(names, f"{out.name}, drawing", len(names)):
         # Random search has no novelty of its own: it is drawn where its paths were measured.
         drawn = [one for method in runs if method != "random" or name in OF_PATHS for one in runs[method]]
+        if name == "archive":  # of a page of finished searches, which may have none
+            drawn = [one for one in drawn if isinstance(one.search.estimator, ArchiveKNN)]
+        if not drawn:
+            continue
         figure, place = draw(name, drawn), out / f"{name}.png"
         if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
             place.unlink(missing_ok=True)
@@ -164,7 +181,6 @@ def _rows(records: Sequence[Record], count: Track) -> list[dict[str, float]]:
 
 def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) -> None:
     plan, note, rows, runs = chosen.ablation, _note(scale, chosen.ablation), {}, {}
-    results.check_scale(out / "ablation" / "results.json", note)
     for name, variant in variants().items():
         if chosen.variants and name not in chosen.variants:
             continue

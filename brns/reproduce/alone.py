@@ -14,10 +14,12 @@ from brns.onecore import one_thread
 def alone(module: str, arguments: Sequence[str]) -> None:
     """Run `python -m module arguments`; the process is bound to one core where the system can do that.
 
-    XLA_FLAGS of the caller's stay, and ours come after them. `CalledProcessError` where it fails.
+    XLA_FLAGS of the caller's stay, and ours come after them. `RuntimeError` where it fails.
     """
     with _bound(cores()[-1]):  # a new process inherits it
-        subprocess.run([sys.executable, "-m", module, *arguments], check=True, env=os.environ | one_thread())
+        status = subprocess.run([sys.executable, "-m", module, *arguments], env=os.environ | one_thread()).returncode
+    if status:
+        raise _failed(module, f"ended with status {status}")
 
 
 def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Generator[str, None, None]:
@@ -27,7 +29,7 @@ def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Gen
     there are enough. Where a process fails the others are ended, with a `RuntimeError`, and so they are where the
     caller stops listening.
     """
-    waiting, lines, running, stopped = SimpleQueue[Sequence[str]](), SimpleQueue[str | int](), [], Event()
+    waiting, lines, running, stopped = SimpleQueue[Sequence[str]](), SimpleQueue[str | Exception | None](), [], Event()
     for call in calls:
         waiting.put(call)
 
@@ -43,11 +45,13 @@ def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Gen
                     for line in process.stdout or ():
                         lines.put(line.rstrip("\n"))
                 if process.returncode:
-                    lines.put(process.returncode)
+                    lines.put(_failed(module, f"ended with status {process.returncode}"))
         except Empty:  # another side was quicker
             pass
+        except Exception as error:
+            lines.put(_failed(module, f"could not be begun ({error})"))
         finally:
-            lines.put(0)
+            lines.put(None)
 
     sides = min(sides, len(calls))
     available = cores()
@@ -60,10 +64,7 @@ def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Gen
             if isinstance(said, str):
                 yield said
             elif said:
-                raise RuntimeError(
-                    f"a process of {module} ended with status {said}; what it said stands above. What was finished is "
-                    "saved: give the command again to go on"
-                )
+                raise said
             else:
                 sides -= 1
     finally:
@@ -72,6 +73,13 @@ def side_by_side(module: str, calls: Sequence[Sequence[str]], sides: int) -> Gen
             process.terminate()
         for worker in workers:
             worker.join()
+
+
+def _failed(module: str, how: str) -> RuntimeError:
+    return RuntimeError(
+        f"a process of {module} {how}; what it said stands above. What was finished is saved: give the command again "
+        "to go on"
+    )
 
 
 def cores() -> list[int | None]:

@@ -22,7 +22,7 @@ from brns.reproduce.plan import Runs, ant_methods
 from brns.reproduce.runs import check_same
 from brns.runs.fork import branch
 from brns.runs.loop import Saved, go_on, start
-from brns.runs.places import folders
+from brns.runs.places import folders, holds_runs
 from brns.runs.record import Record, records
 from brns.runs.tracking import Track
 from brns.search import NoveltySearch
@@ -47,7 +47,11 @@ def run_ants(
     lines = side_by_side("brns.reproduce.ants", calls, sides)
     for _ in count(lines, f"ant, {plan.seeds} seeds of {len(methods)} methods, generations", left):
         pass
-    return {name: [Record(place(out, name, seed)) for seed in range(plan.seeds)] for name in methods}
+    found = finished(methods, plan, out)
+    lacking = [name for name in methods if len(found.get(name, [])) < plan.seeds]
+    if lacking:
+        raise RuntimeError(f"the searches of {', '.join(lacking)} are not finished; give the command again to go on")
+    return found
 
 
 def finished(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> dict[str, list[Record]]:
@@ -95,7 +99,7 @@ def chains(methods: Mapping[str, NoveltySearch], keep_every: int) -> list[list[s
 def remaining(out: Path, name: str, seed: int, plan: Runs, forks: Mapping[str, int]) -> int:
     """How many generations one seed of a method has yet to run."""
     folder = place(out, name, seed)
-    if not (folder / "run.json").exists():
+    if not holds_runs(folder):
         return plan.generations - forks.get(name, 0)
     check_same(records(folder), plan._replace(seeds=1), folder)
     return plan.generations - Record(folder).last
@@ -109,7 +113,7 @@ def options(out: Path, steps: int, plan: Runs, seed: int, dask: str | None = Non
 
 def advance(search: NoveltySearch, plan: Runs, folder: Path, seed: int) -> Iterator[list[Saved]]:
     """The generations that one seed of a method lacks."""
-    if (folder / "run.json").exists():
+    if holds_runs(folder):
         return go_on(folder, plan.generations, search=search)
     return start(search, plan.generations, out=folder, seeds=seed, keep_every=plan.keep_every)
 

@@ -90,13 +90,14 @@ class Costs:
         Files of before have none, and tell milliseconds.
         """
         control = self._followed(CONTROL)
-        cost = [ms / control.get(generation, 1.0) for generation, ms in self._followed(method).items()]
+        cost = [ms / control.get(when, 1.0) for when, ms in self._followed(method).items()]
         tenth = max(len(cost) // 10, 1)
         return float(np.median(cost[-tenth:]) / np.median(cost[:tenth]))
 
-    def _followed(self, method: str) -> dict[str, float]:
-        """Milliseconds by generation."""
-        return {row["generation"]: float(row["ms"]) for row in self.over_time if row["method"] == method}
+    def _followed(self, method: str) -> dict[tuple[str, str], float]:
+        """Milliseconds by call and generation: each call has a control of its own."""
+        rows = (row for row in self.over_time if row["method"] == method)
+        return {(row.get("session", ""), row["generation"]): float(row["ms"]) for row in rows}
 
 
 def read(path: Path) -> list[dict[str, str]]:

@@ -11,26 +11,30 @@ from typing import Any
 
 from brns.reproduce.plan import LABELS
 from brns.reproduce.provenance import grouped
-from brns.reproduce.results import TAKE_ANOTHER, estimated, read_json
+from brns.reproduce.results import estimated, read_json
 from brns.search import NoveltySearch
-from brns.settings import describe
+from brns.settings import describe, difference, renewed
 
 
-def earlier(path: Path, methods: Mapping[str, NoveltySearch]) -> dict[str, Any] | None:
-    """What an earlier page measured of these methods; None where there is none, `ValueError` of another experiment."""
+def earlier(path: Path, methods: Mapping[str, NoveltySearch], scale: str) -> dict[str, Any] | None:
+    """What an earlier page measured; None where there is none.
+
+    Errors: `ValueError` where it is of another scale, or of other settings of a method; both would be lost.
+    """
     if not path.exists():
         return None
     found = read_json(path)
-    settings = {name: describe(search) for name, search in methods.items()}
-    first = next(iter(found["methods"]))
-    said = {name: {"estimator": method["estimator"]} for name, method in found["methods"].items()}
-    said[first] |= found["experiment"]
-    for name, one in said.items():
-        if name not in settings or not one.items() <= settings[name].items():
-            raise ValueError(
-                f"{path} has numbers of {LABELS.get(name, name)} with other settings, which cannot stand beside those "
-                f"of this version: {TAKE_ANOTHER}"
-            )
+    another = "what was computed is never removed, so take another folder (--out), or move that file away yourself"
+    if found["scale"] != scale:
+        raise ValueError(f"{path} has results of another scale (there: {found['scale']} asked for: {scale}): {another}")
+    for name, method in found["methods"].items() if methods else ():
+        if name not in methods or renewed(method["estimator"]) != describe(methods[name].estimator):
+            raise ValueError(f"{path} has numbers of {LABELS.get(name, name)} with another estimator: {another}")
+    if methods:
+        first = next(iter(found["methods"]))
+        whole = found["experiment"] | {"estimator": found["methods"][first]["estimator"]}
+        if (then := renewed(whole)) != (now := describe(methods[first])):
+            raise ValueError(f"{path} has numbers of other settings ({difference(then, now)}): {another}")
     return found
 
 
@@ -48,19 +52,37 @@ def joined(found: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any
         seeds = sorted(rows)
         known = found["methods"].get(name) or before["methods"][name]
         methods[name] = {**known, "seeds": seeds, **estimated([rows[seed] for seed in seeds])}
-    labels = {LABELS[name] for name in there}
     return {
         **found,
         "experiment": (found if next(iter(methods)) in found["methods"] else before)["experiment"],
-        "made": _together([*_only(before["made"], labels), *found["made"]]),
-        "measured_before": _together(
-            [
-                *_only(before.get("measured_before", []), labels),
-                {**before["provenance"], "rows": [LABELS[name] for name in there]},
-            ]
-        ),
+        "made": _together([*_made(before, there), *found["made"]]),
+        "measured_before": _measured(before, there),
         "methods": methods,
     }
+
+
+def _made(before: Mapping[str, Any], there: Mapping[str, Mapping[int, Any]]) -> list[dict[str, Any]]:
+    """What made the runs of the methods that are elsewhere."""
+    labels = {LABELS[name] for name in there}
+    kept = [{**one, "rows": [label for label in one["rows"] if label in labels]} for one in before.get("made", [])]
+    return [one for one in kept if one["rows"]]
+
+
+def _measured(before: Mapping[str, Any], there: Mapping[str, Mapping[int, Any]]) -> list[dict[str, Any]]:
+    """What measured the seeds that are elsewhere: of each different answer those `seeds`, by method."""
+    left = {name: set(rows) for name, rows in there.items()}
+    found = []
+    for one in [*before.get("measured_before", []), {**before["provenance"], "seeds": _numbers(before)}]:
+        seeds = {name: sorted(left[name] & set(one["seeds"].get(name, []))) for name in left}
+        for name, those in seeds.items():
+            left[name] -= set(those)
+        if seeds := {name: those for name, those in seeds.items() if those}:
+            found.append({**one, "seeds": seeds})
+    return found
+
+
+def _numbers(results: Mapping[str, Any]) -> dict[str, list[int]]:
+    return {name: method["seeds"] for name, method in results["methods"].items()}
 
 
 def all_here(seeds: Mapping[str, Sequence[int]], before: Mapping[str, Any]) -> bool:
@@ -70,7 +92,7 @@ def all_here(seeds: Mapping[str, Sequence[int]], before: Mapping[str, Any]) -> b
 
 def drawn_of(results: Mapping[str, Any]) -> dict[str, list[int]]:
     """The seeds of each method that curves and pictures were drawn of."""
-    return results.get("drawn") or {name: method["seeds"] for name, method in results["methods"].items()}
+    return results.get("drawn") or _numbers(results)
 
 
 def _seeds(results: Mapping[str, Any]) -> dict[str, dict[int, dict[str, float]]]:
@@ -82,11 +104,6 @@ def _seeds(results: Mapping[str, Any]) -> dict[str, dict[int, dict[str, float]]]
         }
         for name, method in results["methods"].items()
     }
-
-
-def _only(made: Sequence[Mapping[str, Any]], labels: set[str]) -> list[dict[str, Any]]:
-    kept = [{**one, "rows": [label for label in one["rows"] if label in labels]} for one in made]
-    return [one for one in kept if one["rows"]]
 
 
 def _together(made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

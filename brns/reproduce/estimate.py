@@ -14,6 +14,7 @@ from brns.reproduce.ants import chains, options, remaining, shared
 from brns.reproduce.plan import Runs, Scale, ant_methods, maze_methods, variants
 from brns.reproduce.runs import check_same
 from brns.runs.loop import start
+from brns.runs.places import holds_runs
 from brns.runs.record import records
 from brns.search import NoveltySearch
 
@@ -49,7 +50,7 @@ def _of_batches(part: str, methods: Mapping[str, NoveltySearch], plan: Runs, out
     left = 0
     for name in methods:
         folder = out / name
-        if folder.exists() and any(folder.rglob("run.json")):
+        if holds_runs(folder):
             begun = records(folder)
             check_same(begun, plan, folder)
             left += plan.generations - min(record.last for record in begun)

@@ -12,10 +12,11 @@ from brns.reproduce import ant_claims, claims, elsewhere, provenance
 from brns.reproduce.claims import Claim, estimate_text
 from brns.reproduce.cost_claims import of_timing
 from brns.reproduce.costs import TREE, WIDE, Costs, read
-from brns.reproduce.plan import Timing
+from brns.reproduce.plan import LABELS, Timing
 from brns.reproduce.results import read_json
 from brns.runs.storage import write_bytes
 
+HEADING = "# The paper's claims, and what was measured"
 BESIDE = {
     "eta_root": "η of the root of novelty",
     "kappa_root": "κ per later generation, of the root",
@@ -42,8 +43,16 @@ OF_COSTS = {
 }
 
 
+def check(out: Path) -> None:
+    """A `ValueError` where `out` has a `README.md` that is no such page, and would be lost."""
+    path = out / "README.md"
+    if path.exists() and not path.read_text(encoding="utf-8").startswith(HEADING):
+        raise ValueError(f"{path} is not a page of ours, and would be written over: take another folder (--out)")
+
+
 def write(out: Path) -> Path:
     """Write `README.md` into `out` of the parts whose results are there; returns its path."""
+    check(out)
     parts = [_intro()]
     for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
         if (out / name / "results.json").exists():
@@ -55,7 +64,7 @@ def write(out: Path) -> Path:
 
 def _intro() -> str:
     return (
-        "# The paper's claims, and what was measured\n\n"
+        f"{HEADING}\n\n"
         "This page is written by `brns reproduce`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & "
         "Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are "
         "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of "
@@ -94,7 +103,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     else:
         tables += [_claims(ant_claims.of_ant(results))] if "paper" in methods else []
         tables += _others(results, ant_claims.of_ant)
-    if "random" in methods:
+    if "random" in methods and len(methods) > 1:
         tables += ["### What selection adds", _claims(ant_claims.of_selection(results))]
     return "\n\n".join(
         [
@@ -206,13 +215,17 @@ def _of_which(results: Mapping[str, Any]) -> str:
     """The seeds that the figures are of, where that is not all."""
     drawn = elsewhere.drawn_of(results)
     lacking = [
-        f"{method['label']} of seeds {', '.join(map(str, drawn[name]))}" if name in drawn else f"{method['label']} not"
+        f"{method['label']} {_numbers_told(drawn[name])}" if name in drawn else f"{method['label']} none"
         for name, method in results["methods"].items()
         if drawn.get(name) != method["seeds"]
     ]
     if not lacking:
         return ""
-    return f"Drawn from the records that were here: all seeds of the table, but {'; '.join(lacking)}."
+    return f"Drawn from the records that were here: all seeds of the table, but of {'; of '.join(lacking)}."
+
+
+def _numbers_told(seeds: Sequence[int]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 def _figures(out: Path, part: str, captions: Mapping[str, str], lead: str = "") -> str:
@@ -233,7 +246,8 @@ def provenance_text(results: Mapping[str, Any]) -> str:
         told = [_told(one) for one in made]
     lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
     for one in results.get("measured_before", []):
-        lines.append(f"- Measured before, seeds whose records were not here: {_told(one)}")
+        seeds = ", ".join(f"{LABELS[name]} {_numbers_told(those)}" for name, those in one["seeds"].items())
+        lines.append(f"- Measured before, seeds whose records were not here: {seeds}: {provenance.text(one)}")
     return "\n".join(lines)
 
 

@@ -122,12 +122,14 @@ def over_time(costs: Costs) -> Figure:
     shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
-        for name in dict.fromkeys(row["method"] for row in costs.over_time):
-            rows = [row for row in costs.over_time if row["method"] == name]
+        drawn = set()
+        for name, session in dict.fromkeys((row["method"], row.get("session")) for row in costs.over_time):
+            rows = [row for row in costs.over_time if (row["method"], row.get("session")) == (name, session)]
             g = [int(row["generation"]) for row in rows]
-            color = shades[name]
-            axes[0].plot(g, [float(row["ms"]) for row in rows], label=name, lw=1.2, color=color)
-            axes[1].plot(g[1:], [float(row["bytes"]) / 1e6 for row in rows[1:]], label=name, lw=1.4, color=color)
+            told = {"color": shades[name], "label": None if name in drawn else name}
+            drawn.add(name)  # the control is timed in every call
+            axes[0].plot(g, [float(row["ms"]) for row in rows], lw=1.2, **told)
+            axes[1].plot(g[1:], [float(row["bytes"]) / 1e6 for row in rows[1:]], lw=1.4, **told)
         axes[0].set(xlabel="generation", ylabel="CPU ms per generation", yscale="log")
         axes[1].set(xlabel="generation", ylabel="MB kept", yscale="log")
         for ax in axes:

@@ -32,7 +32,6 @@ Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
 
 
-TAKE_ANOTHER = "what was computed is never removed, so take another folder (--out), or move that file away yourself"
 Rows = Sequence[Mapping[str, float]]
 """the `numbers` of every seed"""
 
@@ -54,7 +53,7 @@ def of_methods(
         "provenance": here(),
         "made": of_runs({labels[name]: records for name, records in runs.items()}),
         "planned_generations": planned,
-        "experiment": {key: value for key, value in first.experiment.items() if key != "estimator"},
+        "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"} | {"task": first.world},
         "methods": methods,
     }
 
@@ -163,12 +162,6 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
-
-
-def check_scale(path: Path, scale: str) -> None:
-    """A `ValueError` where the file has results of another scale, which would be lost."""
-    if path.exists() and (there := read_json(path).get("scale")) != scale:
-        raise ValueError(f"{path} has results of another scale (there: {there} asked for: {scale}): {TAKE_ANOTHER}")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from brns.reproduce.plan import Runs
 from brns.runs.loop import Saved, go_on, start
+from brns.runs.places import holds_runs
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 
@@ -23,7 +24,7 @@ def run(search: NoveltySearch, plan: Runs, out: Path, title: str, follow: Follow
     Nothing that was computed is ever removed. `ValueError` where the folder holds runs of other seeds, of another
     stride of states, or that were planned to be longer; `RecordError` where they are of another experiment.
     """
-    if out.exists() and any(out.rglob("run.json")):
+    if holds_runs(out):
         begun = records(out)
         check_same(begun, plan, out)
         steps, done = go_on(out, plan.generations, search=search), min(record.snapshots[-1] for record in begun)
@@ -42,11 +43,6 @@ def check_same(begun: list[Record], plan: Runs, out: Path) -> None:
         raise ValueError(
             f"{out} holds runs of {_words(held)}, and asked for are {_words(plan)}: what was computed is never "
             "removed, so take another folder (--out), or remove this one yourself"
-        )
-    if not all(record.snapshots for record in begun):
-        raise ValueError(
-            f"{out} was stopped before its founders were saved, and has nothing to go on from: remove it, and give "
-            "the command again"
         )
 
 

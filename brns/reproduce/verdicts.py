@@ -112,7 +112,12 @@ def in_every_seed(have: int, seeds: int, partly: float = 0.5) -> Finding:
 
 
 def both(*findings: Finding) -> Finding:
-    """All of several: their comparisons together, or, where one needs no test and does not hold, its verdict."""
+    """All of several: their comparisons together, or, where one needs no test and does not hold, its verdict.
+
+    Of nothing it cannot be tested.
+    """
+    if not findings:
+        return UNTESTED
     fixed = [finding for finding in findings if isinstance(finding, str)]
     lacking = [verdict for verdict in (UNTESTED, FAILS, PARTLY) if verdict in fixed]
     tests = [one for finding in findings if not isinstance(finding, str) for one in finding]

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, SupportsIndex
@@ -120,7 +120,7 @@ def _steps_in(
     seeds: SupportsIndex | Iterable[SupportsIndex],
     keep_every: int,
     exist: Exist,
-) -> tuple[Iterator[list[Saved]], int]:
+) -> tuple[Generator[list[Saved], None, None], int]:
     """The generations of a run that begins in a directory, or goes on there, and how many there are already."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
@@ -145,7 +145,7 @@ def _done(runs: Sequence[Record]) -> int:
 
 
 def _followed(
-    steps: Iterator[list[Saved]],
+    steps: Generator[list[Saved], None, None],
     generations: int,
     done: int,
     until: Callable[[Saved], bool] | None,
@@ -154,7 +154,7 @@ def _followed(
     """The generations, shown as they come, up to the first of which `until` is true in every seed."""
     console = screen()
     shown = progress and (console.is_terminal or console.is_jupyter)
-    with Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
+    with contextlib.closing(steps), Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
         for saved in steps:
             if bar is not None:
                 bar.show(saved)
@@ -170,7 +170,7 @@ def start(
     out: str | os.PathLike,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
     keep_every: int = 10,
-) -> Iterator[list[Saved]]:
+) -> Generator[list[Saved], None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out."""
     several, seeds = chosen(seeds)
     if generations < 1 or keep_every < 1:
@@ -198,7 +198,7 @@ def start(
 
 def go_on(
     path: str | os.PathLike, generations: int | None = None, *, search: NoveltySearch | None = None
-) -> Iterator[list[Saved]]:
+) -> Generator[list[Saved], None, None]:
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
     search = search or runs[0].search

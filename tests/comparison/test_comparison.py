@@ -1,5 +1,6 @@
 """Comparisons: facts by hand and against a record, statistics against SciPy, and going on."""
 
+from pathlib import Path
 from threading import Event
 
 import jax
@@ -14,6 +15,7 @@ from brns import Comparison, GridCounts, NoveltySearch, PopulationKNN, Record, c
 from brns.comparison import bars, page, statistics
 from brns.comparison.estimate import hours
 from brns.comparison.measure import Facts, Stopped, measured
+from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics.recorded import evaluated
 from brns.runs.storage import RecordError
@@ -91,10 +93,55 @@ def test_what_was_stopped_goes_on_to_the_same_bits(compared):
 
 
 def test_files_of_other_settings_are_refused(compared):
-    with pytest.raises(RecordError, match="other settings, seeds or generations"):
+    with pytest.raises(RecordError, match="other settings, seeds, generations or cells"):
         compare(
             search(Identity()), {"coarse": GridCounts(cells=3)}, seeds=2, generations=12, out=compared.out, workers=1
         )
+
+
+def test_cells_of_another_grid_are_not_taken_for_those_asked_for(tmp_path):
+    def counted(side):
+        cells = Cells((0.0, 0.0), (600.0, 600.0), side, side**2, "all cells")
+        return compare(Identity(), {"counts": GridCounts()}, seeds=2, generations=2, out=tmp_path / "one", cells=cells)
+
+    counted(6)
+    with pytest.raises(RecordError, match="seeds, generations or cells; take another folder"):
+        counted(20)
+    with pytest.raises(ValueError, match="cells are for a task or search of your own; a world has its own"):
+        compare("arm", METHODS, out=tmp_path / "two", cells=CELLS)
+
+
+def test_worlds_or_methods_of_one_name_are_refused(tmp_path):
+    both = [of_task(task, 8, 2) for task in (Identity(), Identity())]
+    with pytest.raises(ValueError, match=r"worlds of one name: .*; got Identity more than once"):
+        compare(both, METHODS, out=tmp_path)
+    with pytest.raises(ValueError, match=r"methods whose names make one file: .*a-b.npz more than once"):
+        compare(Identity(), {"a+b": GridCounts(), "a-b": GridCounts(cells=2)}, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, monkeypatch, compared):
+    assert page.place(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
+    monkeypatch.chdir(tmp_path)
+    assert page.place(Path()) == tmp_path.with_name(f"{tmp_path.name}.md")
+    (tmp_path / "notes.md").write_text("# My notes")
+    with pytest.raises(ValueError, match=r"notes.md is no page of a comparison, .*: take another folder"):
+        page.write(compared._replace(out=tmp_path / "notes"))
+    assert (tmp_path / "notes.md").read_text() == "# My notes"
+
+
+def test_of_a_search_of_ones_own_evaluations_are_counted_as_it_makes_them(compared):
+    """8 founders and 6 offspring a generation."""
+    assert compared.worlds["Identity"].born == 6
+    figure = picture(compared.worlds, compared.found)
+    assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.arange(13))
+    assert "| 8 + 6 |" in page.text(compared)
+
+
+def test_seeds_may_be_numpys(compared, monkeypatch):
+    monkeypatch.setattr("brns.comparison.run.measured", None)
+    again = compare(search(Identity()), METHODS, seeds=np.arange(2), generations=12, out=compared.out, workers=1)
+    assert again.seeds == [0, 1]
 
 
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):

@@ -12,7 +12,7 @@ from worlds import HostIdentity
 from brns import ArchiveKNN, NoveltySearch, Record, run
 from brns.pictures import method
 from brns.reproduce import ants, estimate, reproduce
-from brns.reproduce.alone import side_by_side
+from brns.reproduce.alone import alone, side_by_side
 from brns.reproduce.ant_claims import of_selection
 from brns.reproduce.plan import SCALES, Runs, ant_methods
 from brns.reproduce.verdicts import FAILS, HOLDS
@@ -155,9 +155,9 @@ def test_a_page_of_finished_searches_says_which_are_and_runs_none(tmp_path, monk
 
 @pytest.fixture
 def small(monkeypatch):
-    """Two methods of two seeds, and one figure; returns what runs one seed of one."""
+    """Three methods of two seeds, and one figure; returns what runs one seed of one."""
     monkeypatch.setitem(SCALES, "smoke", SCALES["smoke"]._replace(ant=Runs(2, 2, 1), ant_steps=16))
-    methods = {name: ant_methods(16, 2)[name] for name in ("paper", "archive-6000")}
+    methods = {name: ant_methods(16, 2)[name] for name in ("paper", "archive-6000", "random")}
     monkeypatch.setattr("brns.reproduce.ant_methods", lambda steps, generations: methods)
     monkeypatch.setattr("brns.reproduce.figures_of", lambda kind: ("age",))
 
@@ -167,7 +167,7 @@ def small(monkeypatch):
     return one
 
 
-def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small):
+def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, monkeypatch):
     """A page of three searches, then its results without the records and one search more: as if all were there."""
     here, there = tmp_path / "here", tmp_path / "there"
     for name, seed in (("paper", 0), ("paper", 1), ("archive-6000", 0)):
@@ -178,9 +178,10 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small):
     small(there, "archive-6000", 1)
     page = reproduce(["ant"], "smoke", there, finished=True).read_text()
     assert "| BR-NS, paper's settings (n = 2) | archive k-NN, 6000 (n = 2) |" in page
-    assert "Not all searches are finished" not in page
-    assert "- Measured before, seeds whose records were not here: BR-NS, paper's settings, archive k-NN, 6000:" in page
-    assert "Drawn from the records that were here: all seeds of the table, but archive k-NN, 6000 of seeds 0." in page
+    assert "of 2 seeds of each: BR-NS, paper's settings: 2; archive k-NN, 6000: 2; random search: 0." in page
+    assert "- Measured before, seeds whose records were not here: " in page
+    assert "BR-NS, paper's settings seeds 0, 1, archive k-NN, 6000 seed 0: Commit" in page
+    assert "Drawn from the records that were here: all seeds of the table, but of archive k-NN, 6000 seed 0." in page
     assert (there / "ant" / "age.png").stat().st_mtime_ns == drawn
 
     small(here, "archive-6000", 1)
@@ -192,9 +193,25 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small):
     assert results[0]["experiment"] == results[1]["experiment"]
     assert results[1]["drawn"] == {"paper": [0, 1], "archive-6000": [0]}
 
+    monkeypatch.setattr("brns.reproduce.results.here", lambda: results[1]["provenance"] | {"commit": "later"})
     again = reproduce(["ant"], "smoke", there, finished=True).read_text()  # of what is there already
     assert again.count("Measured before") == 1
-    assert json.loads((there / "ant" / "results.json").read_text())["methods"] == results[1]["methods"]
+    found = json.loads((there / "ant" / "results.json").read_text())
+    assert found["methods"] == results[1]["methods"]
+    assert found["measured_before"] == results[1]["measured_before"]
+    assert found["measured_before"][0]["seeds"] == {"paper": [0, 1], "archive-6000": [0]}
+
+
+@pytest.mark.parametrize(("name", "told"), [("paper", "of which none is finished"), ("random", "### Numbers")])
+def test_a_page_of_one_method_alone(tmp_path, small, monkeypatch, name, told):
+    """Without an archive there is no picture of one, and random search alone is held against nothing."""
+    monkeypatch.setattr("brns.reproduce.figures_of", lambda kind: ("age", "archive"))
+    small(tmp_path, name, 0)
+    page = reproduce(["ant"], "smoke", tmp_path, finished=True).read_text()
+    assert told in page
+    assert "What selection adds" not in page
+    assert (tmp_path / "ant" / "age.png").exists() == (name == "paper")
+    assert not (tmp_path / "ant" / "archive.png").exists()
 
 
 def test_results_of_another_experiment_or_scale_are_not_lost(tmp_path, small):
@@ -204,13 +221,21 @@ def test_results_of_another_experiment_or_scale_are_not_lost(tmp_path, small):
     other = json.loads(path.read_text())
     for changed, words in (
         ({"scale": "Scale `paper`."}, r"results of another scale \(there: Scale `paper`. asked for: Scale `smoke`"),
-        ({"experiment": {**other["experiment"], "population_size": 7}}, "BR-NS, paper's settings with other settings"),
+        ({"experiment": {**other["experiment"], "population_size": 7}}, "population_size was 7 and is 25"),
+        (
+            {"methods": {"paper": {**other["methods"]["paper"], "estimator": {"name": "GridCounts"}}}},
+            "another estimator",
+        ),
     ):
         path.write_text(json.dumps({**other, **changed}))
         before = path.read_bytes()
-        with pytest.raises(ValueError, match=words):
-            reproduce(["ant"], "smoke", tmp_path, finished=True)
+        for finished in (True, False):
+            with pytest.raises(ValueError, match=words):
+                reproduce(["ant"], "smoke", tmp_path, finished=finished)
         assert path.read_bytes() == before
+    del other["experiment"]["task"]["stuck_window"], other["made"]  # as a version before that setting wrote it
+    path.write_text(json.dumps(other))
+    reproduce(["ant"], "smoke", tmp_path, finished=True)
     for part in ("maze", "ablation"):
         (tmp_path / part).mkdir()
         (tmp_path / part / "results.json").write_text(json.dumps({"scale": "Scale `paper`."}))
@@ -246,6 +271,17 @@ def test_where_a_process_fails_the_others_are_ended(module):
     with pytest.raises(RuntimeError, match=r"said ended with status 3; .* give the command again to go on"):
         list(side_by_side(module, [["0", "60", "0"], ["1", "0", "3"], ["2", "0", "0"]], 2))
     assert time.monotonic() - began < 50
+    with pytest.raises(RuntimeError, match="said ended with status 3"):
+        alone(module, ["0", "0", "3"])
+
+
+def test_a_process_that_cannot_be_begun_is_not_forgotten(module, monkeypatch):
+    def refused(*arguments, **options):
+        raise OSError("no memory")
+
+    monkeypatch.setattr("subprocess.Popen", refused)
+    with pytest.raises(RuntimeError, match=r"said could not be begun \(no memory\)"):
+        list(side_by_side(module, [["0", "0", "0"]], 1))
 
 
 def test_who_stops_listening_ends_the_processes(module):

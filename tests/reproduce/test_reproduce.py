@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from worlds import Identity
@@ -95,18 +96,42 @@ PLAN = Runs(seeds=2, generations=6, keep_every=2)
         (PLAN._replace(seeds=3), "holds runs of 2 seeds and 6 generations.* asked for are 3 seeds and 6"),
         (PLAN._replace(generations=5), "2 seeds and 6 generations.* 2 seeds and 5 generations"),
         (PLAN._replace(keep_every=1), "kept every 2, .* kept every 1"),
-        (PLAN, "stopped before its founders were saved"),
     ],
 )
 def test_what_was_computed_is_never_removed(tmp_path, asked, words):
-    search = maze(paper_recognition())
-    for seed in range(2):
-        Record.create(tmp_path / "run" / f"seed-{seed}", search, seed, range(2), PLAN.generations, PLAN.keep_every)
+    search = NoveltySearch(Identity(), GridCounts(), 8, 8)
+    run(search, PLAN, tmp_path / "run", "a run")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     with pytest.raises(ValueError, match=words):
         run(search, asked, tmp_path / "run", "a run")
     assert len(before) == 2
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+
+
+def test_a_batch_whose_founders_were_not_all_saved_begins_anew(tmp_path):
+    search = NoveltySearch(Identity(), GridCounts(), 8, 8)
+    Record.create(tmp_path / "run" / "seed0000", search, 0, range(2), PLAN.generations, PLAN.keep_every)
+    assert [record.last for record in run(search, PLAN, tmp_path / "run", "a run")] == [6, 6]
+
+
+def test_a_readme_of_ones_own_is_not_written_over(tmp_path):
+    (tmp_path / "README.md").write_text("# My project")
+    with pytest.raises(ValueError, match=r"README.md is not a page of ours, .*: take another folder"):
+        reproduce(["maze"], "smoke", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md"]
+
+
+def test_what_is_followed_over_time_has_the_control_of_its_own_call(tmp_path, costs):
+    """A second call on a machine twice as slow: no method drifts by it."""
+    path = tmp_path / "cost-over-time.csv"
+    head, *rows = path.read_text().splitlines()
+    later = [f'"{CONTROL}",32,2000,{g},{2 + g / 100},2,8,1' for g in range(0, 2000, 20)]
+    path.write_text("\n".join([f"{head},session", *(f"{row},0" for row in rows), *later]) + "\n")
+    again = Costs(tmp_path)
+    assert again.drift("BR-NS, width 3d") == pytest.approx(1)
+    lines = pictures.over_time(again).axes[0].lines
+    assert [line.get_label() for line in lines].count(CONTROL) == 1
+    assert all(np.all(np.diff(line.get_xdata()) > 0) for line in lines)
 
 
 def test_a_table_says_what_made_its_runs(tmp_path):

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import subprocess
 import time
 
 import jax.numpy as jnp
@@ -151,5 +150,5 @@ def test_alone_is_one_core_with_the_callers_flags(tmp_path, monkeypatch):
     expected = "1|--xla_cpu_enable_fast_math=false --xla_cpu_multi_thread_eigen=false|1"
     assert (tmp_path / "said").read_text() == expected
     assert before is None or os.sched_getaffinity(0) == before
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(RuntimeError, match="no_such_module_of_ours ended with status 1"):
         alone("no_such_module_of_ours", [])

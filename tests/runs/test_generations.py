@@ -42,6 +42,17 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
     assert kept == {name: content for name, content in bits(tmp_path / "whole").items() if "states" not in name}
 
 
+def test_a_run_ended_by_an_error_of_until_can_be_resumed_at_once(tmp_path):
+    def fails(saved):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as kept:  # as a notebook keeps the last error, and with it every frame
+        brns.run(search(), 4, out=tmp_path / "run", seeds=0, until=fails)
+    (record,) = brns.resume(tmp_path / "run", search=search())
+    assert record.last == 4
+    assert kept.traceback
+
+
 def test_until_ends_a_run_when_it_is_true_of_every_seed(tmp_path):
     several = brns.run(
         search(), 9, out=tmp_path / "run", seeds=[0, 1], until=lambda saved: saved.number >= 2 + saved.record.seed
