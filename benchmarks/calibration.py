@@ -42,8 +42,8 @@ def main() -> None:
         f"{table(rows)}\n\n![Over a run]({asked.out.name}.png)\n\n"
         f"{provenance_text({'provenance': here(), 'scale': f'{asked.seeds} seeds.'})}\n"
     )
-    write_bytes(asked.out.with_suffix(".md"), text.encode())
-    save(picture(found), asked.out.with_suffix(".png"), dpi=110)
+    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), text.encode())
+    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"), dpi=110)
 
 
 def measured(name: str, seeds: int):

@@ -138,9 +138,9 @@ def main() -> None:
     for point in measured(asked.limit):
         print(f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, {point.megabytes:.1f} MB", flush=True)
         points.append(point)
-    write_bytes(asked.out.with_suffix(".csv"), rows(points).encode())
-    write_bytes(asked.out.with_suffix(".md"), page(points, asked.out).encode())
-    save(picture(points), asked.out.with_suffix(".png"))
+    write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), rows(points).encode())
+    write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(points, asked.out).encode())
+    save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 def rows(points: list[Point]) -> str:

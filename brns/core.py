@@ -27,12 +27,13 @@ class Box(eqx.Module):
         low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
         if low.ndim != 1 or low.shape != high.shape:
             raise ValueError(f"a box needs low and high of one shape (d,); got {low.shape} and {high.shape}")
-        wrong = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            wrong = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high - low) & (low < high)))
         if wrong.size:
             i = wrong[0]
             raise ValueError(
-                f"a box needs finite low < high in every dimension, in float32; dimension {i} has low={low[i]}, "
-                f"high={high[i]}"
+                f"a box needs finite low < high in every dimension, and a finite width, in float32; dimension {i} has "
+                f"low={low[i]}, high={high[i]}"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 
@@ -261,6 +262,8 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
         if np.ma.isMaskedArray(values) or not real:
             got = "a masked array" if np.ma.isMaskedArray(values) else str(kind)
             raise ValueError(f"{name}.evaluate must return {column} as real numbers, none masked; got {got}")
+    if not isinstance(evaluation.solved, jax.Array | np.ndarray):
+        evaluation = evaluation._replace(solved=np.asarray(evaluation.solved))
     if not _bools(evaluation.solved):
         raise ValueError(
             f"{name}.evaluate must return solved as bools; got {jnp.result_type(evaluation.solved)}: compare it with "

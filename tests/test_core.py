@@ -7,7 +7,7 @@ import pytest
 from worlds import Identity
 
 import brns
-from brns.core import Box, Population, conform, individuals, novelty_of, observed, take, unite
+from brns.core import Box, Evaluation, Population, conform, individuals, novelty_of, observed, take, unite
 
 
 def population(ids):
@@ -132,3 +132,15 @@ def test_success_in_compiled_code_is_bools(solved):
     np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
     with pytest.raises(ValueError, match=r"Identity\.evaluate must return solved as bools; got (float32|int32)"):
         jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
+
+
+def test_a_host_task_may_return_lists():
+    found = conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [True, False]), 2, Identity())
+    assert found.solved.tolist() == [True, False]
+    with pytest.raises(ValueError, match="must return solved as bools; got float32"):
+        conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [0.5, 1.0]), 2, Identity())
+
+
+def test_a_box_wider_than_float32_is_refused():
+    with pytest.raises(ValueError, match=r"and a finite width, in float32; dimension 1 has low=-3\.0.*e\+38"):
+        Box([0.0, -3e38], [1.0, 3e38])

@@ -217,8 +217,8 @@ def compare(
     methods = {name: chosen("--estimator", name, known).load()() for name in names}
     operators = {name: chosen("--mutation", name, parts("mutation")).load()() for name in mutation or ()}
     if estimate:
-        times = max(len(operators), 1)
-        console.print(hours(wanted, methods, times * seeds, generations, screen.track))
+        told = hours(wanted, methods, seeds, generations, screen.track, workers, max(len(operators), 1))
+        console.print(told)
         return
     page.place(out)
     found = make(
@@ -280,11 +280,17 @@ def main() -> None:
     """Run the command line: what a user can mend ends with one clear message and exit status 2."""
     try:
         app(standalone_mode=True)
-    except KeyboardInterrupt:
-        console.print("Stopped. What was finished is saved; go on with: brns resume DIRECTORY")
-        sys.exit(130)
+    except SystemExit as ended:
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # which Typer made an exit
+            console.print("Stopped. What was finished is saved: the same command goes on, and brns resume with a run.")
+        raise
     except (ValueError, ImportError, RuntimeError, OSError) as error:
-        Console(stderr=True, highlight=False).print(f"brns: {error}", markup=False)
+        from brns.cli.own import in_own_code
+
+        told = [f"brns: {error}", *getattr(error, "__notes__", ())]
+        if own := in_own_code(error):
+            told += ["It was raised in your code:", own]
+        Console(stderr=True, highlight=False).print("\n".join(told), markup=False, soft_wrap=True)
         sys.exit(2)
 
 

@@ -27,13 +27,19 @@ def fork(
     search: Search = None,
 ) -> None:
     """Go on from one of a run's generations with other settings, in a folder of its own; the run stays as it is."""
+    import equinox as eqx
+
     from brns.cli.own import records_of
     from brns.experiments import changed
     from brns.runs.fork import branch
     from brns.runs.loop import go_on
+    from brns.workers.chunks import Chunked, innermost
     from brns.workers.parallel import in_parallel
 
-    other = changed(records_of([directory], search)[0].search, set_ or [])
+    whole = records_of([directory], search)[0].search
+    other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
+    if isinstance(whole.task, Chunked):  # a run that was started with workers
+        other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task, chunk=whole.task.chunk))
     with in_parallel(other, workers, dask, timeout) as other, scalars_of(tensorboard) as scalars:
         planned = branch(directory, at, other, out=out, generations=generations)[0].planned
         to_the_end(go_on(out, search=other), planned, out, other, scalars, completed=at)

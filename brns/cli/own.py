@@ -3,6 +3,9 @@
 import importlib
 import os
 import sys
+import sysconfig
+import traceback
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +14,7 @@ import equinox as eqx
 import numpy as np
 
 from brns.founders import GivenFounders
+from brns.pictures.source import known_search
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import SettingsError, describe
@@ -50,7 +54,7 @@ def own_founders(path: Path) -> GivenFounders:
         return GivenFounders(runs[0].population().genotype)
     try:
         return GivenFounders(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise SettingsError(
             f"--founders takes a file of numpy.save, genotypes (n, p), or a run: {path}: {error}"
         ) from None
@@ -62,10 +66,17 @@ def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> l
     given = [own_search(text) for text in searches or ()]
     if not given:
         return found
-    return [_knowing(record, given) for record in found]
+    told = [_knowing(record, given) for record in found]
+    if not any(told):
+        raise _other(found[0], given)
+    for record, known in zip(found, told, strict=True):
+        if known is None and known_search(record) is None:
+            raise _other(record, given)
+    return [known or record for record, known in zip(found, told, strict=True)]
 
 
-def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record:
+def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
+    """The record with that of the searches which made it; None where none did, as where its parts are the library's."""
     experiment = record.experiment
     for search in given:
         chunk = experiment["task"].get("chunk") if experiment["task"].get("name") == "Chunked" else None
@@ -74,13 +85,31 @@ def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record:
         if describe(whole) == experiment:
             (known,) = records(record.path, whole)
             return known
-    raise SettingsError(
-        f"{record.path} was made by another search than --search gives: it was {_text(experiment)}; given were "
+    return None
+
+
+def _other(record: Record, given: Sequence[NoveltySearch]) -> SettingsError:
+    return SettingsError(
+        f"{record.path} was made by another search than --search gives: it was {_text(record.experiment)}; given were "
         + "; ".join(_text(describe(search)) for search in given)
     )
 
 
+def in_own_code(error: BaseException) -> str:
+    """The lines of the traceback from the first in a file of the user's own that the library called; or nothing."""
+    ours = os.path.dirname(os.path.dirname(__file__))
+    others = (ours, *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")), "<")
+    frames = traceback.extract_tb(error.__traceback__)
+    called = next((i for i, frame in enumerate(frames) if frame.filename.startswith(ours)), len(frames))
+    theirs = [i for i in range(called, len(frames)) if not frames[i].filename.startswith(others)]
+    return "".join(traceback.format_list(frames[theirs[0] :])).rstrip() if theirs else ""
+
+
 def _imported(module: str) -> "ModuleType":
+    if module.startswith(".") or os.sep in module or module.endswith(".py"):
+        raise SettingsError(
+            f"a module is named as Python imports it from its own folder, such as my_task:search; got {module!r}"
+        )
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -17,11 +17,13 @@ def hours(
     seeds: int,
     generations: int | None = None,
     count: Track = untracked,
+    workers: int | None = None,
+    operators: int = 1,
 ) -> str:
     """A line a world and the sum, as text.
 
     In each world the first method runs 10 generations of 2 seeds; the others are taken to cost as much, and all to
-    compile as long.
+    compile as long. Each method runs with so many `operators`; `workers` jobs, by default one a core, side by side.
     """
     lines, total = [], 0.0
     for world in count(worlds, "trying", len(worlds)):
@@ -30,10 +32,11 @@ def hours(
         cost = measured(search, world.cells, 10, [0, 1]).milliseconds / 1000
         compiling = max(time.perf_counter() - began - 20 * cost, 0.0)
         steps = seeds * (generations or world.generations)
-        seconds = len(methods) * (compiling + steps * cost)
+        seconds = len(methods) * operators * (compiling + steps * cost)
         total += seconds
         each = f"{1000 * cost:7.2f} ms a generation and seed"
         lines.append(f"{world.name:12s} {each}, {seconds / 60:6.1f} minutes of a core")
-    several = cores()
-    lines.append(f"{len(methods)} methods, {seeds} seeds: about {total / 60 / several:.0f} minutes on {several} cores")
+    jobs = len(methods) * operators
+    several = min(workers or cores(), jobs * len(worlds))
+    lines.append(f"{jobs} methods, {seeds} seeds: about {total / 60 / several:.0f} minutes on {several} cores")
     return "\n".join(lines)

@@ -45,7 +45,7 @@ class CoinFlips(eqx.Module):
     in the buffer, which has a constant size here, so that N is at most what the sample tells, and in drawing uniformly
     from it, not by priority.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 on.
-    Errors: `ValueError` for settings below 1.
+    Errors: `ValueError` for settings below 1, and for a learning rate that is not between 0 and 1.
     """
 
     coins: int = 20
@@ -65,6 +65,8 @@ class CoinFlips(eqx.Module):
         for name in ("coins", "width", "reservoir", "batch", "steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"CoinFlips.{name} must be at least 1; got {getattr(self, name)}")
+        if not 0 < self.learning_rate < 1:
+            raise ValueError(f"CoinFlips.learning_rate must be above 0 and below 1; got {self.learning_rate}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> CoinState:
         d, n = space.dimension, self.reservoir

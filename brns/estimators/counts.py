@@ -33,10 +33,10 @@ class GridCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         total = self.cells**space.dimension
-        if not 1 <= total <= 10_000_000:
+        if self.cells < 1 or total > 10_000_000:
             raise ValueError(
                 f"a grid of cells={self.cells} in each of {space.dimension} dimensions needs 1 to 10 million cells "
-                f"in all; got {total if total < 10**9 else 'more than a billion'}: take fewer cells or "
+                f"in all; got {total if total < 10**9 else 'more than a billion'}: take cells from 1 on, but fewer, or "
                 "a descriptor of fewer dimensions"
             )
         return Counts(jnp.zeros(total, jnp.int32), space)

@@ -1,5 +1,6 @@
 """Novelty as low density, the density kept as one mean of random features."""
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -29,7 +30,7 @@ class FeatureDensity(eqx.Module):
     Source: Lee et al. 2024, Density descent for diversity optimization, arXiv:2312.11331 (the density of a
     sample as novelty); Rahimi & Recht 2007 (the features). Departs from both in the many widths of the kernel.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in [0, 2], 1 before anything.
-    Errors: `ValueError` for a `size` that is odd or below 2.
+    Errors: `ValueError` for a `size` that is odd or below 2, and for frequencies that are none.
     """
 
     size: int = 512
@@ -40,6 +41,10 @@ class FeatureDensity(eqx.Module):
     def __check_init__(self):
         if self.size < 2 or self.size % 2:
             raise ValueError(f"FeatureDensity.size must be even and at least 2; got {self.size}")
+        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
+            raise ValueError(
+                f"FeatureDensity.frequencies needs 0 < lowest <= highest, both finite; got {self.frequencies}"
+            )
 
     def init(self, space: Box, key: Key[Array, ""]) -> DensityState:
         features = Cosines(space.dimension, self.size, *self.frequencies, key)

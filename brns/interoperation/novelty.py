@@ -1,10 +1,11 @@
 """Novelty for a loop that is not ours: behaviors in and novelty out, in NumPy."""
 
 import json
+import operator
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import equinox as eqx
 import jax
@@ -32,11 +33,11 @@ class Novelty:
     of `save`, or of another estimator.
     """
 
-    def __init__(self, estimator: NoveltyEstimator, space: Box, seed: int = 0):
+    def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
-        self.estimator, self.space, self.seed = estimator, space, seed
+        self.estimator, self.space, self.seed = estimator, space, operator.index(seed)
         self.batches = self.learned = 0
         self.state: PyTree = _init(estimator, space, self._key)
 

@@ -97,6 +97,8 @@ def titled(ax: Axes, text: str) -> None:
 
 def save(figure: Figure, path: Path, **options: Any) -> None:
     """Write a figure to a file, whole or not at all; its suffix says the format."""
+    if not path.suffix:
+        raise ValueError(f"a figure's file ends in .png, .pdf or .svg; got {path.name!r}")
     with replacing(path) as temporary:
         figure.savefig(temporary, **options)
 

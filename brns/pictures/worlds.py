@@ -12,7 +12,7 @@ from matplotlib.patches import Circle
 from matplotlib.patheffects import Normal, Stroke
 from scipy import ndimage
 
-from brns.core import novelty_of
+from brns.core import Box, novelty_of
 from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
@@ -21,7 +21,7 @@ from brns.pictures.scene import scene_of, trajectories
 from brns.pictures.source import search_for
 from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
-from brns.scene import Scene
+from brns.scene import Scene, plain
 
 MAP_CELLS = 60  # cells of a novelty map along each side
 PLACES = 8  # of a cell along each side, at which it is looked for walls
@@ -61,7 +61,8 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
             (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
             line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
     solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
-    ax.set_title(f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}")
+    told = f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}"
+    ax.set_title(told + beyond(world, behaviors))
     return ax
 
 
@@ -86,7 +87,7 @@ def archive(record: Record, ax: Axes | None = None, generation: int | None = Non
     shown.set_clim(0, max(generation, 1))
     colorbar(ax, shown, "generation of entry")
     draw_world(ax, world)
-    ax.set_title(f"archive of {len(descriptor)} after generation {generation}")
+    ax.set_title(f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}")
     return ax
 
 
@@ -102,15 +103,16 @@ def novelty_map(
     ax = axes(ax)
     generation = last_state(record, generation, "a novelty map")
     world, novelty = scene_of(record), novelty_grid(record, generation)
-    reached = open_cells(world, len(novelty))
+    over = over_box(world, record.behavior_space)
+    reached = open_cells(over, len(novelty))
     colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty[reached])}
     novelty = np.where(reached, novelty, np.nan)
-    shown = ax.imshow(novelty, origin="lower", extent=world.extent, interpolation="nearest", **colors)
+    shown = ax.imshow(novelty, origin="lower", extent=over.extent, interpolation="nearest", **colors)
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
-    x, y = world.place(survivors(record, "descriptor", [generation if living is None else living])[0]).T
-    ax.scatter(x, y, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
-    ax.set_title(f"novelty after generation {generation}")
+    alive = survivors(record, "descriptor", [generation if living is None else living])[0]
+    ax.scatter(*world.place(alive).T, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
+    ax.set_title(f"novelty after generation {generation}{beyond(world, alive)}")
     return ax
 
 
@@ -141,7 +143,8 @@ def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20,
     ax, world, found = axes(ax), scene_of(record), fittest(record, shape)
     fitness = np.full(shape, np.nan)
     fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, shape).T)] = found["fitness"]
-    shown = ax.imshow(fitness.T, origin="lower", extent=world.extent, interpolation="nearest", cmap=NOVELTY)
+    extent = over_box(world, record.behavior_space).extent
+    shown = ax.imshow(fitness.T, origin="lower", extent=extent, interpolation="nearest", cmap=NOVELTY)
     colorbar(ax, shown, "fitness")
     draw_world(ax, world)
     ax.set_title(f"elites of {len(found['id'])} of {shape[0]} × {shape[1]} cells")
@@ -162,8 +165,21 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     shown = ax.scatter(x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4, **colors)
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
-    ax.set_title(f"population of generation {generation}")
+    ax.set_title(f"population of generation {generation}{beyond(world, descriptors)}")
     return ax
+
+
+def over_box(world: Scene, space: Box) -> Scene:
+    """The scene over the behavior space alone, whose cells a map has: a task may show more or less of its world."""
+    box = plain(space)
+    return world._replace(low=box.low, high=box.high)
+
+
+def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
+    """How many behaviors lie outside of what is shown, in words; nothing where none do."""
+    places = world.place(descriptors)
+    outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
+    return f", {outside} outside" if outside else ""
 
 
 def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:

@@ -135,6 +135,8 @@ def _copy(source: Record, at: int, search: NoveltySearch, folder: Path, seeds: S
     """The run's history as a run of its own, with another identifier and so other seals."""
     record = Record.create(folder, search, source.seed, seeds, generations, source.keep_every)
     record.facts["forked"] = _forked(source, at, search)
+    if len(seeds) == len(source.seeds):
+        record.facts["lanes"] = source.lanes  # batches of another size round otherwise
     run_json.write(record.path, record.facts)
     for number in range(at + 1):
         path = source.path / "generations" / file_name(number)

@@ -118,8 +118,9 @@ class GymnasiumTask(eqx.Module):
             jnp.asarray(rows[:, 2:], jnp.float32), jnp.asarray(rows[:, 0], jnp.float32), jnp.asarray(rows[:, 1] > 0)
         )
 
-    def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int = 0) -> Episode:
-        """One episode as a whole."""
+    def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int | None = None) -> Episode:
+        """One episode as a whole, by default that by which individuals are evaluated; of a task without a seed, 0."""
+        seed = (self.seed or 0) if seed is None else seed
         with closing(self._made()) as env:
             return self._episode(env, np.asarray(genotype), seed)
 

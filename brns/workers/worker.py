@@ -112,7 +112,7 @@ def _start() -> tuple[connection.Connection, SpawnProcess]:
     spawn = multiprocessing.get_context("spawn")  # a fork of a process that runs JAX's threads can hang
     here, there = spawn.Pipe()
     process = spawn.Process(target=_serve, args=(there, os.getpid()), daemon=True)  # ends with us
-    with _environment():
+    with _environment(), _without_ctrl_c():
         process.start()
     there.close()
     return here, process
@@ -156,9 +156,24 @@ def _environment() -> Generator[None]:
             os.environ.update(before)
 
 
+@contextlib.contextmanager
+def _without_ctrl_c() -> Generator[None]:
+    """Processes that start meanwhile do not hear Ctrl-C until they say that it is not for them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: connection.Connection, search: int) -> None:
     """A worker's life: it says that it is there, then answers chunk after chunk, until the search's process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search, which finishes its generation
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     multiprocessing.current_process().daemon = False  # a task may have processes of its own
     _end_with(search)
     task: Any = None

@@ -48,6 +48,30 @@ def folder(tmp_path_factory):
     return folder
 
 
+BROKEN = """
+from brns import ExactRecognition, NoveltySearch
+from lonely_world import Lonely
+
+
+class Broken(Lonely):
+    traceable = False
+    def evaluate(self, genotypes, key):
+        raise ValueError("no such wall")
+
+
+search = NoveltySearch(Broken(), ExactRecognition(size=16), population_size=6, offspring_size=6)
+"""
+COUNTS = """
+from brns import GridCounts, NoveltySearch, PlanarArm
+
+
+class Mine(GridCounts):
+    pass
+
+
+search = NoveltySearch(PlanarArm(), Mine(), population_size=6, offspring_size=6)
+"""
+SMALL = ("--set", "population_size=6", "--set", "offspring_size=6")
 RUN = "runs/lonely_world-search-seed0"
 SEARCH = ("--search", "lonely_world:search")
 
@@ -75,6 +99,46 @@ def test_figure_report_and_movie_take_the_search(folder):
     assert "κ(i)" in (folder / "report.html").read_text()
 
 
+def test_an_own_run_is_shown_beside_one_of_the_librarys(folder):
+    """An estimator of one's own in the arm's world, and the library's, whose runs need nothing given."""
+    (folder / "own_counts.py").write_text(COUNTS)
+    for out, words in (("mine", ["own_counts:search"]), ("arm", ["arm", "--estimator", "counts", *SMALL])):
+        done = call("run", *words, "--generations", 2, "--keep-every", 1, "--out", out, folder=folder)
+        assert done.returncode == 0, done.stderr
+    both = call("figure", "eta", "mine", "arm", "--search", "own_counts:search", folder=folder)
+    assert both.returncode == 0, both.stderr
+    none = call("figure", "eta", "arm", "--search", "own_counts:search", folder=folder)
+    assert none.returncode == 2
+    assert "made by another search than --search gives" in none.stderr
+
+
+def test_what_ones_own_code_raises_is_told_with_its_place(folder):
+    (folder / "broken_world.py").write_text(BROKEN)
+    done = call("run", "broken_world:search", "--out", "broken", folder=folder)
+    assert done.returncode == 2
+    assert "brns: no such wall" in done.stderr
+    assert "It was raised in your code:" in done.stderr
+    assert 'broken_world.py", line 9, in evaluate' in done.stderr
+    missing = call("run", "arm", "--estimator", "nothing", folder=folder)
+    assert "in your code" not in missing.stderr
+
+
+def test_ctrl_c_outside_of_a_run_ends_with_a_word(folder):
+    (folder / "stopped_world.py").write_text("def search():\n    raise KeyboardInterrupt\n")
+    done = call("run", "stopped_world:search", "--out", "stopped", folder=folder)
+    assert done.returncode == 130
+    assert "Stopped. What was finished is saved: the same command goes on" in done.stdout
+
+
+def test_founders_of_a_file_cut_short_are_refused(folder):
+    np.savez(folder / "founders.npz", np.zeros((6, 3)))
+    whole = (folder / "founders.npz").read_bytes()
+    (folder / "founders.npz").write_bytes(whole[: len(whole) // 2])
+    done = call("run", "lonely_world:search", "--founders", "founders.npz", "--out", "cut", folder=folder)
+    assert done.returncode == 2
+    assert "--founders takes a file of numpy.save" in done.stderr
+
+
 def test_an_own_run_goes_on_to_the_bits_of_one_that_never_stopped(folder):
     whole = call("run", "lonely_world:search", "--generations", 3, "--out", "whole", folder=folder)
     assert whole.returncode == 0, whole.stderr
@@ -99,6 +163,8 @@ def test_settings_of_an_own_search_can_be_set(folder):
     ("arguments", "told"),
     [
         (("run", "nowhere:search"), "no module 'nowhere'"),
+        (("run", "./lonely_world.py:search"), "as Python imports it from its own folder, such as my_task:search"),
+        (("figure", "age", RUN, "--out", "picture"), "ends in .png, .pdf or .svg; got 'picture'"),
         (("run", "lonely_world:"), "module:object, such as"),
         (("run", "lonely_world:searhc"), "has no 'searhc'"),
         (("run", "lonely_world:nothing"), "must be a brns.NoveltySearch or a function that returns one; got int"),

@@ -253,7 +253,11 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
 
 @pytest.mark.slow
 def test_an_estimate_names_every_world_and_ends_with_the_sum():
-    lines = hours([of_task(HostIdentity(), 4, 50)], {"counts": GridCounts()}, seeds=20).splitlines()
+    worlds = [of_task(HostIdentity(), 4, 50)]
+    twice = hours(worlds, {"counts": GridCounts()}, seeds=20, workers=8, operators=2).splitlines()
+    assert twice[-1].startswith("2 methods, 20 seeds: about ")
+    assert twice[-1].endswith(" on 2 cores")  # no more jobs than that
+    lines = hours(worlds, {"counts": GridCounts()}, seeds=20).splitlines()
     assert lines[0].startswith("HostIdentity")
     assert lines[1].startswith("1 methods, 20 seeds: about")
 

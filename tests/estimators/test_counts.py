@@ -71,3 +71,8 @@ def test_compiles_once_over_generations():
     for facts in (Generation(FOUNDERS, FIRST, FIRST), Generation(FIRST, SECOND, SECOND)):
         state = update(state, facts)
     assert len(traces) == 1
+
+
+def test_a_negative_number_of_cells_is_refused_whatever_its_power():
+    with pytest.raises(ValueError, match=r"cells=-20 .*: take cells from 1 on"):
+        GridCounts(cells=-20).init(Box([0.0, 0.0], [1.0, 1.0]), jax.random.key(0))

@@ -8,7 +8,7 @@ import pytest
 from worlds import Identity
 
 from brns import BehaviorRecognition, Box, NoveltySearch, check_estimator, resume, run
-from brns.estimators.encoder import Encoder, he
+from brns.estimators.encoder import Encoder, he, whole
 from brns.experiments import paper_recognition
 
 KEY = jax.random.key(0)
@@ -95,6 +95,22 @@ def test_he_has_variance_two_over_fan_in_in_linear_and_convolutional_layers():
     assert not linear.bias.any()
     assert convolution.bias is None
     np.testing.assert_array_equal(other, layers[2])
+
+
+def test_a_constant_of_numpys_is_no_weight_whatever_its_type():
+    class Scaled(Own):
+        def __init__(self, key, depth):
+            super().__init__(key, depth)
+            self.constant = np.full(2, 600, np.int32)
+
+    for encoder in (Own, Scaled):
+        estimator = BehaviorRecognition(encoder=encoder, depths=(0, 1))
+        search = NoveltySearch(Identity(), estimator, 8, 8)
+        state = search.init(KEY)
+        state, _ = search.step(state, KEY)
+        assert state.estimator.target.constant is None
+        assert state.estimator.predictor.constant is None
+        assert (whole(encoder, state.estimator.predictor, 1).constant == 600).all()
 
 
 def test_errors_say_what_an_encoder_must_be():

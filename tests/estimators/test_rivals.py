@@ -112,7 +112,9 @@ def test_the_sample_of_visits_is_uniform_over_time():
     [
         (lambda: FeatureDensity(size=3), "even and at least 2; got 3"),
         (lambda: HashCounts(bits=0), "bits must be at least 1; got 0"),
+        (lambda: FeatureDensity(frequencies=(0.0, 16.0)), r"0 < lowest <= highest, both finite; got \(0.0, 16.0\)"),
         (lambda: CoinFlips(coins=0), "coins must be at least 1; got 0"),
+        (lambda: CoinFlips(learning_rate=-1.0), "learning_rate must be above 0 and below 1; got -1.0"),
     ],
 )
 def test_settings_out_of_range(make, said):

@@ -75,6 +75,11 @@ def test_a_saved_one_goes_on_to_the_same_bits(estimator, tmp_path):
     np.testing.assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
 
 
+def test_a_seed_may_be_numpys(tmp_path):
+    Novelty(SMALL, SPACE, seed=np.int64(3)).save(tmp_path / "novelty.npz")
+    assert Novelty.load(tmp_path / "novelty.npz").seed == 3
+
+
 class Mine(eqx.Module):
     """Distance to the last behavior that was learned."""
 

@@ -143,6 +143,28 @@ def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(kno
             assert film.n_frames == 4
 
 
+class Wide(Genes):
+    """A scene larger than the behavior space, of NumPy's numbers; behaviors leave the box to the right."""
+
+    def scene(self):
+        return Scene(tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0])))
+
+    def evaluate(self, genotypes, key):
+        return super().evaluate(genotypes, key)._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.0]))
+
+
+def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(tmp_path):
+    search = search_of(Wide(2))
+    (record,) = run(search, 3, out=tmp_path / "run", keep_every=1)
+    record.search = search
+    left, right = overview(record).axes[:2]
+    assert left.get_title(loc="left").endswith(f", {6 * 4} outside")
+    assert right.images[0].get_extent() == [-1, 1, -1, 1]
+    assert right.get_xlim() == pytest.approx((-2.08, 2.08))
+    page = report.write([record], tmp_path / "report.html").read_text()
+    assert '"low": [-1.0, -1.0], "high": [1.0, 1.0], "quarters"' in page
+
+
 def test_an_individual_of_a_world_without_a_film_is_refused(known, tmp_path):
     search, record = known
     if not isinstance(search.task, Genes) or isinstance(search.task, Strides):

@@ -10,7 +10,7 @@ import pytest
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import GridCounts, NoveltySearch, Record, resume, run
+from brns import GridCounts, NoveltySearch, Record, fork, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers.chunks import ByWorkers
@@ -46,6 +46,16 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
         for column in ("offspring.genotype", "survivors.novelty", "survivors.id"):
             np.testing.assert_array_equal(one.column(column), other.column(column))
         assert same(one.state(4, search(Identity())), other.state(4, search(Identity())))
+
+
+def test_a_fork_of_a_batch_rounds_as_the_batch_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(seeds, "cores", lambda: 2)
+    run(search(Identity()), 4, out=tmp_path / "whole", seeds=range(3), keep_every=2)
+    monkeypatch.setattr(seeds, "cores", lambda: 1)
+    forked = fork(tmp_path / "whole", 2, search(Identity()), out=tmp_path / "fork")
+    for one, other in zip(run_of(tmp_path / "whole"), forked, strict=True):
+        assert one.lanes == other.lanes == 2
+        np.testing.assert_array_equal(one.column("survivors.novelty"), other.column("survivors.novelty"))
 
 
 def run_of(path):

@@ -33,6 +33,13 @@ class Corridor(gymnasium.Env):
         return np.array([self.x]), self.x, self.x >= 3, False, {"step": 1}
 
 
+def test_an_episode_is_the_one_that_was_evaluated():
+    task, genotype = corridor(seed=7), np.zeros(2, np.float32)
+    (descriptor,) = task.evaluate(genotype[None], KEY).descriptor
+    assert task.episode(genotype).observations[-1] == pytest.approx(descriptor)
+    assert task.episode(genotype, 8).observations[0] != task.episode(genotype).observations[0]
+
+
 def make_pole():
     return gymnasium.make("CartPole-v1")
 

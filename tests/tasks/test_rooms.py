@@ -41,6 +41,16 @@ def test_a_robot_of_its_size_can_go_from_the_start_into_every_room(seed):
     assert (pieces[np.ix_(middles.astype(int), middles.astype(int))] == 1).all()
 
 
+@pytest.mark.parametrize("side", range(2, 9))
+def test_whatever_the_number_of_rooms_it_goes_from_one_corner_room_to_the_other(side):
+    maze = RoomsMaze(seed=side, rooms=side)
+    assert maze.start[:2] == pytest.approx((300 / side, 600 - 300 / side))
+    assert maze.goal == pytest.approx((600 - 300 / side, 300 / side))
+    (i, j), (u, v) = (np.array(place) / PIXEL for place in (maze.start[:2], maze.goal))
+    pieces, _ = label(np.asarray(maze.tables.touched) == 0)
+    assert pieces[int(j), int(i)] == pieces[int(v), int(u)] != 0
+
+
 def test_a_seed_makes_one_maze_and_another_seed_another():
     assert_array_equal(rooms(3, 4), rooms(3, 4))
     assert (rooms(3, 4) != rooms(4, 4)).any()

@@ -76,7 +76,8 @@ def _source(name: str) -> str:
 
 def _json(tree: Any) -> str:
     """JSON that no text within can end."""
-    return json.dumps(tree, allow_nan=False).replace("<", "\\u003c")
+    # A scene of the user's own may hold NumPy's or JAX's numbers.
+    return json.dumps(tree, allow_nan=False, default=lambda array: np.asarray(array).tolist()).replace("<", "\\u003c")
 
 
 def _warning(runs: Mapping[str, list[Record]]) -> str:

@@ -71,9 +71,9 @@
       for (let row = 0; row < n; row++) {
         z.push(Array.from(map.levels.subarray(row * n, (row + 1) * n), (v) => (v ? (v - 1) / 254 : null)));
       }
-      const step = [(world.high[0] - world.low[0]) / n, (world.high[1] - world.low[1]) / n];
+      const step = [(map.high[0] - map.low[0]) / n, (map.high[1] - map.low[1]) / n];
       traces.push({
-        type: "heatmap", z, x0: world.low[0] + step[0] / 2, dx: step[0], y0: world.low[1] + step[1] / 2, dy: step[1],
+        type: "heatmap", z, x0: map.low[0] + step[0] / 2, dx: step[0], y0: map.low[1] + step[1] / 2, dy: step[1],
         zmin: 0, zmax: 1, colorscale: "Viridis", hoverinfo: "skip",
         colorbar: {
           title: { text: "novelty, coloured by rank", side: "right" }, thickness: 12, outlinewidth: 0,

@@ -13,7 +13,7 @@ from brns.pictures import novelty_grid
 from brns.pictures.scene import scene_of
 from brns.pictures.source import known_search
 from brns.pictures.style import WALL, by_rank
-from brns.pictures.worlds import open_cells
+from brns.pictures.worlds import open_cells, over_box
 from brns.runs.record import Record
 from brns.scene import Scene
 
@@ -81,11 +81,18 @@ def _one_view(name: str, record: Record, world: Scene, runs: int) -> dict[str, A
 
 def _map(record: Record, world: Scene, generation: int) -> dict[str, Any]:
     """A map of novelty: a cell's rank among those that can be reached, from 1 to 255, and 0 for the others."""
-    novelty, reached = novelty_grid(record, generation, MAP_CELLS), open_cells(world, MAP_CELLS)
+    over = over_box(world, record.behavior_space)
+    novelty, reached = novelty_grid(record, generation, MAP_CELLS), open_cells(over, MAP_CELLS)
     scale = by_rank(novelty[reached])
     levels = np.where(reached, 1 + np.round(254 * np.asarray(scale(novelty), np.float64)), 0)
     quarters = np.asarray(scale.inverse(np.linspace(0, 1, 5)), np.float64)
-    return {"generation": generation, "quarters": quarters.tolist(), "levels": _packed(levels, np.uint8)}
+    return {
+        "generation": generation,
+        "low": over.low,
+        "high": over.high,
+        "quarters": quarters.tolist(),
+        "levels": _packed(levels, np.uint8),
+    }
 
 
 def _thinned(generations: Sequence[int], most: int) -> list[int]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Bool
 
-from brns.tasks.maze.map import PIXELS
+from brns.tasks.maze.map import PIXEL, PIXELS
 from brns.tasks.maze.rules import DeceptiveMaze
 
 WALL = 3  # pixels, of a wall between rooms and of the border
@@ -25,14 +25,20 @@ class RoomsMaze(DeceptiveMaze):
 
     steps: int = 1000
     """steps of an evaluation: 4000 units at full speed"""
-    start: tuple[float, float, float] = (75.0, 525.0, math.pi / 4)
-    """x, y in world units and heading in radians, in (-pi, pi]"""
-    goal: tuple[float, float] = (525.0, 75.0)
-    """x, y in world units"""
+    start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
+    """x, y in world units and heading in radians, in (-pi, pi]; None is the middle of the room at the lower left"""
+    goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
+    """x, y in world units; None is the middle of the room at the upper right"""
     seed: int = 1
     """of the doors"""
     rooms: int = 4
     """along a side, from 2 to 8"""
+
+    def __post_init__(self):
+        side, middle = PIXEL * PIXELS, PIXEL * PIXELS / (2 * max(self.rooms, 1))
+        self.start = self.start or (middle, side - middle, math.pi / 4)
+        self.goal = self.goal or (side - middle, middle)
+        super().__post_init__()
 
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
