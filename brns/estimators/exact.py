@@ -65,9 +65,9 @@ class ExactRecognition(eqx.Module):
     The matrix is kept as a root of the inverse and changed by Andrews' formula, which can only shrink it: no novelty is
     negative. In float32 its relative error with 256 features was at most 6e-6 after 10^5 behaviors and 1.2e-4 after
     10^6, spread or all on one spot, and no novelty was above its lowest by more than 9e-6 of it
-    (`benchmarks/exact.py precision`, on a CPU). The inverse itself, by Woodbury's formula, was off by 4e-2, and A summed
-    up could not be factored. What is left of a hundred newcomers all on one spot, held against each other, is exact to
-    1e-4 with a prior of 1, to 5e-3 with 1e-2, and not at all with 1e-4.
+    (`benchmarks/exact.py precision`, on a CPU). The inverse itself, by Woodbury's formula, was off by 4e-2, and A
+    summed up could not be factored. What is left of a hundred newcomers all on one spot, held against each other, is
+    exact to 1e-4 with a prior of 1, to 5e-3 with 1e-2, and not at all with 1e-4.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error. The
     variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
