@@ -99,6 +99,7 @@ def test_figure_report_and_movie_take_the_search(folder):
     assert "κ(i)" in (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_an_own_run_is_shown_beside_one_of_the_librarys(folder):
     """An estimator of one's own in the arm's world, and the library's, whose runs need nothing given."""
     (folder / "own_counts.py").write_text(COUNTS)

@@ -26,6 +26,7 @@ def ant(folder):
     return words
 
 
+@pytest.mark.slow
 def test_a_run_of_workers_is_forked_with_other_settings_of_its_world(folder, ant):
     chunked = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)  # as workers have it
     run(chunked, 1, out=folder / "two", keep_every=1)
@@ -36,6 +37,7 @@ def test_a_run_of_workers_is_forked_with_other_settings_of_its_world(folder, ant
     assert (task["name"], task["task"]["stuck_window"]) == ("Chunked", 200)
 
 
+@pytest.mark.slow
 def test_workers_change_no_bit_and_a_run_of_theirs_goes_on_with_and_without(folder, ant):
     first = call("run", *ant, "--generations", 1, "--workers", 1, "--timeout", 300, "--out", "spread", folder=folder)
     assert first.returncode == 0, first.stderr

@@ -99,14 +99,10 @@ def test_files_of_other_settings_are_refused(compared):
         )
 
 
-def test_cells_of_another_grid_are_not_taken_for_those_asked_for(tmp_path):
-    def counted(side):
-        cells = Cells((0.0, 0.0), (600.0, 600.0), side, side**2, "all cells")
-        return compare(Identity(), {"counts": GridCounts()}, seeds=2, generations=2, out=tmp_path / "one", cells=cells)
-
-    counted(6)
+def test_cells_of_another_grid_are_not_taken_for_those_asked_for(compared, tmp_path):
+    told = {"seeds": 2, "generations": 12, "out": compared.out, "workers": 1}
     with pytest.raises(RecordError, match="seeds, generations or cells; take another folder"):
-        counted(20)
+        compare(search(Identity()), METHODS, cells=CELLS, **told)
     with pytest.raises(ValueError, match="cells are for a task or search of your own; a world has its own"):
         compare("arm", METHODS, out=tmp_path / "two", cells=CELLS)
 

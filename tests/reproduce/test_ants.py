@@ -14,6 +14,7 @@ from brns.pictures import method
 from brns.reproduce import ants, estimate, reproduce
 from brns.reproduce.alone import alone, side_by_side
 from brns.reproduce.ant_claims import of_selection
+from brns.reproduce.elsewhere import all_here, joined
 from brns.reproduce.plan import SCALES, Runs, ant_methods
 from brns.reproduce.verdicts import FAILS, HOLDS
 from brns.runs.tracking import untracked
@@ -167,20 +168,41 @@ def small(monkeypatch):
     return one
 
 
+def test_results_are_joined_by_hand():
+    """Seed 1 is in both, and what is measured now counts; an infinite number is null in JSON."""
+
+    def results(commit, **rows):
+        methods = {
+            name: {"label": name, "seeds": list(seeds), "rows": list(seeds.values())} for name, seeds in rows.items()
+        }
+        return {"methods": methods, "experiment": {}, "made": [], "provenance": {"commit": commit}}
+
+    before = results("a", paper={0: {"eta": None}, 1: {"eta": 9.0}}, random={3: {"eta": 4.0}})
+    found = joined(results("b", paper={1: {"eta": 2.0}}), before)
+    assert found["methods"]["paper"]["seeds"] == [0, 1]
+    assert [row["eta"] for row in found["methods"]["paper"]["rows"]] == [np.inf, 2.0]
+    assert found["methods"]["random"]["summary"]["eta"]["mean"] == 4
+    assert found["measured_before"] == [{"commit": "a", "seeds": {"paper": [0], "random": [3]}}]
+    assert joined(results("c", paper={0: {}, 1: {}}, random={3: {}}), before)["provenance"] == {"commit": "c"}
+    assert all_here({"paper": [0, 1, 2], "random": [3]}, before)
+    assert not all_here({"paper": [0, 1, 2]}, before)
+
+
+@pytest.mark.slow
 def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, monkeypatch):
     """A page of three searches, then its results without the records and one search more: as if all were there."""
     here, there = tmp_path / "here", tmp_path / "there"
-    for name, seed in (("paper", 0), ("paper", 1), ("archive-6000", 0)):
+    for name, seed in (("random", 0), ("random", 1), ("archive-6000", 0)):
         small(here, name, seed)
     reproduce(["ant"], "smoke", here, finished=True)
     shutil.copytree(here / "ant", there / "ant")
     drawn = (there / "ant" / "age.png").stat().st_mtime_ns
     small(there, "archive-6000", 1)
     page = reproduce(["ant"], "smoke", there, finished=True).read_text()
-    assert "| BR-NS, paper's settings (n = 2) | archive k-NN, 6000 (n = 2) |" in page
-    assert "of 2 seeds of each: BR-NS, paper's settings: 2; archive k-NN, 6000: 2; random search: 0." in page
+    assert "| archive k-NN, 6000 (n = 2) | random search (n = 2) |" in page
+    assert "of 2 seeds of each: BR-NS, paper's settings: 0; archive k-NN, 6000: 2; random search: 2." in page
     assert "- Measured before, seeds whose records were not here: " in page
-    assert "BR-NS, paper's settings seeds 0, 1, archive k-NN, 6000 seed 0: Commit" in page
+    assert "archive k-NN, 6000 seed 0, random search seeds 0, 1: Commit" in page
     assert "Drawn from the records that were here: all seeds of the table, but of archive k-NN, 6000 seed 0." in page
     assert (there / "ant" / "age.png").stat().st_mtime_ns == drawn
 
@@ -191,7 +213,7 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, mon
     results = [json.loads((out / "ant" / "results.json").read_text()) for out in (here, there)]
     assert results[0]["methods"] == results[1]["methods"]
     assert results[0]["experiment"] == results[1]["experiment"]
-    assert results[1]["drawn"] == {"paper": [0, 1], "archive-6000": [0]}
+    assert results[1]["drawn"] == {"archive-6000": [0], "random": [0, 1]}
 
     monkeypatch.setattr("brns.reproduce.results.here", lambda: results[1]["provenance"] | {"commit": "later"})
     again = reproduce(["ant"], "smoke", there, finished=True).read_text()  # of what is there already
@@ -199,7 +221,7 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, mon
     found = json.loads((there / "ant" / "results.json").read_text())
     assert found["methods"] == results[1]["methods"]
     assert found["measured_before"] == results[1]["measured_before"]
-    assert found["measured_before"][0]["seeds"] == {"paper": [0, 1], "archive-6000": [0]}
+    assert found["measured_before"][0]["seeds"] == {"archive-6000": [0], "random": [0, 1]}
 
 
 @pytest.mark.parametrize(("name", "told"), [("paper", "of which none is finished"), ("random", "### Numbers")])

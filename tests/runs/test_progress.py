@@ -53,29 +53,24 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
     assert 0 <= seconds[0] <= seconds[-1] < 600
 
 
-@pytest.mark.parametrize(("dimensions", "cells"), [(1, (36,)), (3, (6, 6, 6)), (4, None)])
-def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path, dimensions, cells):
+def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path):
     class Other(HostIdentity):
-        behavior_space: brns.Box = brns.Box([-1.0] * dimensions, [1.0] * dimensions)
+        behavior_space: brns.Box = brns.Box([-1.0] * 3, [1.0] * 3)
 
         def evaluate(self, genotypes, key):
             evaluation = super().evaluate(genotypes, key)
-            return evaluation._replace(descriptor=np.asarray(genotypes)[:, :dimensions])
+            return evaluation._replace(descriptor=np.asarray(genotypes)[:, :3])
 
-    (record,) = run(search(Other()), 4, out=tmp_path / "run", seeds=0, keep_every=2)
-    told = [row.coverage for row in read(record)]
-    if cells is None:
-        assert told == [None] * 5
-        assert "coverage" not in record.frame()
-        assert "coverage_evaluated" not in summary(record)
-        with pytest.raises(ValueError, match="a behavior space of 4 dimensions has no cells of its own: give them"):
-            coverage.of_record(record)
-        return
-    expected = coverage.of_record(record, cells, "evaluated")
-    np.testing.assert_allclose(told, expected, rtol=1e-8)
+    boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
+    assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
+    with pytest.raises(ValueError, match="a behavior space of 4 dimensions has no cells of its own: give them"):
+        coverage.cells_of(boxes[3], None)
+    (record,) = run(search(Other()), 3, out=tmp_path / "run", seeds=0, keep_every=2)
+    expected = coverage.of_record(record, (6, 6, 6), "evaluated")
+    np.testing.assert_allclose([row.coverage for row in read(record)], expected, rtol=1e-8)
     np.testing.assert_array_equal(record.frame()["coverage"], expected)
     assert summary(record)["coverage_evaluated"] == expected[-1]
-    populations = coverage.of_record(record, cells)
+    populations = coverage.of_record(record, (6, 6, 6))
     np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
 
 
