@@ -92,6 +92,7 @@ search = NoveltySearch(PlanarArm(), GridCounts(), population_size=8, offspring_s
 """
 
 
+@pytest.mark.slow
 def test_several_seeds_end_with_their_spread(folder):
     (folder / "plain_search.py").write_text(PLAIN)
     done = call("run", "plain_search:search", "--seeds", 3, "--generations", 2, "--out", "several", folder=folder)
@@ -200,6 +201,7 @@ def test_changed_settings_are_those_that_are_not_the_experiments_own():
     assert changes({**describe(changed), "task": {"name": "Mine"}}) == {}
 
 
+@pytest.mark.slow
 def test_runs_of_different_methods_have_a_table_each(tmp_path):
     shutil.copytree(BEFORE, tmp_path / "before")
     shown = call("show", "before", folder=tmp_path).stdout

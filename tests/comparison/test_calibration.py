@@ -42,6 +42,7 @@ class Backwards(eqx.Module):
         return EVERYBODY.update(state, generation, key)
 
 
+@pytest.mark.slow
 def test_an_archive_of_everybody_has_the_oracle_s_order():
     found = calibrated(search(EVERYBODY), CELLS, 10, [0, 1], moments=2, probes=100)
     assert found.generation.tolist() == [5, 10]

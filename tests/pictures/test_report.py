@@ -168,6 +168,7 @@ def test_a_test_of_the_table_is_that_of_compare():
     assert not table._tests({key: v[:3] for key, v in values.items()}, ["a", "b"])  # 2 / C(6, 3) = 0.1
 
 
+@pytest.mark.slow
 def test_what_is_thinned_is_said(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(interactive, "MOST_VIEWS", 2)
     monkeypatch.setattr(interactive, "MOST_FRAMES", 3)

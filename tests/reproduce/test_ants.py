@@ -224,6 +224,7 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, mon
     assert found["measured_before"][0]["seeds"] == {"archive-6000": [0], "random": [0, 1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), [("paper", "of which none is finished"), ("random", "### Numbers")])
 def test_a_page_of_one_method_alone(tmp_path, small, monkeypatch, name, told):
     """Without an archive there is no picture of one, and random search alone is held against nothing."""

@@ -71,6 +71,7 @@ def test_a_run_is_running_while_its_lock_is_held(runs):
     assert listing(runs / "interrupted")[0].state == "interrupted"
 
 
+@pytest.mark.slow
 def test_without_progress_csv_the_record_is_read(tmp_path):
     task = Processes(DeceptiveMaze(steps=20), workers=1)
     maze = NoveltySearch(task, PopulationKNN(k=3), population_size=6, offspring_size=5)

@@ -276,6 +276,7 @@ def asked(task, found):
     return thread
 
 
+@pytest.mark.slow
 def test_several_callers_share_the_workers_and_each_has_its_own_answer_or_error(shared):
     """Three with other chunks at once, one of whom meets an error that ends the workers of all."""
     tasks = [
