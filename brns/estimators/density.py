@@ -1,6 +1,5 @@
 """Novelty as low density, the density kept as one mean of random features."""
 
-import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,7 +7,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Cosines, Frame, declared, founded, founders, in_frame, newcomers
+from brns.estimators.features import (
+    Cosines,
+    Frame,
+    declared,
+    founded,
+    founders,
+    in_frame,
+    newcomers,
+    refuse_frequencies,
+)
 
 
 class DensityState(NamedTuple):
@@ -41,10 +49,7 @@ class FeatureDensity(eqx.Module):
     def __check_init__(self):
         if self.size < 2 or self.size % 2:
             raise ValueError(f"FeatureDensity.size must be even and at least 2; got {self.size}")
-        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
-            raise ValueError(
-                f"FeatureDensity.frequencies needs 0 < lowest <= highest, both finite; got {self.frequencies}"
-            )
+        refuse_frequencies("FeatureDensity", self.frequencies)
 
     def init(self, space: Box, key: Key[Array, ""]) -> DensityState:
         features = Cosines(space.dimension, self.size, *self.frequencies, key)

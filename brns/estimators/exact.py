@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns import onecore
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import drawn, whole
-from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame
+from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame, refuse_frequencies
 
 HIDDEN = 64  # neurons of the random network's hidden layer
 LARGEST = 1e4  # of |phi|^2 / lambda: beyond it float32 loses the lambda that A begins with, and novelty may rise
@@ -99,10 +99,7 @@ class ExactRecognition(eqx.Module):
             )
         if self.features not in ("cosines", "relu"):
             raise ValueError(f"ExactRecognition.features must be cosines or relu; got {self.features!r}")
-        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
-            raise ValueError(
-                f"ExactRecognition.frequencies needs 0 < lowest <= highest, both finite; got {self.frequencies}"
-            )
+        refuse_frequencies("ExactRecognition", self.frequencies)
         if not 1 / LARGEST <= self.prior < math.inf:
             raise ValueError(f"ExactRecognition.prior must be {1 / LARGEST:g} or more, and finite; got {self.prior}")
         if not 0 < self.memory <= 1:

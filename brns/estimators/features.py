@@ -75,6 +75,12 @@ def founders(generation: Generation) -> Float[Array, "n d"]:
     return (generation.parents if generation.parents.id.shape[0] else generation.offspring).descriptor
 
 
+def refuse_frequencies(estimator: str, frequencies: tuple[float, ...]) -> None:
+    """A `ValueError` where these are not the lowest and the highest of some frequencies."""
+    if len(frequencies) != 2 or not 0 < frequencies[0] <= frequencies[1] < math.inf:
+        raise ValueError(f"{estimator}.frequencies needs 0 < lowest <= highest, both finite; got {frequencies}")
+
+
 class Cosines(eqx.Module):
     r"""$\phi(x) = \sqrt{2 / m} \, (\cos w_1 x, \sin w_1 x, \dots)$: m features of m / 2 frequencies, of length 1.
 

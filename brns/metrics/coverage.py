@@ -100,6 +100,6 @@ def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
 def _counts(box: Box, shape: Sequence[int]) -> Int[np.ndarray, " d"]:
     if len(shape) != box.dimension or min(shape) < 1:
         raise ValueError(
-            f"a grid over {box.dimension} dimensions needs as many numbers of cells, from 1 on; got {tuple(shape)} "
+            f"a grid over {box.dimension} dimensions needs as many numbers of cells, from 1 on; got {tuple(shape)}"
         )
     return np.asarray(shape, np.int64)

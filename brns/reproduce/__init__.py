@@ -52,8 +52,7 @@ def reproduce(
     if finished and tuple(parts) != ("ant",):
         raise ValueError(f"a page of finished searches is of ant alone; got {', '.join(parts)}")
     page.check(out)
-    for part in parts:
-        _before(part, out, scale, chosen)
+    before = {part: _before(part, out, scale, chosen) for part in parts}
     for part in PARTS:
         if part in parts:
             if part == "maze":
@@ -61,7 +60,7 @@ def reproduce(
             elif part == "ablation":
                 _ablation(out, scale, chosen, follow, count)
             elif part == "ant":
-                _ant(out, scale, chosen, count, workers, dask, finished)
+                _ant(out, scale, chosen, count, workers, dask, finished, before[part] if finished else None)
             else:
                 _timing(out / part, scale, chosen)
             page.write(out)
@@ -100,13 +99,19 @@ def _maze(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track) ->
 
 
 def _ant(
-    out: Path, scale: str, chosen: Scale, count: Track, workers: int | None, dask: str | None, finished: bool
+    out: Path,
+    scale: str,
+    chosen: Scale,
+    count: Track,
+    workers: int | None,
+    dask: str | None,
+    finished: bool,
+    before: dict[str, Any] | None,
 ) -> None:
     from brns.reproduce import ants  # not above: Python warns where a module that it runs is imported
 
     plan, methods, folder = chosen.ant, ant_methods(chosen.ant_steps, chosen.ant.generations), out / "runs" / "ant"
     note, path = _note(scale, plan), out / "ant" / "results.json"
-    before = _before("ant", out, scale, chosen) if finished else None
     if finished:
         runs = ants.finished(methods, plan, folder)
     else:

@@ -40,15 +40,15 @@ def earlier(path: Path, methods: Mapping[str, NoveltySearch], scale: str) -> dic
 
 def joined(found: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """The results `found`, and beside them the seeds that only the results `before` have."""
-    there = _seeds(before)
-    for name, seeds in _seeds(found).items():
+    there, here = _seeds(before), _seeds(found)
+    for name, seeds in here.items():
         there[name] = {seed: row for seed, row in there.get(name, {}).items() if seed not in seeds}
     there = {name: rows for name, rows in there.items() if rows}
     if not there:
         return dict(found)
     methods = {}
-    for name in (name for name in LABELS if name in found["methods"] or name in there):
-        rows = there.get(name, {}) | _seeds(found).get(name, {})
+    for name in (name for name in LABELS if name in here or name in there):
+        rows = there.get(name, {}) | here.get(name, {})
         seeds = sorted(rows)
         known = found["methods"].get(name) or before["methods"][name]
         methods[name] = {**known, "seeds": seeds, **estimated([rows[seed] for seed in seeds])}
