@@ -170,6 +170,7 @@ def frozen(worker):
     return worker
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="freezes")
 def test_a_worker_that_is_frozen_while_its_pipe_is_full_is_killed_in_time(shared):
     warm(shared)
@@ -191,6 +192,7 @@ def test_a_worker_that_is_frozen_while_it_starts_is_killed_in_time(monkeypatch):
         processes.evaluate(GENOTYPES, KEY)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_cut_short_ends_at_the_deadline(shared):
     warm(shared)
     worker = shared.pool.workers[0]
