@@ -24,7 +24,7 @@ print(
 # ## Run it
 #
 # Everything that happens is on disk as soon as it happened, in the folder `out`. The first generation takes some
-# seconds longer, as JAX compiles it.
+# seconds longer, as JAX compiles it. A run is never written over: to run this cell again, add `exist="resume"`.
 
 # %%
 (record,) = brns.run(search, generations=30, out="runs/tutorial", keep_every=3)
@@ -66,12 +66,12 @@ for generation in (0, 10, 20, 30):
 import equinox as eqx
 
 archive = eqx.tree_at(lambda s: s.estimator, search, brns.ArchiveKNN(k=10, growth=6, capacity=1000))
-(other,) = brns.run(archive, generations=30, out="runs/archive", keep_every=3)
+(other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", keep_every=3)
 draw("coverage", [record, other])
 
 # %% [markdown]
-# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty as one batch, the line is then their
-# mean, and the band their spread.
+# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty, a batch for each core; the line is then
+# their mean, and the band their spread.
 #
 # ## Does it forget?
 #
@@ -101,7 +101,8 @@ print(f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3
 # ## Go on
 #
 # `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command line it is `brns
-# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/archive` writes a page to look into.
+# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/tutorial-archive` writes a page to look
+# into.
 
 # %%
 (record,) = brns.resume("runs/tutorial", generations=32)

@@ -64,7 +64,7 @@ def run(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed as one batch")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed side by side")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: Annotated[
         Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")
@@ -190,7 +190,10 @@ def reproduce(
 def compare(
     worlds: Annotated[list[str], typer.Argument(help="suite, or some of its worlds, such as arm maze")],
     estimator: Annotated[
-        list[str] | None, typer.Option(help="a method, the first is the reference; repeatable", show_default="all")
+        list[str] | None,
+        typer.Option(
+            help="a method, the first is the reference; repeatable", show_default="archive, and all but counts"
+        ),
     ] = None,
     mutation: Annotated[
         list[str] | None, typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial")

@@ -65,13 +65,15 @@ def report(
 
 def movie(
     directory: Directory,
-    out: Annotated[Path | None, typer.Option(help="a .gif or .mp4", show_default="DIRECTORY/movie.gif")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="a .gif or .mp4", show_default="movie.gif or individual-WHICH.gif there")
+    ] = None,
     individual: Annotated[
         str | None, typer.Option(help="film one individual in its world, such as the ant maze: an id, or best")
     ] = None,
     search: Search = None,
 ) -> None:
-    """Write a movie of the population over generations, on maps of novelty, or of one individual."""
+    """Write a movie of the population over generations, on maps of novelty, or of one individual; of the first seed."""
     from brns.cli.own import records_of
     from brns.pictures.movie import write, write_individual
     from brns.settings import SettingsError
