@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.display import columns
+from brns.display import columns, shown
 
 T = TypeVar("T")
 
@@ -173,6 +173,12 @@ class Selection(Protocol):
     """Survivor selection: the rows of the `size` individuals of `population` that live on."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
+
+
+def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
+    """A `ValueError` where what an operator gave is of another shape than the search needs."""
+    if jnp.shape(found) != wanted:
+        raise ValueError(f"{name} must give an array of shape {wanted}; {shown(part)} gave {jnp.shape(found)}")
 
 
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:

@@ -17,6 +17,7 @@ from brns.core import (
     Selection,
     Task,
     conform,
+    refuse_shape,
     same_structure,
     scored,
     take,
@@ -115,7 +116,9 @@ class NoveltySearch(eqx.Module):
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
         draw, evaluate, estimate = jax.random.split(jax.random.fold_in(key, 0), 3)
-        genotype = self.founders(draw, self.population_size, self.task.genotype_space)
+        space = self.task.genotype_space
+        genotype = self.founders(draw, self.population_size, space)
+        refuse_shape("founders", self.founders, genotype, (self.population_size, space.dimension))
         evaluation = conform(self.task.evaluate(genotype, evaluate), genotype.shape[0], self.task)
         return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
 
@@ -189,7 +192,9 @@ def _ask(mutate, space, size, state, key) -> Offspring:
     draw, vary = jax.random.split(key)
     rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
     parents = take(state.population, rows)
-    return Offspring(mutate(vary, parents.genotype, space), parents.id)
+    genotype = mutate(vary, parents.genotype, space)
+    refuse_shape("mutate", mutate, genotype, (size, space.dimension))
+    return Offspring(genotype, parents.id)
 
 
 @eqx.filter_jit
@@ -211,10 +216,12 @@ def _tell(estimator, select, fresh_parents, state, offspring, evaluation, key) -
     if not fresh_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
+    rows = select(union, mu)
+    refuse_shape("select", select, rows, (mu,))
     generation = Generation(
         parents=take(union, slice(mu)),
         offspring=take(union, slice(mu, None)),
-        survivors=take(union, select(union, mu)),
+        survivors=take(union, rows),
     )
     learned = estimator.update(state.estimator, generation, key)
     same_structure(estimator, state.estimator, learned)

@@ -265,6 +265,32 @@ def test_an_estimator_whose_state_grows_is_named():
         experiment.step(experiment.init(KEY), KEY)
 
 
+def few(population, size):
+    return jnp.arange(2)
+
+
+def wide(key, genotypes, box):
+    return jnp.zeros((len(genotypes), 7))
+
+
+def many(key, n, box):
+    return jnp.zeros((n + 1, box.dimension))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"select": few}, r"select must give an array of shape \(8,\); few gave \(2,\)"),
+        ({"mutate": wide}, r"mutate must give an array of shape \(6, 5\); wide gave \(6, 7\)"),
+        ({"founders": many}, r"founders must give an array of shape \(8, 5\); many gave \(9, 5\)"),
+    ],
+)
+def test_an_operator_of_wrong_shape_is_named_with_expected_and_got(wrong, message):
+    experiment = search(**wrong)
+    with pytest.raises(ValueError, match=message):
+        experiment.step(experiment.init(KEY), KEY)
+
+
 @pytest.mark.parametrize(("population_size", "offspring_size"), [(1, 5), (0, 5), (5, 0)])
 def test_too_few_individuals_are_refused(population_size, offspring_size):
     with pytest.raises(ValueError, match=f"population_size={population_size}, offspring_size={offspring_size}"):

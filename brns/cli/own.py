@@ -14,7 +14,6 @@ import equinox as eqx
 import numpy as np
 
 from brns.founders import GivenFounders
-from brns.pictures.source import known_search
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import SettingsError, describe
@@ -70,7 +69,7 @@ def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> l
     if not any(told):
         raise _other(found[0], given)
     for record, known in zip(found, told, strict=True):
-        if known is None and known_search(record) is None:
+        if known is None and record.known_search is None:
             raise _other(record, given)
     return [known or record for record, known in zip(found, told, strict=True)]
 

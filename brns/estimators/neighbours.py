@@ -34,6 +34,8 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
     put into tiles before.
     """
     n, d = queries.shape
+    if n == 0:
+        return jnp.zeros((0, count), jnp.float32)
     ordered = d <= 3 and n >= ORDERED
     chunks = max(1, -(-n // CHUNK))
     size = -(-n // chunks)

@@ -111,7 +111,7 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
     q = _checked(q)
     if not (np.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"kappa's margin epsilon must be a finite number from 0 on; got {epsilon}")
-    known = np.where(_later(len(q)) | np.eye(len(q), dtype=bool), q, np.inf)
+    known = np.where(_from_then(len(q)), q, np.inf)
     best = known.argmin(axis=1)[:, None]
     after = np.arange(len(q)) > best
     return np.sum(after & (known > known.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
@@ -128,7 +128,7 @@ def relative(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
     q = _checked(q)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = q / np.diag(q)[:, None]
-    return np.where(_later(len(q)) | np.eye(len(q), dtype=bool), ratio, np.nan)
+    return np.where(_from_then(len(q)), ratio, np.nan)
 
 
 def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -140,7 +140,7 @@ def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     was among the most novel. Ours; the paper has no such statistic.
     """
     r = _checked(r)
-    least = np.minimum.accumulate(np.where(_later(len(r)) | np.eye(len(r), dtype=bool), r, np.inf), axis=1)
+    least = np.minimum.accumulate(np.where(_from_then(len(r)), r, np.inf), axis=1)
     with np.errstate(invalid="ignore"):
         back = (r > least + MARGIN) & (r >= np.diag(r)[:, None] - MARGIN) & _later(len(r))
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
@@ -268,6 +268,11 @@ def _novelty(
 def _later(g: int) -> np.ndarray:
     """The pairs j > i."""
     return np.triu(np.ones((g, g), bool), 1)
+
+
+def _from_then(g: int) -> np.ndarray:
+    """The pairs j >= i."""
+    return np.triu(np.ones((g, g), bool))
 
 
 def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:

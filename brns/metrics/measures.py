@@ -51,8 +51,12 @@ def _covered(run: Measured, individuals: Literal["survivors", "evaluated"]) -> f
 
 
 def _parent_distance(run: Measured) -> float | None:
-    distance = dynamics.parent_distance_of_record(run.record)
-    return float(np.nanmean(distance)) if np.isfinite(distance).any() else None
+    return _mean(dynamics.parent_distance_of_record(run.record))
+
+
+def _mean(curve: np.ndarray) -> float | None:
+    """The mean over generations that have a value."""
+    return float(np.nanmean(curve)) if np.isfinite(curve).any() else None
 
 
 _ROWS = (
@@ -105,7 +109,7 @@ _ROWS = (
         "uniformity_signatures",
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
-        lambda run: float(paths.uniformity_of_record(run.record, run.search).mean()),
+        lambda run: _mean(paths.uniformity_of_record(run.record, run.search)),
         "paths",
     ),
     Measure(

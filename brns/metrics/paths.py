@@ -48,8 +48,9 @@ def uniformity_of_record(record: Record, search: NoveltySearch | None = None) ->
     """How far the novelty of each generation's survivors is from uniform over the cells that they occupy.
 
     The Jensen-Shannon distance of the mean novelty of each occupied cell, by which the survivors were selected. Over
-    all cells it would be above 0.99 at any coverage near the paper's, which prints 0.05 to 0.18.
+    all cells it would be above 0.99 at any coverage near the paper's, which prints 0.05 to 0.18. NaN where nobody is
+    novel.
     """
     box = signature_space((search or record.search).task.behavior_space)
     found = zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True)
-    return np.array([of_values(signatures(paths), novelty, box, GRID) for paths, novelty in found])
+    return np.array([of_values(signatures(paths), n, box, GRID) if np.any(n) else np.nan for paths, n in found])

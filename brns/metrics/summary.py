@@ -30,7 +30,7 @@ def summary(
     1 on, those of cycling where 2 states or more were kept and every part of the search is known: give `search` where
     one is a user's own. What a run does not have is absent.
     """
-    search = search or _known(record)
+    search = search or record.known_search
     grid = grid or usual(record.behavior_space)
     there = {
         "nothing": True,
@@ -42,14 +42,6 @@ def summary(
     run = Measured(record, search, grid)
     found = {name: row.function(run) for name, row in MEASURES.items() if there[row.needs]}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _known(record: Record) -> NoveltySearch | None:
-    """The search that made a run; None where a part of it is a user's own, which a record cannot rebuild."""
-    try:
-        return record.search
-    except ValueError:
-        return None
 
 
 def over_seeds(

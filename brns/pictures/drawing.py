@@ -14,7 +14,6 @@ from brns.pictures.curves import colors_of_q, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
 from brns.pictures.methods import method, methods
-from brns.pictures.source import known_search
 from brns.pictures.style import STYLE, Shown, legend_below, titled
 from brns.pictures.worlds import maze, novelty_map, population
 from brns.runs.record import Record
@@ -29,7 +28,7 @@ def overview(record: Record) -> Figure:
     The population stands in for the map of novelty where behaviors have more than two dimensions, no state was kept, or
     the search is not known.
     """
-    mapped = record.snapshots and known_search(record) is not None and record.behavior_space.dimension == 2
+    mapped = record.snapshots and record.known_search is not None and record.behavior_space.dimension == 2
     with matplotlib.rc_context(STYLE):
         figure = Shown(figsize=(12.4, 6.0), layout="constrained")
         left, right = figure.subplots(1, 2)

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 from brns.metrics.recorded import evaluated
 from brns.pictures import method, novelty_map, population
 from brns.pictures.scene import scene_of
-from brns.pictures.source import known_search, search_for
+from brns.pictures.source import search_for
 from brns.pictures.style import FLOOR, INK, NOVELTY, SOLVED, START, STYLE, WALL, legend_below, titled
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -103,7 +103,7 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
             f"a movie needs 2 generations or more, and {record.path} has {len(generations)}; let it run on "
             "(brns resume)"
         )
-    mapped = known_search(record) is not None and record.behavior_space.dimension == 2
+    mapped = record.known_search is not None and record.behavior_space.dimension == 2
     kept = np.array(record.snapshots if mapped else [], int)
     for i in np.unique(np.linspace(0, len(generations) - 1, most).round().astype(int)):
         now = generations[i]

@@ -4,7 +4,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from brns.core import Task
-from brns.pictures.source import known_search
 from brns.runs.record import Record
 from brns.scene import Drawable, Scene, Traced, plain
 from brns.workers.chunks import innermost
@@ -18,12 +17,12 @@ def scene(task: Task) -> Scene:
 
 def scene_of(record: Record) -> Scene:
     """The scene of a run's task; of a task that nobody gave, the box of its behavior space."""
-    search = known_search(record)
+    search = record.known_search
     return plain(record.behavior_space) if search is None else scene(search.task)
 
 
 def trajectories(record: Record, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:
     """The ways that genotypes take through the world, walked again; none where the task cannot tell them."""
-    search = known_search(record)
+    search = record.known_search
     task = None if search is None else innermost(search.task)
     return list(np.asarray(task.trajectory(genotypes))[..., :2]) if isinstance(task, Traced) else []

@@ -7,17 +7,9 @@ from brns.search import NoveltySearch
 from brns.settings import SettingsError
 
 
-def known_search(record: Record) -> NoveltySearch | None:
-    """The experiment that made the run; None where it has parts of a user's own and nobody gave it."""
-    try:
-        return record.search
-    except SettingsError:
-        return None
-
-
 def search_for(record: Record, what: str) -> NoveltySearch:
     """The experiment that made the run; a `SettingsError` says that `what` needs it, and how to give it."""
-    search = known_search(record)
+    search = record.known_search
     if search is None:
         raise SettingsError(
             f"{what} needs the search that made {record.path}, which has parts of your own: give it with "
@@ -28,7 +20,7 @@ def search_for(record: Record, what: str) -> NoveltySearch:
 
 def without_search(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it; nothing where all are known."""
-    unknown = [record for record in records if known_search(record) is None]
+    unknown = [record for record in records if record.known_search is None]
     if not unknown:
         return ""
     return (

@@ -26,7 +26,7 @@ def check(
     among the founders. NaN is nowhere allowed.
     """
     sources: list[tuple[str, Any]] = [
-        ("genotype", search.task if number == 0 else search.mutate),
+        ("genotype", search.founders if number == 0 else search.mutate),
         ("descriptor", search.task),
         ("fitness", search.task),
         ("novelty", search.estimator),

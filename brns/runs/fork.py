@@ -5,11 +5,12 @@ that figures and measures see one search from its founders on. Its `run.json` sa
 which generation, what was changed, and which command, commit and versions made the generations up to there.
 """
 
+import operator
 import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from jaxtyping import PyTree
 
 from brns.runs import facts as run_json
 from brns.runs.locks import make
-from brns.runs.loop import Saved, resume
+from brns.runs.loop import Saved, resume, whole
 from brns.runs.places import folders, refuse_taken
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
@@ -39,11 +40,11 @@ class Resizes(Protocol):
 
 def fork(
     run: str | os.PathLike,
-    at: int,
+    at: SupportsIndex,
     search: NoveltySearch | None = None,
     *,
     out: str | os.PathLike,
-    generations: int | None = None,
+    generations: SupportsIndex | None = None,
     until: Callable[[Saved], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
@@ -67,19 +68,19 @@ def fork(
 
 def branch(
     run: str | os.PathLike,
-    at: int,
+    at: SupportsIndex,
     search: NoveltySearch | None = None,
     *,
     out: str | os.PathLike,
-    generations: int | None = None,
+    generations: SupportsIndex | None = None,
 ) -> list[Record]:
     """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
-    out, sources = Path(out), records(run)
+    out, sources, at = Path(out), records(run), operator.index(at)
     several = not (Path(run) / run_json.NAME).exists()
     if several and [source.seed for source in sources] != sorted(sources[0].seeds):
         raise RecordError(f"{run} holds runs that are not the seeds of one batch; fork one of them")
     search = search or sources[0].search
-    generations = generations or sources[0].planned
+    generations = sources[0].planned if generations is None else whole("generations", generations)
     if not 0 <= at < generations:
         raise ValueError(
             f"a fork needs 0 <= at < generations; got at={at} and generations={generations}, the number in all"

@@ -1,11 +1,12 @@
 """Running an experiment: the loop over generations and seeds, on disk from the first to the last."""
 
 import contextlib
+import operator
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex
 
 import jax
 
@@ -38,11 +39,11 @@ class Saved(NamedTuple):
 
 def run(
     search: NoveltySearch,
-    generations: int,
+    generations: SupportsIndex,
     *,
     out: str | os.PathLike | None = None,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
-    keep_every: int = 10,
+    keep_every: SupportsIndex = 10,
     exist: Exist = "refuse",
     until: Callable[[Saved], bool] | None = None,
     progress: bool = True,
@@ -64,15 +65,15 @@ def run(
     notebook; `progress=False` shows none.
     """
     out = place(out, progress)
-    steps, done = _steps_in(search, generations, out, seeds, keep_every, exist)
-    for _ in _followed(steps, generations, done, until, progress):
+    steps, number, done = _steps_in(search, generations, out, seeds, keep_every, exist)
+    for _ in _followed(steps, number, done, until, progress):
         pass
     return records(out, search)
 
 
 def resume(
     path: str | os.PathLike,
-    generations: int | None = None,
+    generations: SupportsIndex | None = None,
     *,
     search: NoveltySearch | None = None,
     until: Callable[[Saved], bool] | None = None,
@@ -85,19 +86,20 @@ def resume(
     `until` and `progress` are those of `run`.
     """
     runs = records(path, search)
-    steps = go_on(path, generations, search=search)
-    for _ in _followed(steps, generations or runs[0].planned, _done(runs), until, progress):
+    planned = runs[0].planned if generations is None else whole("generations", generations)
+    steps = go_on(path, planned, search=search)
+    for _ in _followed(steps, planned, _done(runs), until, progress):
         pass
     return records(path, search)
 
 
 def generations(
     search: NoveltySearch,
-    generations: int,
+    generations: SupportsIndex,
     *,
     out: str | os.PathLike | None = None,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
-    keep_every: int = 10,
+    keep_every: SupportsIndex = 10,
     exist: Exist = "refuse",
     until: Callable[[Saved], bool] | None = None,
     progress: bool = True,
@@ -108,35 +110,36 @@ def generations(
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
     out = place(out, progress)
-    steps, done = _steps_in(search, generations, out, seeds, keep_every, exist)
-    for saved in _followed(steps, generations, done, until, progress):
+    steps, number, done = _steps_in(search, generations, out, seeds, keep_every, exist)
+    for saved in _followed(steps, number, done, until, progress):
         yield from saved
 
 
 def _steps_in(
     search: NoveltySearch,
-    generations: int,
+    generations: SupportsIndex,
     out: Path,
     seeds: SupportsIndex | Iterable[SupportsIndex],
-    keep_every: int,
+    keep_every: SupportsIndex,
     exist: Exist,
-) -> tuple[Generator[list[Saved], None, None], int]:
-    """The generations of a run that begins in a directory, or goes on there, and how many there are already."""
+) -> tuple[Generator[list[Saved], None, None], int, int]:
+    """The generations of a run that begins in a directory, or goes on there; how many they are, and how many done."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, seeds = chosen(seeds)
+    generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
     if exist == "refuse" or not holds_runs(out):
         refuse_taken(out, folders(out, several, seeds))
-        whole = seeds if several else seeds[0]
-        return start(search, generations, out=out, seeds=whole, keep_every=keep_every), 0
+        steps = start(search, generations, out=out, seeds=seeds if several else seeds[0], keep_every=keep_every)
+        return steps, generations, 0
     runs = records(out, search)
-    held = ([run.path for run in runs], {run.keep_every for run in runs})
-    if held != (folders(out, several, seeds), {keep_every}):
+    held = [(run.path, run.seed, run.keep_every) for run in runs]
+    if held != [(path, seed, keep_every) for path, seed in zip(folders(out, several, seeds), seeds, strict=True)]:
         raise RecordError(
             f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and seeds "
             f"{seeds} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
         )
-    return go_on(out, generations, search=search), _done(runs)
+    return go_on(out, generations, search=search), generations, _done(runs)
 
 
 def _done(runs: Sequence[Record]) -> int:
@@ -159,22 +162,23 @@ def _followed(
             if bar is not None:
                 bar.show(saved)
             yield saved
-            if until is not None and all(until(one) for one in saved):
-                return
+            if until is not None:
+                answers = [until(one) for one in saved]
+                if all(answers):
+                    return
 
 
 def start(
     search: NoveltySearch,
-    generations: int,
+    generations: SupportsIndex,
     *,
     out: str | os.PathLike,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
-    keep_every: int = 10,
+    keep_every: SupportsIndex = 10,
 ) -> Generator[list[Saved], None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out."""
     several, seeds = chosen(seeds)
-    if generations < 1 or keep_every < 1:
-        raise ValueError(f"a run needs at least 1 generation and keep_every >= 1; got {generations} and {keep_every}")
+    generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
     out = Path(out)
     paths = folders(out, several, seeds)
     refuse_taken(out, paths)
@@ -197,7 +201,7 @@ def start(
 
 
 def go_on(
-    path: str | os.PathLike, generations: int | None = None, *, search: NoveltySearch | None = None
+    path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
 ) -> Generator[list[Saved], None, None]:
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
@@ -216,7 +220,7 @@ def go_on(
         if not common:
             raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
         states = [record.state(max(common), search) for record in runs]
-        generations = generations or runs[0].planned
+        generations = runs[0].planned if generations is None else whole("generations", generations)
         for record in runs:
             record.tidy(max(common))
             record.plan(generations)
@@ -224,6 +228,17 @@ def go_on(
         for one in progress:
             one.restore(max(common))
         yield from _advance(search, progress, states, generations)
+
+
+def whole(name: str, value: Any) -> int:
+    """A number of generations as an integer; a `ValueError` where it is none from 1 on."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"{name} must be a whole number from 1 on; got {value!r}")
+    return number
 
 
 def _advance(

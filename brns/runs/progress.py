@@ -19,7 +19,7 @@ from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
 from brns.runs.columns import TURNOVER, turnover
 from brns.runs.record import Record
-from brns.runs.storage import replacing
+from brns.runs.storage import RecordError, replacing
 
 NAME = "progress.csv"
 NEEDED = ("offspring.id", "offspring.descriptor", *TURNOVER)
@@ -73,12 +73,19 @@ class Progress:
     def restore(self, last: int) -> None:
         """Make the file hold the rows of generations 0 to `last`, and no others, from the record."""
         known = [row.seconds for row in read(self.record)] + [None] * (last + 1)
+        rows: list[Row] = []
+        for g in range(last + 1):
+            try:
+                rows.append(self._row(g, self.record.read(g, NEEDED))._replace(seconds=known[g]))
+            except RecordError as error:
+                self._warn(error, "; coverage and totals so far are without that generation")
+        if self.refused:
+            return
         try:
-            rows = [row._replace(seconds=known[row.generation]) for row in self.rows(last)]
             text = _HEAD + "".join(_line(row, self.record) for row in rows)
             with replacing(self.file) as temporary:
                 temporary.write_text(text, encoding="utf-8")
-        except (OSError, ValueError) as error:
+        except (OSError, RecordError) as error:
             self._warn(error)
 
     def rows(self, last: int) -> list[Row]:
@@ -100,9 +107,9 @@ class Progress:
             seconds=None,
         )
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, error: Exception, lost: str = "; the run is safe, and resuming it mends the file") -> None:
         self.refused = True
-        logger.warning("%s is not written on (%s); the run is safe, and resuming it mends the file", self.file, error)
+        logger.warning("%s is not written on (%s)%s", self.file, error, lost)
 
 
 def read(record: Record) -> list[Row]:

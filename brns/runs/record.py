@@ -148,6 +148,14 @@ class Record:
             raise RecordError(f"{self.path / run_json.NAME} describes no experiment ({reason})") from None
 
     @property
+    def known_search(self) -> NoveltySearch | None:
+        """The experiment; None where a part of it is a user's own and nobody gave it."""
+        try:
+            return self.search
+        except SettingsError:
+            return None
+
+    @property
     def world(self) -> dict[str, Any]:
         """The task's description; of one that was evaluated in chunks, that of the task itself."""
         task = self.experiment["task"]
@@ -226,6 +234,8 @@ class Record:
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         generations = list(generations)
+        if not generations:
+            raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
         columns = [self._generation(g, (name,))[name] for g in generations]
         for g, column in zip(generations, columns, strict=True):
             if column.shape != columns[0].shape:
@@ -237,7 +247,7 @@ class Record:
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns of one generation, read anew."""
-        path = self.path / "generations" / file_name(number)
+        path, names = self.path / "generations" / file_name(number), tuple(names)
         arrays = read_columns(path, self._seal(number), names)
         if WHOLE in names and WHOLE not in arrays:
             arrays[WHOLE] = self._genotypes.offspring(number)
@@ -271,7 +281,7 @@ class Record:
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
-        facts = self.facts_of(self.last if generation is None else generation)
+        facts = self.read(self.last if generation is None else generation, FACTS)
         return self._with_genotypes({name: facts[f"survivors.{name}"] for name in PLAIN})
 
     def _with_genotypes(self, columns: Mapping[str, np.ndarray]) -> Population:

@@ -6,6 +6,7 @@ and a digest of both and of every array. A file in another's place, or with anot
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -92,13 +93,23 @@ def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, 
                         arrays[name] = _array(name, stream.read(member.file_size))
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
-    except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
+    except (OSError, MemoryError) as error:
+        if getattr(error, "errno", None) == errno.EINVAL:  # a seek to nowhere, as a file that was cut short asks for
+            raise _damaged(path, error) from None
         raise RecordError(
-            f"{path} is damaged ({error or type(error).__name__}). Finished generations before it stay readable; to go "
-            "on from the last whole state, remove the damaged file and all later ones in generations/ and states/, "
-            "then resume"
+            f"{path} cannot be read ({error or type(error).__name__}); nothing says it is damaged"
         ) from None
+    except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
+        raise _damaged(path, error) from None
     return arrays
+
+
+def _damaged(path: Path, error: Exception) -> RecordError:
+    return RecordError(
+        f"{path} is damaged ({error or type(error).__name__}). Finished generations before it stay readable; to go "
+        "on from the last whole state, remove the damaged file and all later ones in generations/ and states/, "
+        "then resume"
+    )
 
 
 def _check(archive: zipfile.ZipFile, seal: Seal) -> None:
@@ -139,7 +150,7 @@ def _array(name: str, content: bytes) -> np.ndarray:
     body = content[stream.tell() :]
     if len(body) != int(np.prod(shape, dtype=object)) * dtype.itemsize:
         raise ValueError(f"{name} claims shape {shape} and holds {len(body)} bytes")
-    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C").copy()
+    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C")
 
 
 def members(path: Path) -> list[str]:

@@ -18,6 +18,11 @@ def test_the_nearest_may_each_stand_in_another_group():
     np.testing.assert_array_equal(found, np.tile(np.arange(16.0) ** 2, (2, 1)))
 
 
+def test_nobody_has_no_neighbours():
+    line = References(jnp.zeros((5, 2)), jnp.ones(5, bool))
+    assert nearest(jnp.zeros((0, 2)), line, 3).shape == (0, 3)
+
+
 @pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
 def test_the_tournament_sorts_like_numpy(count, rows):
     values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)

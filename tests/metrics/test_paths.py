@@ -68,3 +68,9 @@ def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
         0.5 * np.log2(4 / 3) + 0.5 * np.log2(4 / 5)
     )
     np.testing.assert_allclose(paths.uniformity_of_record(uneven)[1], np.sqrt(divergence), rtol=1e-6)
+
+
+def test_uniformity_is_unknown_where_nobody_is_novel():
+    same = Recorded()
+    same.columns = {**Recorded.columns, "survivors.novelty": np.array([[0.0, 0.0], [2.0, 2.0]], np.float32)}
+    np.testing.assert_allclose(paths.uniformity_of_record(same), [np.nan, 0], atol=1e-9)

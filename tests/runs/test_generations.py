@@ -98,6 +98,20 @@ def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, mess
     assert bits(tmp_path) == before
 
 
+def test_another_seed_is_another_run(tmp_path):
+    brns.run(search(), 1, out=tmp_path / "run", seeds=0)
+    with pytest.raises(RecordError, match=r"holds a run of seeds \[0\] .* and seeds \[1\]"):
+        brns.run(search(), 2, out=tmp_path / "run", seeds=1, exist="resume")
+
+
+def test_until_is_asked_of_every_seed(tmp_path):
+    asked = []
+    brns.run(
+        search(), 2, out=tmp_path, seeds=[0, 1], until=lambda saved: asked.append((saved.number, saved.record.seed))
+    )
+    assert asked == [(g, seed) for g in range(3) for seed in (0, 1)]
+
+
 def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
     brns.run(search(), 1, out=tmp_path / "run", seeds=[0, 1])
     with pytest.raises(RecordError) as refused:

@@ -17,6 +17,7 @@ from worlds import HostIdentity
 
 from brns import PolynomialMutation, Record, RecordError
 from brns.runs.loop import resume, run, start
+from brns.runs.loop import whole as whole_number
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
 
@@ -139,8 +140,8 @@ def test_a_run_stopped_before_it_began_says_so(runs):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"generations": 0}, "at least 1 generation and keep_every >= 1; got 0 and 10"),
-        ({"keep_every": 0}, "got 2 and 0"),
+        ({"generations": 0}, "generations must be a whole number from 1 on; got 0"),
+        ({"keep_every": 0}, "keep_every must be a whole number from 1 on; got 0"),
         ({"seeds": []}, r"one or more different seeds from 0 on; got \[\]"),
         ({"seeds": [1, 1]}, r"got \[1, 1\]"),
         ({"seeds": -1}, r"got \[-1\]"),
@@ -154,6 +155,17 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(tmp_path, wron
     with pytest.raises(ValueError, match=message):
         run(search(), out=tmp_path / "run", **({"generations": 2} | wrong))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_asked_for_no_whole_number_of_generations_stays_as_it_is(runs):
+    before = bits(runs / "one")
+    with pytest.raises(ValueError, match=r"generations must be a whole number from 1 on; got 1000.0"):
+        whole_number("generations", 1e3)
+    for wrong in (0, -5):
+        with pytest.raises(ValueError, match="generations must be a whole number from 1 on"):
+            resume(runs / "one", wrong, search=search())
+    assert bits(runs / "one") == before
+    assert resume(runs / "one", np.int64(11), search=search())[0].last == 11
 
 
 @pytest.mark.parametrize(

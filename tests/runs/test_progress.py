@@ -148,6 +148,9 @@ def test_a_place_that_cannot_be_written_costs_a_warning_and_no_run(whole, tmp_pa
 def test_a_damaged_generation_costs_a_warning_and_no_run(runs, caplog):
     file = runs / "one" / "generations" / "000001.npz"
     file.write_bytes(file.read_bytes()[:-40])
-    resume(runs / "one", 11, search=search())
+    handed = []
+    resume(runs / "one", 11, search=search(), until=lambda saved: handed.append(saved.row))
     assert brns.Record(runs / "one").generations[-1] == 11
     assert "is damaged" in caplog.text
+    assert "without that generation" in caplog.text
+    assert handed[-1].evaluations == 8 + 10 * 6  # all but the damaged one's

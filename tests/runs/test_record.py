@@ -1,5 +1,6 @@
 """A run on disk: what is written, and what a record reads from it."""
 
+import errno
 import json
 import os
 import shutil
@@ -91,6 +92,32 @@ def test_columns_are_stacked_over_generations(whole):
     np.testing.assert_array_equal(record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6])
     with pytest.raises(RecordError, match=r"no column 'survivors.genotype'; it has .*survivors.descriptor"):
         record.column("survivors.genotype")
+    with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
+        record.column("offspring.novelty", [])
+    assert set(record.read(3, (name for name in ("offspring.id", "offspring.genotype")))) == {
+        "offspring.id",
+        "offspring.genotype",
+    }
+
+
+def test_what_is_handed_out_cannot_spoil_the_record(whole):
+    record = Record(whole)
+    before = record.column("survivors.novelty")
+    with pytest.raises(ValueError, match="read-only"):
+        record.population(7).novelty.sort()
+    with pytest.raises(ValueError, match="read-only"):
+        record.facts_of(7)["survivors.novelty"].sort()
+    np.testing.assert_array_equal(record.column("survivors.novelty"), before)
+
+
+def test_a_file_that_cannot_be_read_is_not_called_damaged(whole, monkeypatch):
+    def refuse(*arguments, **settings):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("zipfile.ZipFile", refuse)
+    with pytest.raises(RecordError, match=r"cannot be read .*Too many open files") as refused:
+        Record(whole).read(3, ["offspring.id"])
+    assert "remove" not in str(refused.value)
 
 
 def test_genotypes_are_found_where_they_were_born(whole):

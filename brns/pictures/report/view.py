@@ -11,7 +11,6 @@ from PIL import Image
 from brns.metrics.recorded import survivors
 from brns.pictures import novelty_grid
 from brns.pictures.scene import scene_of
-from brns.pictures.source import known_search
 from brns.pictures.style import WALL, by_rank
 from brns.pictures.worlds import open_cells, over_box
 from brns.runs.record import Record
@@ -59,7 +58,7 @@ def _one_view(name: str, record: Record, world: Scene, runs: int) -> dict[str, A
     columns = {c: survivors(record, c, generations) for c in ("novelty", "id", "parent", "born", "solved")}
     kept = np.array(record.snapshots, int)
     maps = []
-    if record.behavior_space.dimension == 2 and kept.size and known_search(record) is not None:
+    if record.behavior_space.dimension == 2 and kept.size and record.known_search is not None:
         needed = {int(kept[np.searchsorted(kept, g, side="right") - 1]) for g in generations if g >= kept[0]}
         maps = [_map(record, world, g) for g in sorted(needed)]
     return {
