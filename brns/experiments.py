@@ -96,11 +96,14 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
 def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     """The search with settings changed by such texts."""
     wanted: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, **{part: {} for part in OPERATORS}, "": {}}
-    problems = []
+    problems, names = [], set()
     for change in changes:
         name, equals, text = (piece.strip() for piece in change.partition("="))
         part, _, setting = name.rpartition(".")
         try:
+            if name in names:
+                raise SettingsError(f"--set gives {name} twice; give it once")
+            names.add(name)
             if not equals or part not in wanted:
                 raise SettingsError(
                     "--set takes NAME=VALUE, where NAME may begin with "

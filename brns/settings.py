@@ -94,14 +94,19 @@ def _tuples(value: Any) -> Any:
 
 
 def value(text: str) -> Any:
-    """A setting's value as TOML reads it; bare words are strings, and none is None."""
-    if text.lower() == "none":
-        return None
+    """A setting's value as TOML reads it; bare words are strings, none is None, and True, False and .5 Python's."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     if text.startswith("(") and text.endswith(")"):  # a tuple as Python prints it
         text = f"[{text[1:-1]}]"
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
+        pass
+    try:
+        return float(text) if "." in text else text
+    except ValueError:
         return text
 
 
@@ -116,6 +121,11 @@ def describe(part: Any) -> Any:
         return part
     if isinstance(part, tuple | list):
         return [describe(item) for item in part]
+    if isinstance(part, Mapping):
+        return {"name": type(part).__name__, "items": {str(key): describe(item) for key, item in part.items()}}
+    if isinstance(part, functools.partial):
+        given = {"args": describe(part.args), "keywords": {key: describe(item) for key, item in part.keywords.items()}}
+        return {"name": "partial", "function": describe(part.func), **given}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
         return {"name": type(part).__name__, **fields}

@@ -1,5 +1,6 @@
 """Settings: described, rebuilt, changed by name."""
 
+import functools
 import importlib
 import json
 
@@ -162,6 +163,13 @@ def test_a_part_of_ones_own_is_described_by_its_public_values():
     assert set(described) == {"name", "gain", "wind", "table"}
     assert describe(Throw(0.6)) != described
     json.dumps(described)
+
+
+def test_what_a_dict_or_a_partial_function_holds_tells_them_apart():
+    assert describe({"gain": 1.0}) != describe({"gain": 2.0})
+    one, other = (functools.partial(Throw, gain=gain) for gain in (0.5, 0.6))
+    assert describe(one) == describe(functools.partial(Throw, gain=0.5)) != describe(other)
+    json.dumps(describe(one))
 
 
 @pytest.mark.parametrize("text", ["[3, 5]", "(3,5)", "(3, 5)"])

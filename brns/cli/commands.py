@@ -96,11 +96,15 @@ def run(
     search = _chosen(experiment, estimator, set_ or [])
     if founders is not None:
         from brns.cli.own import own_founders
+        from brns.settings import SettingsError
 
+        if any(change.strip().startswith("founders") for change in set_ or []):
+            raise SettingsError("--founders and --set founders say both how a search begins; give one of them")
         search = dataclasses.replace(search, founders=own_founders(founders))
     with in_parallel(search, workers, dask, timeout) as search, scalars_of(tensorboard) as scalars:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling)
+        own = [experiment] if ":" in experiment else []
+        to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling, own=own)
 
 
 @app.command()
@@ -138,7 +142,7 @@ def resume(
         )
     with in_parallel(whole, workers, dask, timeout) as whole, scalars_of(tensorboard) as scalars:
         steps = go_on(directory, generations, search=whole)
-        to_the_end(steps, total, directory, whole, scalars, completed)
+        to_the_end(steps, total, directory, whole, scalars, completed, own=search or ())
 
 
 @app.command()
@@ -174,8 +178,13 @@ def reproduce(
     from brns.reproduce import PARTS, planned
     from brns.reproduce import reproduce as make
     from brns.reproduce.estimate import estimate as hours
+    from brns.settings import SettingsError
 
     parts = PARTS if what == "all" else (what,)
+    if "ant" not in parts and (workers or dask):
+        raise SettingsError(f"--workers and --dask are for the ants; {what} has none")
+    if estimate and (dask or finished):
+        raise SettingsError("--estimate tells how long this machine takes for all of it, without --dask and --finished")
     out = out or Path("runs") / f"reproduction-{scale}"
     if estimate:
         console.print(hours(parts, planned(parts, scale), out, workers), soft_wrap=True)
@@ -212,11 +221,15 @@ def compare(
     from brns.comparison.run import compare as make
     from brns.comparison.worlds import SUITE, world
     from brns.experiments import chosen
+    from brns.settings import SettingsError
 
     wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]
     known = parts("estimator", "preset")
     # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
     names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
+    for what, given in (("--estimator", names), ("--mutation", mutation or [])):
+        if len(set(given)) < len(given):
+            raise SettingsError(f"{what} gives {', '.join(given)}; give each once")
     methods = {name: chosen("--estimator", name, known).load()() for name in names}
     operators = {name: chosen("--mutation", name, parts("mutation")).load()() for name in mutation or ()}
     if estimate:
@@ -287,11 +300,14 @@ def main() -> None:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # which Typer made an exit
             console.print("Stopped. What was finished is saved: the same command goes on, and brns resume with a run.")
         raise
-    except (ValueError, ImportError, RuntimeError, OSError) as error:
+    except Exception as error:
         from brns.cli.own import in_own_code
 
-        told = [f"brns: {error}", *getattr(error, "__notes__", ())]
-        if own := in_own_code(error):
+        own = in_own_code(error)
+        if not own and not isinstance(error, ValueError | ImportError | RuntimeError | OSError):
+            raise  # which is ours to mend
+        told = [f"brns: {error or type(error).__name__}", *getattr(error, "__notes__", ())]
+        if own:
             told += ["It was raised in your code:", own]
         Console(stderr=True, highlight=False).print("\n".join(told), markup=False, soft_wrap=True)
         sys.exit(2)

@@ -10,7 +10,7 @@ from typing import Literal
 from rich.table import Table
 
 from brns.cli.screen import console, track
-from brns.metrics.numbers import number
+from brns.metrics.numbers import finite, number
 from brns.metrics.summary import estimate, summary
 from brns.pictures import methods, overview, save
 from brns.pictures.scene import scene_of
@@ -61,7 +61,7 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
         for record, row in zip(found, _rows(found), strict=True)
     ]
     if form == "json":
-        print(json.dumps(lines, indent=1))
+        print(json.dumps(finite(lines), indent=1, allow_nan=False))
         return
     writer = csv.DictWriter(
         sys.stdout, list(dict.fromkeys(name for line in lines for name in line)), lineterminator="\n"

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
@@ -49,12 +49,17 @@ def to_the_end(
     scalars: "TensorBoard | None",
     completed: int = 0,
     watch_every: int = 0,
+    own: "Sequence[str]" = (),
 ) -> None:
-    """Show the generations as they are saved, and end with the numbers and the pictures of the run."""
+    """Show the generations as they are saved, and end with the numbers and the pictures of the run.
+
+    `own` are the searches of the user's own among which the run's is, as `module:object`.
+    """
     from brns.cli.conclusion import conclude
     from brns.runs.record import records
 
-    follow(steps, generations, out, scalars, completed, watch_every)
+    again = " ".join([f"brns resume {out}", *(f"--search {text}" for text in own)])
+    follow(steps, generations, again, scalars, completed, watch_every)
     conclude(out, records(out, search))
 
 
@@ -70,12 +75,15 @@ def scalars_of(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard |
 def follow(
     steps: "Iterable[list[Saved]]",
     generations: int,
-    out: Path,
+    again: str,
     scalars: "TensorBoard | None",
     completed: int = 0,
     watch_every: int = 0,
 ) -> None:
-    """Show the generations as they are saved; ends the process where the run was stopped before the last."""
+    """Show the generations as they are saved; ends the process where the run was stopped before the last.
+
+    `again` is the command that goes on.
+    """
     number = completed
     try:
         with Interrupt() as interrupt, Bar(generations, completed, console) as bar:
@@ -88,9 +96,9 @@ def follow(
                 if interrupt.asked:
                     break
     except KeyboardInterrupt:
-        _stop(f"Stopped at once. What was finished is saved; go on with: brns resume {out}")
+        _stop(f"Stopped at once. What was finished is saved; go on with: {again}")
     if number < generations:
-        _stop(f"Stopped after generation {number}; all of it is saved. Go on with: brns resume {out}")
+        _stop(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
 
 
 def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":

@@ -42,4 +42,4 @@ def fork(
         other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task, chunk=whole.task.chunk))
     with in_parallel(other, workers, dask, timeout) as other, scalars_of(tensorboard) as scalars:
         planned = branch(directory, at, other, out=out, generations=generations)[0].planned
-        to_the_end(go_on(out, search=other), planned, out, other, scalars, completed=at)
+        to_the_end(go_on(out, search=other), planned, out, other, scalars, completed=at, own=search or ())

@@ -1,6 +1,8 @@
 """What is a user's own on the command line: searches, as `module:object`, and founders, as a file or a run."""
 
+import dataclasses
 import importlib
+import inspect
 import os
 import sys
 import sysconfig
@@ -8,16 +10,17 @@ import traceback
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
+from brns.experiments import OPERATORS
 from brns.founders import GivenFounders
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
-from brns.settings import SettingsError, describe
-from brns.workers.chunks import Chunked
+from brns.settings import MODULES, SettingsError, build, configure, describe, renewed, settings
+from brns.workers.chunks import Chunked, innermost
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -36,6 +39,12 @@ def own_search(text: str) -> NoveltySearch:
         raise SettingsError(f"module {module} ({there.__file__}) has no {name!r}")
     found = vars(there)[name]
     if callable(found):
+        try:
+            inspect.signature(found).bind()
+        except TypeError as error:
+            raise SettingsError(
+                f"{text} must be a function without arguments, or a search; calling it: {error}"
+            ) from None
         found = found()
     if not isinstance(found, NoveltySearch):
         raise SettingsError(
@@ -76,15 +85,46 @@ def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> l
 
 def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
     """The record with that of the searches which made it; None where none did, as where its parts are the library's."""
-    experiment = record.experiment
-    for search in given:
-        chunk = experiment["task"].get("chunk") if experiment["task"].get("name") == "Chunked" else None
-        # A run that was started with workers has its task in chunks.
-        whole = search if chunk is None else eqx.tree_at(lambda s: s.task, search, Chunked(search.task, chunk=chunk))
-        if describe(whole) == experiment:
-            (known,) = records(record.path, whole)
-            return known
+    for like in (_in_its_chunks, _with_its_settings):
+        for search in given:
+            whole = like(search, record.experiment)
+            if describe(whole) in (record.experiment, renewed(record.experiment)):
+                (known,) = records(record.path, whole)
+                return known
     return None
+
+
+def _in_its_chunks(search: NoveltySearch, experiment: dict) -> NoveltySearch:
+    """The search with its task in the chunks of the run, which was started with workers, or in none."""
+    task = experiment["task"]
+    if task["name"] != "Chunked":
+        return search
+    return eqx.tree_at(lambda s: s.task, search, Chunked(innermost(search.task), chunk=task["chunk"]))
+
+
+def _with_its_settings(search: NoveltySearch, experiment: dict) -> NoveltySearch:
+    """The search with what else a command line changes of one: plain settings, our operators, founders."""
+    there = {**experiment, "task": experiment["task"].get("task", experiment["task"])}
+    try:
+        search = eqx.tree_at(lambda s: s.task, search, innermost(search.task))
+        for name in ("task", "estimator", *OPERATORS):
+            part = getattr(search, name)
+            if type(part).__name__ == there[name]["name"]:
+                part = _set(part, there[name])
+            elif there[name]["name"] in MODULES:
+                part = build(there[name])
+            search = eqx.tree_at(lambda s, name=name: getattr(s, name), search, part)
+        return _in_its_chunks(_set(search, there), experiment)
+    except ValueError:  # settings that the search's parts do not take: it is another's
+        return search
+
+
+def _set(part: Any, description: dict) -> Any:
+    """The part with the plain settings of a description."""
+    if not dataclasses.is_dataclass(part) or isinstance(part, GivenFounders):
+        return part
+    plain = {setting.name for setting in settings(type(part))}
+    return configure(part, {name: value for name, value in description.items() if name in plain})
 
 
 def _other(record: Record, given: Sequence[NoveltySearch]) -> SettingsError:

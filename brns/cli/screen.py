@@ -71,6 +71,8 @@ def print_settings(prefix: str, part: Any, listed: "Sequence[Setting]") -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for setting in listed:
-        value = str(_listed(getattr(part, setting.name))).replace("None", "none")
+        value = str(_listed(getattr(part, setting.name)))
+        for word in ("None", "True", "False"):
+            value = value.replace(word, word.lower())
         table.add_row(f"  --set {prefix}{setting.name}={value.replace(' ', '')}", setting.meaning)
     console.print(table)

@@ -58,10 +58,10 @@ def _solved(comparison: Comparison, method: str) -> list[Bar]:
         return []
     ours, theirs = (comparison.found["maze"][name].first_solved for name in (method, comparison.reference))
     when = [float(np.median(np.where(first < 0, np.inf, first))) for first in (ours, theirs)]
-    solved = int((ours >= 0).sum())
+    solved, no_later = int((ours >= 0).sum()), bool(np.isfinite(when[0]) and when[0] <= when[1])
     return [
         Bar("hard maze solved in all seeds", f"{solved} of {len(ours)}", solved == len(ours)),
-        Bar("first solution no later (median)", f"{when[0]:g} and {when[1]:g}", when[0] <= when[1]),
+        Bar("first solution no later (median)", f"{when[0]:g} and {when[1]:g}", no_later),
     ]
 
 

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
 from brns.comparison.bars import bars
-from brns.comparison.measure import KEPT, Facts
+from brns.comparison.measure import Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, Judged, at
 from brns.metrics.summary import estimate
@@ -42,7 +43,8 @@ def write(comparison: Comparison) -> Path:
 def text(comparison: Comparison) -> str:
     """The page as Markdown."""
     judged, reference = comparison.judged, comparison.reference
-    seeds, folder = len(comparison.seeds), comparison.out.name
+    seeds, folder = len(comparison.seeds), quote(place(comparison.out).stem)
+    kept = next(iter(next(iter(comparison.found.values())).values())).q.shape[1]
     parts = [
         HEADING,
         f"Coverage by everything evaluated, of the cells that can be reached, over {seeds} seeds; each share is of "
@@ -71,7 +73,7 @@ def text(comparison: Comparison) -> str:
         _by_world(comparison, lambda world, method: _effect(judged, world, method)),
         "## Cycling",
         f"η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
-        f"(over {KEPT} generations of each run): the largest over seeds.",
+        f"(over {kept} generations of each run): the largest over seeds.",
         _by_world(comparison, lambda world, method: _cycling(comparison.found[world][method])),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",

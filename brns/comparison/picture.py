@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from brns.comparison.measure import Facts
 from brns.comparison.worlds import World
 from brns.parts import parts
-from brns.pictures.methods import COLORS
+from brns.pictures.methods import COLORS, styles_of
 from brns.pictures.style import LINES, STYLE, legend_below
 
 COLUMNS = 4
@@ -24,6 +24,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
     known = {name: COLORS[part.title] for name, part in parts("estimator", "preset").items() if name in names}
     free = cycle([color for color in LINES if color not in known.values()] or LINES)
     colors = {name: known.get(name) or next(free) for name in names}
+    styles = styles_of(colors)
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)
     with rc_context(STYLE):
@@ -34,8 +35,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
                 share = facts.covered / world.cells.reachable
                 evaluations = world.individuals + world.born * np.arange(share.shape[1])
                 mean = share.mean(axis=0)
-                style = "--" if names.index(method) >= len(LINES) else "-"
-                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=style)
+                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=styles[method])
                 if len(share) > 1:
                     deviation = share.std(axis=0, ddof=1)
                     low, high = mean - deviation, mean + deviation

@@ -8,8 +8,9 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -25,10 +26,11 @@ from brns.onecore import cores
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
 from brns.runs.bar import screen, track
-from brns.runs.storage import RecordError, Seal, read_arrays, write_arrays, write_bytes
+from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, renewed
+from brns.workers.chunks import ByWorkers
 
 
 class Comparison(NamedTuple):
@@ -126,9 +128,9 @@ def compare(
     jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
     _refuse_twice([str(job.path) for job in jobs], "methods whose names make one file: give them other names")
     found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
-    stop, follow = Event(), track if progress else untracked
+    stop, alone, follow = Event(), Lock(), track if progress else untracked
     with ThreadPoolExecutor(workers or cores()) as pool:
-        begun = [pool.submit(_done, job, seeds, stop) for job in jobs]
+        begun = [pool.submit(_done, job, seeds, stop, alone) for job in jobs]
         try:
             for _ in follow((done.result() for done in as_completed(begun)), "comparing", len(begun)):
                 pass
@@ -193,8 +195,11 @@ def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) ->
                 yield _Job(each, method, search, out / "runs" / each.name / f"{file}.npz")
 
 
-def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, Any]]:
-    """The facts of a job, from its file if it is finished, and what made them."""
+def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts, dict[str, Any]]:
+    """The facts of a job, from its file if it is finished, and what made them.
+
+    A host task is called by one job at a time, as by a run: it may keep a simulator.
+    """
     settings = {
         "search": describe(job.search),
         "seeds": seeds,
@@ -202,7 +207,7 @@ def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, An
         "cells": _described(job.world.cells),
     }
     if job.path.exists():
-        arrays = read_arrays(job.path, Seal(None, job.world.generations))
+        arrays = read_arrays(job.path, sealed(job.path))
         stored = json.loads(arrays.pop("settings").tobytes())
         # Files of before did not say their cells, which were the suite's.
         usual = [_described(each.cells) for each in SUITE if each.name == job.world.name]
@@ -215,7 +220,9 @@ def _done(job: _Job, seeds: list[int], stop: Event) -> tuple[Facts, dict[str, An
         made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
         facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
         return Facts(**facts), made  # ty: ignore[invalid-argument-type]
-    found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
+    together = job.search.task.traceable or isinstance(job.search.task, ByWorkers)
+    with nullcontext() if together else alone:
+        found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
     made = {key: value for key, value in here().items() if key != "command"}
     job.path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {**found._asdict(), "settings": _bytes(json.dumps(settings)), "made": _bytes(json.dumps(made))}

@@ -1,6 +1,8 @@
-"""Numbers as a person reads them, the same wherever they are printed."""
+"""Numbers as a person reads them, the same wherever they are printed, and as JSON has them."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 
 def number(value: float | int | None) -> str:
@@ -9,3 +11,12 @@ def number(value: float | int | None) -> str:
         return "–"
     whole = math.isinf(value) or value == round(value) or abs(value) >= 100
     return f"{value:.0f}" if whole else f"{value:.3g}"
+
+
+def finite(value: Any) -> Any:
+    """The same with None for every number that is not finite, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

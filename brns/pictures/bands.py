@@ -17,6 +17,7 @@ class Line(NamedTuple):
     x: Sequence[int]
     values: Float[np.ndarray, "_ _"]
     color: Any
+    style: str = "-"
 
 
 class Middle(NamedTuple):
@@ -47,7 +48,7 @@ def bands(ax: Axes, lines: Sequence[Line], quartiles: bool = False) -> str:
     found, note = middles([line.values for line in lines], quartiles)
     for line, one in zip(lines, found, strict=True):
         # A line at 0 shows above the axis.
-        ax.plot(line.x, one.middle, lw=1.5, color=line.color, label=line.label, clip_on=False)
+        ax.plot(line.x, one.middle, lw=1.5, ls=line.style, color=line.color, label=line.label, clip_on=False)
         if len(line.values) > 1:
             ax.fill_between(line.x, one.low, one.high, color=line.color, alpha=0.18, lw=0)
     return note

@@ -19,7 +19,7 @@ from brns.pictures.measured import (
     least_fitness,
     uniformity_of_record,
 )
-from brns.pictures.methods import Runs, colors_of, methods
+from brns.pictures.methods import Runs, colors_of, methods, styles_of
 from brns.pictures.scene import scene_of
 from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
@@ -233,6 +233,7 @@ def _curves(
     lines = []
     groups = methods(records)
     shades = colors_of(groups)
+    styles = styles_of(shades)
     for name, runs in groups.items():
         for record in runs:
             _two(record.generations, record, "a curve over generations needs")
@@ -241,7 +242,7 @@ def _curves(
         values = np.array([[one[g] for g in generations] for one in known])
         if not np.isfinite(values).any():
             raise ValueError(f"{runs[0].path} has no value to draw in any generation")
-        lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
+        lines.append(Line(_seeds(name, runs), generations, values, shades[name], styles[name]))
     note = bands(ax, lines)
     ax.set(xlabel="generation", ylabel=f"{ylabel}{note}")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from brns.experiments import has_paper_settings
 from brns.parts import parts
-from brns.pictures.style import LINES
+from brns.pictures.style import LINES, STYLES
 from brns.runs.record import Record
 from brns.settings import leaves
 
@@ -84,6 +84,15 @@ def colors_of(labels: Iterable[str]) -> dict[str, str]:
     free = [color for color in LINES if color not in given.values()] or list(LINES)
     others = [label for label in labels if label not in given]
     return given | {label: free[i % len(free)] for i, label in enumerate(others)}
+
+
+def styles_of(colors: Mapping[str, str]) -> dict[str, str]:
+    """The line style of each label: those that share a colour have different ones."""
+    given: dict[str, str] = {}
+    for label in sorted(colors):
+        earlier = sum(colors[other] == colors[label] for other in given)
+        given[label] = STYLES[earlier % len(STYLES)]
+    return given
 
 
 def _made_by(record: Record) -> dict[str, Any]:

@@ -23,6 +23,8 @@ WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
 START = "#111111"  # No area has it.
+STYLES = ("-", "--", ":", "-.")
+"""of lines that share a colour"""
 LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
 STYLE: Any = {
     "font.size": 9.0,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from brns.pictures.methods import colors_of
+from brns.pictures.methods import colors_of, styles_of
 from brns.pictures.style import axes
 
 
@@ -27,9 +27,12 @@ def time(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
         line.setdefault(row["d"], []).append(row["ms"])
     labels = {key: f"{key[0]}, {key[1]} entries" if key[1] else key[0] for key in lines}
     shades = colors_of(labels.values())
+    styles = styles_of(shades)
     for key, line in lines.items():
         d, color = sorted(line), shades[labels[key]]
-        ax.plot(d, [np.median(line[n]) for n in d], marker="o", ms=4, color=color, label=labels[key])
+        ax.plot(
+            d, [np.median(line[n]) for n in d], marker="o", ms=4, ls=styles[labels[key]], color=color, label=labels[key]
+        )
         ax.fill_between(d, [min(line[n]) for n in d], [max(line[n]) for n in d], color=color, alpha=0.18, lw=0)
     ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="ms per generation")
     ax.yaxis.set_major_formatter("{x:g}")

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import equinox as eqx
+
 from brns.estimators.archive import ArchiveKNN
 from brns.reproduce.alone import side_by_side
 from brns.reproduce.plan import Runs, ant_methods
@@ -26,6 +28,8 @@ from brns.runs.places import folders, holds_runs
 from brns.runs.record import Record, records
 from brns.runs.tracking import Track
 from brns.search import NoveltySearch
+from brns.settings import SettingsError
+from brns.workers.chunks import Chunked, InChunks
 from brns.workers.parallel import in_parallel
 
 
@@ -40,6 +44,8 @@ def run_ants(
     left, calls = 0, []
     for seed in range(plan.seeds):
         for names in chains(methods, plan.keep_every):
+            for name in names:
+                begun(methods[name], place(out, name, seed), dask)  # refuses what could not go on
             to_do = [remaining(out, name, seed, plan, shared(methods, plan.keep_every)) for name in names]
             left += sum(to_do)
             if any(to_do):
@@ -111,6 +117,17 @@ def options(out: Path, steps: int, plan: Runs, seed: int, dask: str | None = Non
     return [str(word) for word in [*words, "--seed", seed, *(["--dask", dask] if dask else [])]]
 
 
+def begun(search: NoveltySearch, folder: Path, dask: str | None) -> NoveltySearch:
+    """The search as the run in a folder was begun: with its ants in chunks where a cluster evaluated them."""
+    if not holds_runs(folder) or isinstance(search.task, InChunks):
+        return search
+    if Record(folder).experiment["task"]["name"] == "Chunked":
+        return eqx.tree_at(lambda s: s.task, search, Chunked(search.task))
+    if dask:
+        raise SettingsError(f"{folder} was begun without --dask, and its ants round otherwise; go on without")
+    return search
+
+
 def advance(search: NoveltySearch, plan: Runs, folder: Path, seed: int) -> Iterator[list[Saved]]:
     """The generations that one seed of a method lacks."""
     if holds_runs(folder):
@@ -130,9 +147,11 @@ def main(arguments: Sequence[str]) -> None:
     methods = ant_methods(asked.steps, asked.generations)
     for name in asked.names:
         folder = place(asked.out, name, asked.seed)
-        with in_parallel(methods[name], dask=asked.dask) as search:
+        largest = place(asked.out, asked.names[0], asked.seed)
+        whole = begun(methods[name], folder if holds_runs(folder) else largest, asked.dask)
+        with in_parallel(whole, dask=asked.dask) as search:
             if name != asked.names[0] and not folder.exists():
-                at, largest = shared(methods, asked.keep_every)[name], place(asked.out, asked.names[0], asked.seed)
+                at = shared(methods, asked.keep_every)[name]
                 branch(largest, at, search, out=folder, generations=asked.generations)
             for saved in advance(search, plan, folder, asked.seed):
                 if saved[0].number:

@@ -15,6 +15,7 @@ from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
+from brns.metrics.numbers import finite
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.metrics.summary import estimate, summary
@@ -161,20 +162,12 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     JSON has no NaN or infinity: a number that is not finite is written as null. The folder is made where it is lacking.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, (json.dumps(_finite(content), indent=1, allow_nan=False) + "\n").encode())
+    write_bytes(path, (json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """What `write_json` wrote; also the NaN of files of before, as None."""
     return json.loads(path.read_text(), parse_constant=lambda name: None)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:

@@ -112,6 +112,16 @@ def _damaged(path: Path, error: Exception) -> RecordError:
     )
 
 
+def sealed(path: Path) -> Seal:
+    """The seal that a file has, to read it by where its settings are held against others; an empty one if none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = json.loads(archive.comment)
+        return Seal(found["run"], found["generation"])
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return Seal(None, 0)  # which `read_arrays` tells
+
+
 def _check(archive: zipfile.ZipFile, seal: Seal) -> None:
     """A `ValueError` where a file's seal is not the one expected. Only files of old runs may have none."""
     if not archive.comment and seal.run is None:

@@ -7,7 +7,7 @@ import equinox as eqx
 
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
-from brns.workers.chunks import Chunked
+from brns.workers.chunks import Chunked, InChunks, innermost
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes
 
@@ -18,7 +18,7 @@ def in_parallel(
 ) -> Generator[NoveltySearch, None, None]:
     """The search with its task evaluated by processes, or on the Dask cluster at an address, until the block ends.
 
-    With neither it is left as it is. Of a `Chunked` task the chunks stay the same, and so do the bits.
+    With neither it is left as it is. Of a task in chunks the chunks stay the same, and so do the bits.
     """
     if workers is not None and dask is not None:
         raise SettingsError("workers evaluate on this machine and dask on a cluster; give one of them")
@@ -27,10 +27,11 @@ def in_parallel(
             raise SettingsError("a timeout is for evaluation by workers; give it with workers or dask")
         yield search
         return
-    chunked = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
+    chunk = search.task.chunk if isinstance(search.task, InChunks) else Chunked(search.task).chunk
+    world = innermost(search.task)
     if workers is not None:
-        task = Processes(chunked.task, workers, chunk=chunked.chunk, timeout=timeout)
+        task = Processes(world, workers, chunk=chunk, timeout=timeout)
     else:
-        task = Dask(chunked.task, dask, chunk=chunked.chunk, timeout=timeout)
+        task = Dask(world, dask, chunk=chunk, timeout=timeout)
     with task:
         yield eqx.tree_at(lambda s: s.task, search, task)

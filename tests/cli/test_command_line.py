@@ -250,7 +250,18 @@ def test_figure_movie_and_show(folder):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5", 5), ("1e-3", 1e-3), ("true", True), ("none", None), ("[3, 5]", [3, 5]), ("raw", "raw"), ('"raw"', "raw")],
+    [
+        ("5", 5),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("False", False),
+        (".5", 0.5),
+        ("1.5.2", "1.5.2"),
+        ("none", None),
+        ("[3, 5]", [3, 5]),
+        ("raw", "raw"),
+        ('"raw"', "raw"),
+    ],
 )
 def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
     assert read(text) == value

@@ -8,7 +8,7 @@ from brns import Record
 
 MODULE = '''
 import equinox as eqx
-from brns import Box, Evaluation, ExactRecognition, NoveltySearch
+from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Processes
 
 
 class Lonely(eqx.Module):
@@ -32,7 +32,17 @@ def search():
     return NoveltySearch(Lonely(), ExactRecognition(size=16), population_size=6, offspring_size=6)
 
 
+class Stranger(Lonely):
+    pass
+
+
+def needs(genes):
+    return NoveltySearch(Lonely(genes))
+
+
 other = NoveltySearch(Lonely(5), ExactRecognition(size=16), population_size=6, offspring_size=6)
+strange = NoveltySearch(Stranger(), ExactRecognition(size=16), population_size=6, offspring_size=6)
+spread = NoveltySearch(Processes(Lonely(), workers=1), ExactRecognition(size=16), population_size=6, offspring_size=6)
 nothing = 5
 '''
 
@@ -118,6 +128,10 @@ def test_what_ones_own_code_raises_is_told_with_its_place(folder):
     done = call("run", "broken_world:search", "--out", "broken", folder=folder)
     assert done.returncode == 2
     assert "brns: no such wall" in done.stderr
+    (folder / "broken_world.py").write_text(BROKEN.replace("ValueError", "KeyError"))
+    other = call("run", "broken_world:search", "--out", "key", folder=folder)
+    assert other.returncode == 2
+    assert "It was raised in your code" in other.stderr
     assert "It was raised in your code:" in done.stderr
     assert 'broken_world.py", line 9, in evaluate' in done.stderr
     missing = call("run", "arm", "--estimator", "nothing", folder=folder)
@@ -158,6 +172,19 @@ def test_settings_of_an_own_search_can_be_set(folder):
     assert done.returncode == 0, done.stderr
     record = Record(folder / "set")
     assert (record.experiment["task"]["genes"], record.experiment["population_size"]) == (4, 5)
+    again = call("resume", "set", "--generations", 2, *SEARCH, folder=folder)  # its settings are the run's
+    assert again.returncode == 0, again.stderr
+    assert Record(folder / "set").population().genotype.shape == (5, 4)
+
+
+@pytest.mark.slow
+def test_a_search_of_workers_of_ones_own_goes_on(folder):
+    own = ("--search", "lonely_world:spread")
+    done = call("run", "lonely_world:spread", "--generations", 1, "--out", "spread", folder=folder)
+    assert done.returncode == 0, done.stderr
+    again = call("resume", "spread", "--generations", 2, "--workers", 1, *own, folder=folder)
+    assert again.returncode == 0, again.stderr
+    assert Record(folder / "spread").last == 2
 
 
 @pytest.mark.parametrize(
@@ -168,9 +195,10 @@ def test_settings_of_an_own_search_can_be_set(folder):
         (("figure", "age", RUN, "--out", "picture"), "ends in .png, .pdf or .svg; got 'picture'"),
         (("run", "lonely_world:"), "module:object, such as"),
         (("run", "lonely_world:searhc"), "has no 'searhc'"),
+        (("run", "lonely_world:needs"), "must be a function without arguments, or a search; calling it: missing"),
         (("run", "lonely_world:nothing"), "must be a brns.NoveltySearch or a function that returns one; got int"),
         (("run", "lonely_world:search", "--estimator", "archive", "--out", "no"), "an estimator of its own"),
-        (("show", RUN, "--search", "lonely_world:other"), "made by another search than --search gives"),
+        (("show", RUN, "--search", "lonely_world:strange"), "made by another search than --search gives"),
         (("show", RUN, "--json", "--csv"), "got both"),
     ],
 )

@@ -1,5 +1,6 @@
 """Comparisons: facts by hand and against a record, statistics against SciPy, and going on."""
 
+import time
 from pathlib import Path
 from threading import Event
 
@@ -97,6 +98,29 @@ def test_files_of_other_settings_are_refused(compared):
         compare(
             search(Identity()), {"coarse": GridCounts(cells=3)}, seeds=2, generations=12, out=compared.out, workers=1
         )
+
+
+def test_other_generations_are_no_damage(compared):
+    with pytest.raises(RecordError, match="made with other settings, seeds, generations or cells; take another folder"):
+        compare(search(Identity()), METHODS, seeds=2, generations=13, out=compared.out, workers=1)
+
+
+class Busy(HostIdentity):
+    """A world with one simulator, which two must not use at a time."""
+
+    def evaluate(self, genotypes, key):
+        assert not inside, "two at a time"
+        inside.append(True)
+        time.sleep(0.01)
+        inside.pop()
+        return super().evaluate(genotypes, key)
+
+
+inside = []
+
+
+def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path):
+    compare(search(Busy()), METHODS, seeds=1, generations=3, out=tmp_path, workers=2)
 
 
 def test_cells_of_another_grid_are_not_taken_for_those_asked_for(compared, tmp_path):

@@ -11,7 +11,7 @@ from PIL import Image
 from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.curves import colors_of_q
-from brns.pictures.methods import colors_of
+from brns.pictures.methods import colors_of, styles_of
 from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, by_rank, colorbar, legend_below, titled
 from brns.pictures.worlds import draw_world, open_cells
 from brns.scene import COLOURS, Scene
@@ -32,6 +32,13 @@ def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their
     assert shades == colors_of(labels[::-1])
     assert shades["archive k-NN, capacity=64"] == colors_of(["archive k-NN"])["archive k-NN"]
     assert len(colors_of(map(str, range(20)))) == 20
+
+
+def test_lines_of_one_colour_have_different_styles():
+    shades = colors_of(map(str, range(20)))
+    styles = styles_of(shades)
+    assert len({(shades[label], styles[label]) for label in shades}) == 20
+    assert set(styles_of(colors_of(["archive k-NN", "BR-NS"])).values()) == {"-"}
 
 
 def test_lines_of_q_have_one_colour_a_generation_where_methods_keep_different_ones():

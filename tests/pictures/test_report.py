@@ -3,6 +3,7 @@
 import base64
 import html.parser
 import json
+import math
 import re
 import shutil
 import sys
@@ -165,6 +166,9 @@ def test_a_test_of_the_table_is_that_of_compare():
     # All of b lie above a: p is 2 / C(8, 4) = 1 / 35, by Holm twice that; nothing differs in eta.
     assert told["age", "b"] == f'<br><span class="spread">A = 1.00, p = {2 / 35:.2g}</span>'
     assert "A = 0.50, p = 1<" in told["eta", "b"]
+    # Who never solved it is later than all others: none of b did, and one of a was as late.
+    late = {("first_solved", "a"): [1.0, 2.0, 3.0, math.inf], ("first_solved", "b"): [math.inf] * 4}
+    assert "A = 0.88" in table._tests(late, ["a", "b"])["first_solved", "b"]
     assert not table._tests({key: v[:3] for key, v in values.items()}, ["a", "b"])  # 2 / C(6, 3) = 0.1
 
 

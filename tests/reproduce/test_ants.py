@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 
+import equinox as eqx
 import numpy as np
 import pytest
 from worlds import HostIdentity
@@ -18,7 +19,8 @@ from brns.reproduce.elsewhere import all_here, joined
 from brns.reproduce.plan import SCALES, Runs, ant_methods
 from brns.reproduce.verdicts import FAILS, HOLDS
 from brns.runs.tracking import untracked
-from brns.settings import build, describe
+from brns.settings import SettingsError, build, describe
+from brns.workers.chunks import Chunked
 
 ALONE = {"paper", "recognition", "exact", "random"}
 
@@ -96,6 +98,17 @@ def test_searches_go_on_where_they_were_stopped_and_are_those_of_runs_alone(tmp_
     ants.run_ants(TINY, PLAN, 1500, tmp_path, 1, None, untracked)
     assert len(in_this_process) == 2
     assert sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*.npz")) == before
+
+
+def test_a_search_on_a_cluster_goes_on_without_and_no_other_does_with_one(tmp_path):
+    search = TINY["archive-18"]
+    in_chunks = eqx.tree_at(lambda s: s.task, search, Chunked(search.task))
+    for name, one in (("apart", in_chunks), ("alone", search)):
+        run(one, 1, out=tmp_path / name)
+    assert describe(ants.begun(search, tmp_path / "apart", None)) == describe(in_chunks)
+    assert describe(ants.begun(search, tmp_path / "alone", None)) == describe(search)
+    with pytest.raises(SettingsError, match="was begun without --dask"):
+        ants.begun(search, tmp_path / "alone", "tcp://127.0.0.1:1")
 
 
 def test_a_folder_of_something_else_is_named_and_left(tmp_path):

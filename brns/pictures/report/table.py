@@ -1,6 +1,7 @@
 """The table of a report: every measure of every method over its seeds, and what tests make of the differences."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 
 from brns.metrics.measures import MEASURES
@@ -13,6 +14,8 @@ from brns.runs.record import Record
 
 NOT_TESTED = ("generations", "evaluations", "epsilon")
 """measures that are settings, or have an estimator's own unit"""
+NEVER_LATE = "first_solved"
+"""a seed that never solved it is later than all others"""
 
 
 def summary(runs: Mapping[str, list[Record]]) -> str:
@@ -21,7 +24,12 @@ def summary(runs: Mapping[str, list[Record]]) -> str:
     rows = {name: [numbers(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
     measures = list(dict.fromkeys(measure for seeds in rows.values() for row in seeds for measure in row))
     values = {(m, n): [row[m] for row in seeds if m in row] for m in measures for n, seeds in rows.items()}
-    tests = _tests(values, list(runs))
+    tested = {
+        (m, n): [row.get(m, math.inf) for row in seeds] if m == NEVER_LATE else values[m, n]
+        for m in measures
+        for n, seeds in rows.items()
+    }
+    tests = _tests(tested, list(runs))
     heads = "".join(
         f'<th scope="col" class="number">{html.escape(name)} <span class="meaning">n = {len(seeds)}</span></th>'
         for name, seeds in runs.items()

@@ -116,7 +116,7 @@
       marker: { size: 8, color: fill, line: { width: 1.3, color: edge } },
       hovertemplate:
         "<b>individual %{customdata[4]}</b><br>generation %{customdata[0]}<br>age %{customdata[1]}<br>" +
-        "parent %{customdata[2]}<br>novelty %{customdata[3]}<br>(%{x:.1f}, %{y:.1f})<extra></extra>",
+        "parent %{customdata[2]}<br>novelty %{customdata[3]}<br>(%{x:.4~g}, %{y:.4~g})<extra></extra>",
     });
     view.state.textContent = text + (run.last < generation ? " (the run's last)" : "");
 
