@@ -311,7 +311,3 @@ def main() -> None:
             told += ["It was raised in your code:", own]
         Console(stderr=True, highlight=False).print("\n".join(told), markup=False, soft_wrap=True)
         sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()

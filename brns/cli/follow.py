@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from brns.cli.screen import bar_of, console
-from brns.runs.bar import Bar
+from brns.cli.screen import console
+from brns.runs.bar import Bar, counting
 
 if TYPE_CHECKING:
     from brns.runs.loop import Saved
@@ -103,7 +103,7 @@ def follow(
 
 def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
     """Show how far one of several runs is, and hand its generations on."""
-    with bar_of() as progress:
+    with counting(console) as progress:
         bar = progress.add_task(title, total=total, completed=done)
         for saved in steps:
             progress.update(bar, completed=saved[0].number)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -23,16 +22,11 @@ console = Console(highlight=False, markup=False)  # A bracket in a path or a tex
 
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     """Show how many of so many things are done, until all are, and hand them on."""
-    with bar_of(transient=True) as progress:
+    with counting(console, transient=True) as progress:
         bar = progress.add_task(title, total=total)
         for thing in things:
             yield thing
             progress.advance(bar)
-
-
-def bar_of(transient: bool = False) -> Progress:
-    """A progress bar with an estimate of the time that is left."""
-    return counting(console, transient)
 
 
 def print_runs(directory: Path, found: "Sequence[Listed]") -> None:

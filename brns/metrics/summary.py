@@ -66,5 +66,6 @@ def over_seeds(
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Mean, standard deviation and number of some seeds' values."""
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+    with np.errstate(invalid="ignore"):  # of an infinite value there is no deviation: NaN
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Estimate(float(np.mean(values)), deviation, len(values))

@@ -74,10 +74,10 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     with progress if not console.is_jupyter else contextlib.nullcontext():
         notebook = Notebook(progress) if console.is_jupyter else None
         for thing in things:
+            yield thing
             progress.advance(bar)
             if notebook is not None:
                 notebook.look()
-            yield thing
 
 
 class Notebook:
