@@ -32,7 +32,7 @@ ALLOWED = {
     "interoperation": {"core", "settings", "search", "display", "hints", "runs"},
     "pictures": {*METHOD, "hints", "scene", "metrics", "runs", "workers.chunks"} - {"tasks"},
     "reproduce": {*METHOD, "onecore", "metrics", "runs", "workers", "pictures"} - {"tasks"},
-    "comparison": {*METHOD, "onecore", "display", "metrics", "runs", "pictures", "reproduce"},
+    "comparison": {*METHOD, "onecore", "display", "metrics", "runs", "pictures", "reproduce", "workers.chunks"},
     "cli": {*METHOD, "metrics", "runs", "workers", "pictures", "reproduce", "comparison", "testing"},
     "__main__": {"cli"},
     "__init__": {"parts", "hints", "compiled"},
