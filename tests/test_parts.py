@@ -33,6 +33,11 @@ def test_every_world_runs_with_every_estimator(world, estimator):
     described = describe(search.estimator)
     assert CLASSES[described["name"]].name == ("recognition" if estimator == "paper" else estimator)
     assert has_paper_settings(described) == (estimator == "paper")
+    if estimator == "counts" and search.task.behavior_space.dimension > 3:
+        with pytest.raises(ValueError, match="a grid of cells"):
+            search.state_shape()
+    else:
+        assert search.state_shape().population.id.shape == (search.population_size,)
 
 
 def test_the_archive_of_each_experiment_is_the_papers():

@@ -99,6 +99,7 @@ def test_fronts_are_those_of_the_definition():
         np.testing.assert_array_equal(fronts(jnp.asarray(objectives, jnp.float32)), expected)
 
 
+@pytest.mark.slow
 def test_fronts_agree_with_deap():
     for objectives in [*SMOOTH, *GRIDDED]:
         expected = np.empty(len(objectives), int)

@@ -46,6 +46,7 @@ def read_or_refused(path, file, content, expected):
     return True
 
 
+@pytest.mark.slow  # test_refused flips bytes in an order of its own
 @WILD
 @given(which=st.integers(0, 10**6), at=st.integers(0, 10**6), flip=st.integers(1, 255))
 def test_any_byte_flipped_in_any_file_is_noticed_or_harmless(damaged, which, at, flip):

@@ -30,7 +30,7 @@ def test_an_odd_number_of_coordinates_is_no_planar_path():
 
 
 class Recorded:
-    """Two generations of two paths of two points; the second generation repeats the first and adds one far away."""
+    """Two generations of two paths of two points; of two far away that are born in the second one survives."""
 
     generations = (0, 1)
     path = "memory"
@@ -41,7 +41,7 @@ class Recorded:
 
     columns: ClassVar = {
         "offspring.descriptor": np.array(
-            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[0, 0, 1, 1], [-40, -40, 40, 40]]], np.float32
+            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]], np.float32
         ),
         "survivors.descriptor": np.array(
             [[[0, 0, 1, 1], [0, 0, 2, 1]], [[0, 0, 1, 1], [-40, -40, 40, 40]]], np.float32
@@ -55,19 +55,21 @@ class Recorded:
 
 def test_coverage_counts_cells_of_signature_space():
     cells = 3 * 3 * 5 * 20 * 15 * 10
-    np.testing.assert_allclose(paths.coverage_of_record(Recorded()), [1 / cells, 2 / cells])
+    np.testing.assert_allclose(paths.coverage_of_record(Recorded()), [1 / cells, 3 / cells])
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     # Generation 0 occupies one cell; generation 1 two, of the same novelty: both uniform. Unequal novelty is not.
     np.testing.assert_allclose(paths.uniformity_of_record(Recorded()), [0, 0], atol=1e-9)
     uneven = Recorded()
-    uneven.columns = {**Recorded.columns, "survivors.novelty": np.array([[1.0, 3.0], [1.0, 3.0]], np.float32)}
+    survivors = Recorded.columns["survivors.descriptor"][[1, 1]]
+    novelty = np.array([[1.0, 3.0], [1.0, 3.0]], np.float32)
+    uneven.columns = {**Recorded.columns, "survivors.descriptor": survivors, "survivors.novelty": novelty}
     # p = (1/4, 3/4) against (1/2, 1/2), m = (3/8, 5/8), in bits.
     divergence = 0.5 * (0.25 * np.log2(2 / 3) + 0.75 * np.log2(6 / 5)) + 0.5 * (
         0.5 * np.log2(4 / 3) + 0.5 * np.log2(4 / 5)
     )
-    np.testing.assert_allclose(paths.uniformity_of_record(uneven)[1], np.sqrt(divergence), rtol=1e-6)
+    np.testing.assert_allclose(paths.uniformity_of_record(uneven), np.sqrt([divergence] * 2), rtol=1e-6)
 
 
 def test_uniformity_is_unknown_where_nobody_is_novel():

@@ -208,11 +208,17 @@ def test_the_way_of_the_one_solver_ends_where_its_behavior_lies(maze, ax, tmp_pa
     assert ax.get_title().endswith(", 1 solver")
 
 
-@pytest.mark.parametrize("name", drawn.figures_of("planar"))
+PANELS = {"novelty-map": 6, "q": 2, "maze": 2}
+
+
+@pytest.mark.parametrize(  # the report draws all of them
+    "name",
+    [name if name in PANELS else pytest.param(name, marks=pytest.mark.slow) for name in drawn.figures_of("planar")],
+)
 def test_every_figure_has_its_panels(name, recognition, archived):
     figure = drawn.draw(name, [*recognition, *archived])
     panels = [ax for ax in figure.axes if ax.get_xlabel()]
-    assert len(panels) == {"novelty-map": 6, "q": 2, "maze": 2}.get(name, 1)
+    assert len(panels) == PANELS.get(name, 1)
     assert all(ax.has_data() for ax in panels)
 
 

@@ -15,7 +15,7 @@ from searches import search
 from shell import call
 from worlds import HostIdentity
 
-from brns import PolynomialMutation, Record, RecordError
+from brns import ArchiveKNN, ExactRecognition, PolynomialMutation, Record, RecordError
 from brns.runs.loop import resume, run, start
 from brns.runs.loop import whole as whole_number
 
@@ -45,7 +45,10 @@ def runs(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "runs"))
 
 
-@pytest.mark.parametrize(("generation", "state"), [(10, 9), (10, 6), (7, 6), (6, 6), (8, 3), (0, 0)])
+@pytest.mark.parametrize(
+    ("generation", "state"),
+    [(10, 9), (8, 3), *(pytest.param(*both, marks=pytest.mark.slow) for both in [(10, 6), (7, 6), (6, 6), (0, 0)])],
+)
 def test_a_run_cut_anywhere_resumes_to_the_same_bits(whole, runs, generation, state):
     cut(runs / "one", generation, state)
     (record,) = resume(runs / "one", search=search())
@@ -113,6 +116,30 @@ def test_the_seeds_of_a_batch_are_those_of_runs_alone_up_to_rounding(whole, tmp_
     for column in ("offspring.genotype", "survivors.descriptor"):
         mine, theirs = alone.column(column), batched.column(column, alone.generations[-len(alone.column(column)) :])
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [ExactRecognition(size=16), ArchiveKNN(k=3, growth=2, capacity=20)])
+def test_a_batch_of_any_novelty_resumes_to_the_same_bits(estimator, tmp_path):
+    one = search(estimator=estimator)
+    run(one, 6, out=tmp_path / "whole", seeds=range(3), keep_every=3)
+    run(one, 3, out=tmp_path / "part", seeds=range(3), keep_every=3)
+    resume(tmp_path / "part", 6, search=one)
+    assert bits(tmp_path / "part") == bits(tmp_path / "whole")
+
+
+def test_a_state_is_dropped_only_when_the_next_is_there(tmp_path, monkeypatch):
+    append = Record.append
+
+    def refuse(record, number, generation):
+        if number == 2:
+            raise RecordError("no room")
+        append(record, number, generation)
+
+    monkeypatch.setattr(Record, "append", refuse)
+    with pytest.raises(RecordError, match="no room"):
+        run(search(), 4, out=tmp_path)
+    assert Record(tmp_path).snapshots == [0, 1]
 
 
 def test_another_experiment_is_refused_and_told_apart(runs):

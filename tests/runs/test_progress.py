@@ -74,7 +74,9 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
     np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
 
 
-@pytest.mark.parametrize(("generation", "state"), [(10, 9), (7, 6), (8, 3), (0, 0)])
+@pytest.mark.parametrize(
+    ("generation", "state"), [(10, 9), (8, 3), *(pytest.param(*b, marks=pytest.mark.slow) for b in [(7, 6), (0, 0)])]
+)
 def test_a_run_cut_anywhere_has_each_row_once_after_resuming(whole, runs, generation, state):
     """The rows of generations that the crash took, or that were not yet written, among them."""
     for kept in (11, 8, 4, 0):

@@ -1,6 +1,5 @@
 """The ant maze against its numbers, its laws and MuJoCo itself."""
 
-import os
 import pickle
 import sys
 import threading
@@ -168,7 +167,8 @@ def test_worker_processes_use_one_thread_each(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert ant._cores() == 1
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert ant._cores() == len(os.sched_getaffinity(0))
+    monkeypatch.setattr(ant, "cores", lambda: 7)
+    assert ant._cores() == 7
 
 
 def test_physics_that_explodes_is_a_stated_result(monkeypatch):

@@ -97,9 +97,12 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
 
 
 def test_a_pickled_copy_works_with_workers_of_its_own(shared):
-    copy = pickle.loads(pickle.dumps(shared))
-    assert copy.pool is not shared.pool
-    assert describe(copy) == describe(shared)
+    with pickle.loads(pickle.dumps(shared)) as copy:
+        assert describe(copy) == describe(shared)
+        assert same(copy.evaluate(GENOTYPES[:4], KEY), HostIdentity().evaluate(GENOTYPES[:4], KEY))
+        ours, theirs = ({worker.process.pid for worker in one.pool.workers} for one in (copy, shared))
+        assert ours
+        assert not ours & theirs
 
 
 def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
@@ -301,7 +304,8 @@ def test_who_waits_while_the_workers_are_ended_is_told(shared):
     shared.evaluate(GENOTYPES, KEY)
     found = []
     thread = asked(with_task(shared, Faulty("hangs"), chunk=1), found)
-    while not shared.pool.owner:
+    deadline = time.monotonic() + 120
+    while not shared.pool.owner and thread.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     shared.close()
     thread.join()
