@@ -7,6 +7,7 @@ METHOD is a method of the page, such as archive-6000, and RUN a directory that `
 """
 
 import argparse
+import math
 from pathlib import Path
 
 from brns.metrics.measures import MEASURES
@@ -15,7 +16,7 @@ from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.results import numbers, read_json
 from brns.runs.record import Record, records
 from brns.runs.storage import write_bytes
-from brns.settings import renewed
+from brns.settings import changes, renewed
 
 
 def beside(record: Record, method: dict) -> str:
@@ -29,7 +30,7 @@ def beside(record: Record, method: dict) -> str:
         if not others:
             continue
         low, high = min(others), max(others)
-        place = "below" if value < low else "above" if value > high else "among them"
+        place = "-" if math.isnan(value) else "below" if value < low else "above" if value > high else "among them"
         same = f"{of_seed[measure]:.3g}" if of_seed.get(measure) is not None else "-"
         lines.append([titles.get(measure, measure), f"{value:.3g}", same, f"{low:.3g} to {high:.3g}", place])
     return table(lines)
@@ -47,9 +48,11 @@ def main() -> None:
         parser.error(f"{asked.page} has no {asked.method}; it has {', '.join(page['methods'])}")
     method, planned = page["methods"][asked.method], page["planned_generations"]
     blocks = [f"**{method['label']}**, {planned} generations; the page has {len(method['seeds'])} seeds of it:"]
+    alike = renewed(page["experiment"] | {"estimator": method["estimator"]})
     for record in runs:
-        if record.experiment["estimator"] != renewed(method["estimator"]) or record.last != planned:
-            parser.error(f"{record} is no search of {planned} generations with the settings of {method['label']}")
+        other = [name for name in changes(alike, record.experiment) if name != "task.integrator"]
+        if other or record.last != planned:
+            parser.error(f"{record} is no search of {planned} generations as {method['label']} ({', '.join(other)})")
         blocks.append(beside(record, method))
     made = {"provenance": here(), "made": of_runs({asked.method: runs}), "scale": f"Runs: {len(runs)}."}
     told = "\n\n".join([*blocks, provenance_text(made), ""])

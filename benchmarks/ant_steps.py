@@ -50,6 +50,7 @@ def measured(record: Record, task: AntMaze, steps: int) -> dict[str, Any]:
     return {
         "method": method(record),
         "seed": record.seed,
+        "estimator": record.experiment["estimator"],
         "generations": record.last,
         "task": {"steps": task.steps, "stuck_distance": task.stuck_distance, "stuck_window": task.stuck_window},
         "commit": record.facts["commit"],
@@ -89,14 +90,15 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
     """All runs in tables: over seeds, each search, and what its last survivors do with more or fewer steps."""
     names = visits(len(runs[0]["first"]))
     searches = [["", "generations", "evaluated", *names, "first in generation", "run at commit"]]
-    walks, solvers = [["", *runs[0]["walked"]]], []
+    steps = sorted({steps for run in runs for steps in run["walked"]}, key=int)
+    walks, solvers = [["", *steps]], []
     for run in runs:
         name = f"{run['method']}, seed {run['seed']}"
         first = ", ".join("never" if g is None else f"{g}" for g in run["first"])
         searches.append(
             [name, *map(str, [run["generations"], run["evaluations"], *run["individuals"]]), first, run["commit"]]
         )
-        walks.append([name, *(", ".join(map(str, run["walked"][steps])) for steps in walks[0][1:])])
+        walks.append([name, *(", ".join(map(str, run["walked"].get(one, "-"))) for one in steps)])
         if best := run["best"]:
             way = ", ".join(f"{area} at step {step:.0f}" for step, area in best["way"])
             solvers.append(f"- {name}: individual {best['individual']}, born in generation {best['born']}: {way}")
@@ -138,17 +140,23 @@ def main() -> None:
     found = {}
     if asked.out and (kept := asked.out.with_suffix(".json")).exists():
         found = {(run["method"], run["seed"]): run for run in read_json(kept)["runs"]}
+    measured_now = set()
     for record in (record for path in asked.run for record in records(path)):
         evolved = innermost(record.search.task)
         if not isinstance(evolved, AntMaze):
             parser.error(f"{record} is no run of the ant maze")
         run = measured(record, evolved, asked.steps)
-        found[run["method"], run["seed"]] = run
+        key = run["method"], run["seed"]
+        other = [name for name in ("task", "estimator") if found.get(key, run).get(name, run[name]) != run[name]]
+        if other or key in measured_now:
+            parser.error(f"{record} is {key[0]} of seed {key[1]} once more; give each once, or another --out")
+        measured_now.add(key)
+        found[key] = run
     runs = [found[key] for key in sorted(found)]
-    print(page(runs))
     if asked.out:
         write_json(asked.out.with_suffix(".json"), {"runs": runs})
         write_bytes(asked.out.with_suffix(".md"), page(runs).encode())
+    print(page(runs))
 
 
 if __name__ == "__main__":

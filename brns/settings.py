@@ -127,7 +127,8 @@ def describe(part: Any) -> Any:
         given = {"args": describe(part.args), "keywords": {key: describe(item) for key, item in part.keywords.items()}}
         return {"name": "partial", "function": describe(part.func), **given}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
+        named = [f.name for f in dataclasses.fields(part) if f.init and not f.name.startswith("_")]
+        fields = {name: describe(getattr(part, name)) for name in named}
         return {"name": type(part).__name__, **fields}
     if isinstance(part, type | types.FunctionType):
         return {"name": part.__qualname__}

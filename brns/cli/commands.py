@@ -124,7 +124,7 @@ def resume(
     from brns.cli.own import records_of
     from brns.runs.loop import go_on
     from brns.settings import SettingsError
-    from brns.workers.chunks import Chunked
+    from brns.workers.chunks import InChunks
     from brns.workers.parallel import in_parallel
 
     done = records_of([directory], search)
@@ -135,7 +135,7 @@ def resume(
         console.print(f"{directory} has {has} {total} generations already; make it longer with --generations N")
         return conclude(directory, done)
     whole = done[0].search
-    if (workers or dask) and not isinstance(whole.task, Chunked):
+    if (workers or dask) and not isinstance(whole.task, InChunks):
         raise SettingsError(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
@@ -181,6 +181,7 @@ def reproduce(
     from brns.settings import SettingsError
 
     parts = PARTS if what == "all" else (what,)
+    planned(parts, scale)  # names what there is
     if "ant" not in parts and (workers or dask):
         raise SettingsError(f"--workers and --dask are for the ants; {what} has none")
     if estimate and (dask or finished):
@@ -306,7 +307,8 @@ def main() -> None:
         own = in_own_code(error)
         if not own and not isinstance(error, ValueError | ImportError | RuntimeError | OSError):
             raise  # which is ours to mend
-        told = [f"brns: {error or type(error).__name__}", *getattr(error, "__notes__", ())]
+        usual = isinstance(error, ValueError | ImportError | RuntimeError | OSError) and f"{error}"
+        told = [f"brns: {error if usual else repr(error)}", *getattr(error, "__notes__", ())]
         if own:
             told += ["It was raised in your code:", own]
         Console(stderr=True, highlight=False).print("\n".join(told), markup=False, soft_wrap=True)

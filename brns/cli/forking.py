@@ -33,13 +33,13 @@ def fork(
     from brns.experiments import changed
     from brns.runs.fork import branch
     from brns.runs.loop import go_on
-    from brns.workers.chunks import Chunked, innermost
+    from brns.workers.chunks import InChunks, innermost
     from brns.workers.parallel import in_parallel
 
     whole = records_of([directory], search)[0].search
     other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
-    if isinstance(whole.task, Chunked):  # a run that was started with workers
-        other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task, chunk=whole.task.chunk))
+    if isinstance(whole.task, InChunks):  # a run that was started with workers
+        other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     with in_parallel(other, workers, dask, timeout) as other, scalars_of(tensorboard) as scalars:
         planned = branch(directory, at, other, out=out, generations=generations)[0].planned
         to_the_end(go_on(out, search=other), planned, out, other, scalars, completed=at, own=search or ())

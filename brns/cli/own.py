@@ -20,7 +20,7 @@ from brns.founders import GivenFounders
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import MODULES, SettingsError, build, configure, describe, renewed, settings
-from brns.workers.chunks import Chunked, innermost
+from brns.workers.chunks import Chunked, InChunks, innermost
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -97,34 +97,42 @@ def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
 def _in_its_chunks(search: NoveltySearch, experiment: dict) -> NoveltySearch:
     """The search with its task in the chunks of the run, which was started with workers, or in none."""
     task = experiment["task"]
-    if task["name"] != "Chunked":
+    if task["name"] != "Chunked" or (isinstance(search.task, InChunks) and search.task.chunk == task["chunk"]):
         return search
-    return eqx.tree_at(lambda s: s.task, search, Chunked(innermost(search.task), chunk=task["chunk"]))
+    return _of_task(search, Chunked(innermost(search.task), chunk=task["chunk"]))
 
 
 def _with_its_settings(search: NoveltySearch, experiment: dict) -> NoveltySearch:
-    """The search with what else a command line changes of one: plain settings, our operators, founders."""
-    there = {**experiment, "task": experiment["task"].get("task", experiment["task"])}
+    """The search with what else a command line changes of one: plain settings, operators, founders."""
+    world = experiment["task"]
+    while world["name"] == "Chunked":
+        world = world["task"]
     try:
-        search = eqx.tree_at(lambda s: s.task, search, innermost(search.task))
-        for name in ("task", "estimator", *OPERATORS):
-            part = getattr(search, name)
-            if type(part).__name__ == there[name]["name"]:
-                part = _set(part, there[name])
-            elif there[name]["name"] in MODULES:
-                part = build(there[name])
-            search = eqx.tree_at(lambda s, name=name: getattr(s, name), search, part)
-        return _in_its_chunks(_set(search, there), experiment)
-    except ValueError:  # settings that the search's parts do not take: it is another's
+        found = _of_task(search, _set(innermost(search.task), world))
+        for name in ("estimator", *OPERATORS):
+            part, there = getattr(found, name), experiment[name]
+            other = name in OPERATORS and there["name"] in MODULES and there["name"] != type(part).__name__
+            part = build(there) if other or there["name"] == "GivenFounders" else _set(part, there)
+            found = eqx.tree_at(lambda s, name=name: getattr(s, name), found, part)
+        found = _set(found, experiment)
+        if isinstance(search.task, InChunks):  # its workers stay
+            found = _of_task(found, eqx.tree_at(lambda t: t.task, search.task, innermost(found.task)))
+        return _in_its_chunks(found, experiment)
+    except Exception:  # settings that the search's parts do not take: it is another's
         return search
 
 
+def _of_task(search: NoveltySearch, task: Any) -> NoveltySearch:
+    return eqx.tree_at(lambda s: s.task, search, task)
+
+
 def _set(part: Any, description: dict) -> Any:
-    """The part with the plain settings of a description."""
-    if not dataclasses.is_dataclass(part) or isinstance(part, GivenFounders):
+    """The part with those of its plain settings changed that a description of its class has otherwise."""
+    if not dataclasses.is_dataclass(part) or type(part).__name__ != description["name"]:
         return part
-    plain = {setting.name for setting in settings(type(part))}
-    return configure(part, {name: value for name, value in description.items() if name in plain})
+    plain = [setting.name for setting in settings(type(part)) if setting.name in description]
+    changed = {name: description[name] for name in plain if describe(getattr(part, name)) != description[name]}
+    return configure(part, changed) if changed else part
 
 
 def _other(record: Record, given: Sequence[NoveltySearch]) -> SettingsError:

@@ -34,7 +34,7 @@ def hours(
         cost = measured(search, world.cells, 10, [0, 1]).milliseconds / 1000
         compiling = max(time.perf_counter() - began - 20 * cost, 0.0)
         steps = seeds * (generations or world.generations)
-        computing = min(cores(), jobs * seeds) if search.task.traceable else 1
+        computing = min(cores(), min(workers or cores(), jobs * len(worlds)) * seeds) if search.task.traceable else 1
         total += jobs * (compiling / beginning + steps * cost / computing)
         seconds = jobs * (compiling + steps * cost)
         each = f"{1000 * cost:7.2f} ms a generation and seed"

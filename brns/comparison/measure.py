@@ -73,6 +73,8 @@ def measured(
     """
     if generations < 2 or not seeds:
         raise ValueError(f"a comparison needs 2 generations and 1 seed or more; got {generations} and {seeds}")
+    if stop is not None and stop.is_set():
+        raise Stopped
     every = max(1, generations // KEPT)
     lengths = [every] * (generations // every) + [generations % every] * bool(generations % every)
     go = _Lanes(search, cells, len(seeds)) if search.task.traceable else partial(_in_turn, search, cells)

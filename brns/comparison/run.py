@@ -26,6 +26,7 @@ from brns.onecore import cores
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
 from brns.runs.bar import screen, track
+from brns.runs.loop import whole
 from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
@@ -114,7 +115,7 @@ def compare(
         raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
     if cells is not None and not isinstance(cells, Cells):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells, which say where an individual lies; got {cells}")
-    if generations is not None and generations < 2:
+    if generations is not None and (generations := whole("generations", generations)) < 2:
         raise ValueError(f"a comparison needs 2 generations or more; got {generations}")
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
@@ -208,6 +209,8 @@ def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
     }
     if job.path.exists():
         arrays = read_arrays(job.path, sealed(job.path))
+        if "settings" not in arrays:
+            raise RecordError(f"{job.path} is no file of a comparison; take another folder")
         stored = json.loads(arrays.pop("settings").tobytes())
         # Files of before did not say their cells, which were the suite's.
         usual = [_described(each.cells) for each in SUITE if each.name == job.world.name]

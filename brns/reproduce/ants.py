@@ -44,10 +44,10 @@ def run_ants(
     left, calls = 0, []
     for seed in range(plan.seeds):
         for names in chains(methods, plan.keep_every):
-            for name in names:
-                begun(methods[name], place(out, name, seed), dask)  # refuses what could not go on
             to_do = [remaining(out, name, seed, plan, shared(methods, plan.keep_every)) for name in names]
             left += sum(to_do)
+            for name in [name for name, some in zip(names, to_do, strict=True) if some]:
+                begun(methods[name], place(out, name, seed), dask)  # refuses what could not go on
             if any(to_do):
                 calls.append([*options(out, steps, plan, seed, dask), *names])
     lines = side_by_side("brns.reproduce.ants", calls, sides)

@@ -5,7 +5,6 @@ that figures and measures see one search from its founders on. Its `run.json` sa
 which generation, what was changed, and which command, commit and versions made the generations up to there.
 """
 
-import operator
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -75,7 +74,7 @@ def branch(
     generations: SupportsIndex | None = None,
 ) -> list[Record]:
     """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
-    out, sources, at = Path(out), records(run), operator.index(at)
+    out, sources, at = Path(out), records(run), whole("at", at, 0)
     several = not (Path(run) / run_json.NAME).exists()
     if several and [source.seed for source in sources] != sorted(sources[0].seeds):
         raise RecordError(f"{run} holds runs that are not the seeds of one batch; fork one of them")

@@ -230,14 +230,14 @@ def go_on(
         yield from _advance(search, progress, states, generations)
 
 
-def whole(name: str, value: Any) -> int:
-    """A number of generations as an integer; a `ValueError` where it is none from 1 on."""
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
     try:
         number = operator.index(value)
     except TypeError:
-        number = 0
-    if number < 1:
-        raise ValueError(f"{name} must be a whole number from 1 on; got {value!r}")
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
     return number
 
 

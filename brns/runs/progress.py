@@ -77,7 +77,7 @@ class Progress:
         for g in range(last + 1):
             try:
                 rows.append(self._row(g, self.record.read(g, NEEDED))._replace(seconds=known[g]))
-            except RecordError as error:
+            except ValueError as error:  # damaged, or of shapes that no run has
                 self._warn(error, "; coverage and totals so far are without that generation")
         if self.refused:
             return

@@ -96,19 +96,17 @@ def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, 
     except (OSError, MemoryError) as error:
         if getattr(error, "errno", None) == errno.EINVAL:  # a seek to nowhere, as a file that was cut short asks for
             raise _damaged(path, error) from None
-        raise RecordError(
-            f"{path} cannot be read ({error or type(error).__name__}); nothing says it is damaged"
-        ) from None
+        raise RecordError(f"{path} cannot be read ({str(error) or type(error).__name__})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise _damaged(path, error) from None
     return arrays
 
 
 def _damaged(path: Path, error: Exception) -> RecordError:
+    reason = str(error) or type(error).__name__
     return RecordError(
-        f"{path} is damaged ({error or type(error).__name__}). Finished generations before it stay readable; to go "
-        "on from the last whole state, remove the damaged file and all later ones in generations/ and states/, "
-        "then resume"
+        f"{path} is damaged ({reason}). Finished generations before it stay readable; to go on from the last whole "
+        "state, remove the damaged file and all later ones in generations/ and states/, then resume"
     )
 
 
@@ -118,7 +116,7 @@ def sealed(path: Path) -> Seal:
         with zipfile.ZipFile(path) as archive:
             found = json.loads(archive.comment)
         return Seal(found["run"], found["generation"])
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except Exception:  # there is no end to what zipfile raises of a damaged file
         return Seal(None, 0)  # which `read_arrays` tells
 
 

@@ -70,6 +70,7 @@ def copied(record, path):
 def spoil(record, generation, column, value):
     path = record.path / "generations" / f"{generation:06d}.npz"
     arrays = read_arrays(path, seal(path))
+    arrays[column] = arrays[column].copy()
     arrays[column].flat[0] = value
     reseal(path, arrays)
 

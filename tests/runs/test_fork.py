@@ -150,7 +150,7 @@ class Deeper(HostIdentity):
     [
         (5, search(), r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
         (12, search(), "0 <= at < generations; got at=12 and generations=12"),
-        (-2, search(), "got at=-2"),
+        (-2, search(), "at must be a whole number from 0 on; got -2"),
         (6, search(task=Longer()), "the genotypes of .* have 5 dimensions, and with these settings they would have 6"),
         (6, search(task=Deeper()), "the behaviors of .* have 2 dimensions, .* would have 3"),
         (6, search(task=Smaller()), "8 of 8 genotypes of .*, generation 6, lie outside of the genotype space"),
