@@ -115,8 +115,7 @@ def compare(
         raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
     if cells is not None and not isinstance(cells, Cells):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells, which say where an individual lies; got {cells}")
-    if generations is not None and (generations := whole("generations", generations)) < 2:
-        raise ValueError(f"a comparison needs 2 generations or more; got {generations}")
+    generations = None if generations is None else whole("generations", generations, 2)
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
     chosen = _worlds(what, generations, cells)

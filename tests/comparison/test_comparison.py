@@ -181,7 +181,7 @@ def test_worlds_may_be_named_and_what_is_none_is_refused(tmp_path):
     for what in ("moon", ["arm", "moon"]):
         with pytest.raises(ValueError, match="a world is one of maze"):
             compare(what, METHODS, out=tmp_path)
-    with pytest.raises(ValueError, match="2 generations or more; got 0"):
+    with pytest.raises(ValueError, match="generations must be a whole number from 2 on; got 0"):
         compare("arm", METHODS, generations=0, out=tmp_path)
 
 
