@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 
 from brns.metrics.measures import MEASURES
+from brns.metrics.numbers import number
 from brns.reproduce.page import BESIDE, provenance_text, table
 from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.results import numbers, read_json
@@ -31,8 +32,8 @@ def beside(record: Record, method: dict) -> str:
             continue
         low, high = min(others), max(others)
         place = "-" if math.isnan(value) else "below" if value < low else "above" if value > high else "among them"
-        same = f"{of_seed[measure]:.3g}" if of_seed.get(measure) is not None else "-"
-        lines.append([titles.get(measure, measure), f"{value:.3g}", same, f"{low:.3g} to {high:.3g}", place])
+        same = number(of_seed[measure]) if of_seed.get(measure) is not None else "-"
+        lines.append([titles.get(measure, measure), number(value), same, f"{number(low)} to {number(high)}", place])
     return table(lines)
 
 
