@@ -57,9 +57,9 @@ def main() -> None:
         blocks.append(beside(record, method))
     made = {"provenance": here(), "made": of_runs({asked.method: runs}), "scale": f"Runs: {len(runs)}."}
     told = "\n\n".join([*blocks, provenance_text(made), ""])
-    print(told)
     if asked.out:
         write_bytes(asked.out, told.encode())
+    print(told)
 
 
 if __name__ == "__main__":
