@@ -10,9 +10,8 @@ import argparse
 import math
 from pathlib import Path
 
-from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
-from brns.reproduce.page import BESIDE, provenance_text, table
+from brns.reproduce.page import TITLES, provenance_text, table
 from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.results import numbers, read_json
 from brns.runs.record import Record, records
@@ -22,7 +21,6 @@ from brns.settings import changes, renewed
 
 def beside(record: Record, method: dict) -> str:
     """Every number of a run, that of the page's same seed, and the range of all its seeds."""
-    titles = {name: measure.title for name, measure in MEASURES.items()} | BESIDE
     of_seed = dict(zip(method["seeds"], method["rows"], strict=True)).get(record.seed, {})
     name = record.world["integrator"]
     lines = [["", f"{name}, seed {record.seed}", f"the page's seed {record.seed}", "the page's seeds", f"{name} is"]]
@@ -33,7 +31,7 @@ def beside(record: Record, method: dict) -> str:
         low, high = min(others), max(others)
         place = "-" if math.isnan(value) else "below" if value < low else "above" if value > high else "among them"
         same = number(of_seed[measure]) if of_seed.get(measure) is not None else "-"
-        lines.append([titles.get(measure, measure), number(value), same, f"{number(low)} to {number(high)}", place])
+        lines.append([TITLES.get(measure, measure), number(value), same, f"{number(low)} to {number(high)}", place])
     return table(lines)
 
 

@@ -17,7 +17,8 @@ from brns.reproduce.results import read_json
 from brns.runs.storage import write_bytes
 
 HEADING = "# The paper's claims, and what was measured"
-BESIDE = {
+TITLES = {
+    **{name: measure.title for name, measure in MEASURES.items()},
     "eta_root": "η of the root of novelty",
     "kappa_root": "κ per later generation, of the root",
     "full_coverage": "Full coverage by all evaluated (generation)",
@@ -203,11 +204,10 @@ def _claims(rows: Sequence[Claim]) -> str:
 
 def _numbers(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
-    titles = {name: measure.title for name, measure in MEASURES.items()} | BESIDE
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
         cells = [estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods]
-        lines.append([titles.get(name, name.replace("_", " ")), *cells])
+        lines.append([TITLES.get(name, name.replace("_", " ")), *cells])
     return table(lines)
 
 
