@@ -153,10 +153,11 @@ def main() -> None:
         measured_now.add(key)
         found[key] = run
     runs = [found[key] for key in sorted(found)]
+    text = page(runs)
     if asked.out:
         write_json(asked.out.with_suffix(".json"), {"runs": runs})
-        write_bytes(asked.out.with_suffix(".md"), page(runs).encode())
-    print(page(runs))
+        write_bytes(asked.out.with_suffix(".md"), text.encode())
+    print(text)
 
 
 if __name__ == "__main__":

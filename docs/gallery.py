@@ -32,10 +32,14 @@ def page() -> str:
         source = "timing.csv" if figure.worlds == "none" else "RUNS"
         lines += [f"### {figure.title}", f"`brns figure {name} {source}`{number}. {figure.caption}"]
         lines += _image(figure.title, picture(name))
-    lines += ["## Worlds", "`brns run NAME` searches them; [their settings](worlds.rst)."]
+    lines += [
+        "## Worlds",
+        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure maze` of a search by "
+        "the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
+    ]
     for name, part in parts("world").items():
         lines += [f"### {name}", f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`"]
-        lines += _image(part.meaning, f"../results/{name}/maze.png")
+        lines += _image(part.meaning, f"worlds/{name}.png") or _image(part.meaning, f"../results/{name}/maze.png")
     return "\n\n".join(lines) + "\n"
 
 
