@@ -25,8 +25,10 @@ class Box(eqx.Module):
 
     def __init__(self, low: Any, high: Any):
         low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
-        if low.ndim != 1 or low.shape != high.shape:
-            raise ValueError(f"a box needs low and high of one shape (d,); got {low.shape} and {high.shape}")
+        if low.ndim != 1 or low.shape != high.shape or not low.size:
+            raise ValueError(
+                f"a box needs low and high of one shape (d,), d at least 1; got {low.shape} and {high.shape}"
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             wrong = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high - low) & (low < high)))
         if wrong.size:
@@ -109,7 +111,8 @@ class Task(Protocol):
         """What the genotypes do: an `Evaluation` whose row i speaks of row i of `genotypes`.
 
         Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)` in the units of
-        `behavior_space`, which they may leave; fitness and solved `(n,)`. The same genotype and key give the same
+        `behavior_space`, which they may leave, though `check_task` refuses it, since grids count what is outside at
+        their border; fitness and solved `(n,)`. The same genotype and key give the same
         answer. `key` is another one in every generation and all of a task's chance; chance of an individual's own
         comes from its genotype folded into the key.
 
@@ -179,6 +182,25 @@ def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> N
     """A `ValueError` where what an operator gave is of another shape than the search needs."""
     if jnp.shape(found) != wanted:
         raise ValueError(f"{name} must give an array of shape {wanted}; {shown(part)} gave {jnp.shape(found)}")
+
+
+def refuse_length(task: Task, genotypes: Any) -> None:
+    """A `ValueError` where genotypes are not of the task's length, which arithmetic might stretch to fit."""
+    wanted = task.genotype_space.dimension
+    if jnp.ndim(genotypes) != 2 or jnp.shape(genotypes)[1] != wanted:
+        raise ValueError(
+            f"{type(task).__name__} takes genotypes of shape (n, {wanted}); got shape {jnp.shape(genotypes)}"
+        )
+
+
+def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
+    """A `ValueError` where founders lie outside the genotype space or are no numbers, if they are known yet."""
+    if not isinstance(founders, Tracer):
+        outside = int((~((founders >= space.low) & (founders <= space.high))).any(axis=1).sum())
+        if outside:
+            raise ValueError(
+                f"{outside} of {len(founders)} founders lie outside the genotype space; clip them to its bounds"
+            )
 
 
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:

@@ -1,5 +1,7 @@
 """Variation operators: genotypes in, mutants of the same shape out, always inside the box."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,7 @@ class PolynomialMutation(eqx.Module):
 
     Source: Deb, Pratap, Agarwal & Meyarivan 2002; agrees in distribution with DEAP's `mutPolynomialBounded`.
     Shapes: genotypes `(n, p)` inside `box` of dimension p. A genotype on a bound can still move inwards.
+    Errors: `ValueError` for settings out of range.
     """
 
     eta: float = 10.0
@@ -27,9 +30,9 @@ class PolynomialMutation(eqx.Module):
     """probability that a gene mutates; paper notes, settings"""
 
     def __check_init__(self):
-        if not self.eta >= 0 or not 0 <= self.rate <= 1:
+        if not 0 <= self.eta < math.inf or not 0 <= self.rate <= 1:
             raise ValueError(
-                f"polynomial mutation needs eta >= 0 and 0 <= rate <= 1; got eta={self.eta}, rate={self.rate}"
+                f"polynomial mutation needs a finite eta >= 0 and 0 <= rate <= 1; got eta={self.eta}, rate={self.rate}"
             )
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
@@ -44,7 +47,10 @@ class PolynomialMutation(eqx.Module):
 
 
 class GaussianMutation(eqx.Module):
-    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box."""
+    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box.
+
+    Shapes: genotypes `(n, p)` inside `box` of dimension p. Errors: `ValueError` for settings out of range.
+    """
 
     sigma: float = 0.05
     """standard deviation as a share of the box's width"""
@@ -52,9 +58,10 @@ class GaussianMutation(eqx.Module):
     """probability that a gene mutates"""
 
     def __check_init__(self):
-        if not self.sigma > 0 or not 0 <= self.rate <= 1:
+        if not 0 < self.sigma < math.inf or not 0 <= self.rate <= 1:
             raise ValueError(
-                f"Gaussian mutation needs sigma > 0 and 0 <= rate <= 1; got sigma={self.sigma}, rate={self.rate}"
+                "Gaussian mutation needs a finite sigma > 0 and 0 <= rate <= 1; got "
+                f"sigma={self.sigma}, rate={self.rate}"
             )
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
@@ -74,6 +81,7 @@ class IsoLineDD(eqx.Module):
 
     Source: Vassiliades & Mouret, GECCO 2018, "Discovering the elite hypervolume by leveraging interspecies
     correlation", doi:10.1145/3205455.3205602; there both are elites of an archive.
+    Shapes: genotypes `(n, p)` inside `box` of dimension p. Errors: `ValueError` for settings out of range.
     """
 
     sigma_iso: float = 0.01
@@ -82,9 +90,9 @@ class IsoLineDD(eqx.Module):
     """standard deviation along the line, as a share of the distance to the other parent; Vassiliades & Mouret"""
 
     def __check_init__(self):
-        if not self.sigma_iso >= 0 or not self.sigma_line >= 0 or self.sigma_iso + self.sigma_line == 0:
+        if min(self.sigma_iso, self.sigma_line) < 0 or not 0 < self.sigma_iso + self.sigma_line < math.inf:
             raise ValueError(
-                "IsoLineDD needs sigma_iso and sigma_line from 0 on, one of them above 0; got "
+                "IsoLineDD needs finite sigma_iso and sigma_line from 0 on, one of them above 0; got "
                 f"sigma_iso={self.sigma_iso}, sigma_line={self.sigma_line}"
             )
 

@@ -13,7 +13,7 @@ class Part(NamedTuple):
     """A part of the library. Nothing is imported before `load`, so that the table costs nothing to read."""
 
     kind: Kind
-    """a preset makes an estimator of another line with other settings than its defaults"""
+    """a preset makes an estimator of another line of this table with other settings than its defaults"""
     name: str
     """on the command line"""
     module: str

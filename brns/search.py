@@ -17,6 +17,7 @@ from brns.core import (
     Selection,
     Task,
     conform,
+    refuse_outside,
     refuse_shape,
     same_structure,
     scored,
@@ -119,6 +120,8 @@ class NoveltySearch(eqx.Module):
         space = self.task.genotype_space
         genotype = self.founders(draw, self.population_size, space)
         refuse_shape("founders", self.founders, genotype, (self.population_size, space.dimension))
+        genotype = jnp.asarray(genotype, jnp.float32)
+        refuse_outside(genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), genotype.shape[0], self.task)
         return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
 
@@ -194,7 +197,7 @@ def _ask(mutate, space, size, state, key) -> Offspring:
     parents = take(state.population, rows)
     genotype = mutate(vary, parents.genotype, space)
     refuse_shape("mutate", mutate, genotype, (size, space.dimension))
-    return Offspring(genotype, parents.id)
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
 
 
 @eqx.filter_jit

@@ -1,11 +1,19 @@
 """Survivor selection: which rows of parents united with offspring live on."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from brns.core import Population
+
+
+def refuse_threshold(part: str, threshold: float | None) -> None:
+    """A `ValueError` for a threshold that no novelty is above, or that is no number."""
+    if threshold is not None and not math.isfinite(threshold):
+        raise ValueError(f"{part}.threshold must be a finite number, or None for none; got {threshold}")
 
 
 def novel(population: Population, threshold: float | None) -> Float[Array, " n"]:
@@ -20,6 +28,9 @@ class Elitist(eqx.Module):
 
     threshold: float | None = None
     """novelty at or below it counts as 0; section 3.1's t, off by default"""
+
+    def __check_init__(self):
+        refuse_threshold("Elitist", self.threshold)
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         return jnp.argsort(-novel(population, self.threshold), stable=True)[:size]
@@ -44,6 +55,9 @@ class NSGA2(eqx.Module):
 
     threshold: float | None = None
     """novelty at or below it counts as 0; section 3.1's t, off by default"""
+
+    def __check_init__(self):
+        refuse_threshold("NSGA2", self.threshold)
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         objectives = jnp.stack([novel(population, self.threshold), population.fitness], axis=1)

@@ -1,10 +1,11 @@
 """Founders: where they lie, by hand."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from shell import SHORT, call
-from worlds import Identity
+from worlds import HostIdentity, Identity
 
 import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
@@ -121,3 +122,22 @@ def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
     done = call("run", "maze", *small, "--founders", "bad.npy", "--out", "bad", folder=tmp_path)
     assert done.returncode == 2
     assert "--founders takes a file of numpy.save" in done.stderr
+
+
+def test_founders_of_ones_own_are_float32_and_inside_the_box():
+    """NumPy's float64 becomes what is recorded before it is evaluated; what leaves the box is refused at once."""
+
+    class Seen(HostIdentity):
+        def evaluate(self, genotypes, key):
+            assert genotypes.dtype == np.float32
+            return super().evaluate(genotypes, key)
+
+    whole = brns.NoveltySearch(
+        Seen(), brns.GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, box.dimension), int)
+    )
+    assert whole.init(KEY).population.genotype.dtype == jnp.float32
+    wide = brns.NoveltySearch(
+        Seen(), brns.GridCounts(), 6, 6, founders=lambda key, n, box: np.full((n, box.dimension), 2.0)
+    )
+    with pytest.raises(ValueError, match="6 of 6 founders lie outside the genotype space"):
+        wide.init(KEY)

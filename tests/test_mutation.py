@@ -127,6 +127,8 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
         (PolynomialMutation, {"eta": float("nan")}),
         (GaussianMutation, {"sigma": 0.0}),
         (GaussianMutation, {"rate": -0.1}),
+        (PolynomialMutation, {"eta": float("inf")}),
+        (GaussianMutation, {"sigma": float("inf")}),
         (IsoLineDD, {"sigma_iso": -0.1}),
         (IsoLineDD, {"sigma_line": float("nan")}),
         (IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),

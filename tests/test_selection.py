@@ -8,7 +8,7 @@ from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
 
-from brns import selection
+from brns import ArchiveKNN, selection
 from brns.core import Population
 from brns.selection import NSGA2, Elitist, Latest
 
@@ -158,3 +158,10 @@ def test_nsga2_with_one_constant_objective_is_elitist():
 def test_nsga2_below_the_threshold_only_fitness_counts():
     select = jax.jit(NSGA2(threshold=10.0), static_argnums=1)
     assert select(population([9.0, 1.0, 2.0], [1.0, 3.0, 2.0]), 3).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("part", [Elitist, NSGA2, ArchiveKNN])
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
+def test_a_threshold_that_nothing_is_above_is_refused(part, threshold):
+    with pytest.raises(ValueError, match=f"{part.__name__}.threshold must be a finite number.*got {threshold}"):
+        part(threshold=threshold)

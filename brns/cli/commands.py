@@ -198,7 +198,12 @@ def reproduce(
 
 @app.command()
 def compare(
-    worlds: Annotated[list[str], typer.Argument(help="suite, or some of its worlds, such as arm maze")],
+    worlds: Annotated[
+        list[str],
+        typer.Argument(
+            help="suite, or some of its worlds, such as arm maze; or your own search or task, as module:object"
+        ),
+    ],
     estimator: Annotated[
         list[str] | None,
         typer.Option(
@@ -216,15 +221,24 @@ def compare(
     workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="all cores")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
-    """Compare methods in worlds of the suite, or go on with it: a table, a picture and a verdict."""
+    """Compare methods in worlds of the suite or in your own, or go on with it: a table, a picture and a verdict."""
+    from brns.cli.own import own_object
     from brns.comparison import page
     from brns.comparison.estimate import hours
     from brns.comparison.run import compare as make
+    from brns.comparison.run import worlds_of
     from brns.comparison.worlds import SUITE, world
     from brns.experiments import chosen
     from brns.settings import SettingsError
 
-    wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]
+    if own := [name for name in worlds if ":" in name]:
+        if len(worlds) > 1:
+            raise SettingsError(
+                f"a world of your own is compared in alone; got {', '.join(worlds)}: name {own[0]} only"
+            )
+        wanted = own_object(own[0])
+    else:
+        wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]
     known = parts("estimator", "preset")
     # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
     names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
@@ -234,7 +248,7 @@ def compare(
     methods = {name: chosen("--estimator", name, known).load()() for name in names}
     operators = {name: chosen("--mutation", name, parts("mutation")).load()() for name in mutation or ()}
     if estimate:
-        told = hours(wanted, methods, seeds, generations, screen.track, workers, max(len(operators), 1))
+        told = hours(worlds_of(wanted), methods, seeds, generations, screen.track, workers, max(len(operators), 1))
         console.print(told)
         return
     page.place(out)

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 
 def own_search(text: str) -> NoveltySearch:
-    """The search that `module:object` names: a `NoveltySearch`, or a function without arguments that returns one.
+    """The search that `module:object` names: a `NoveltySearch`, or a function without arguments that returns one."""
+    found = own_object(text)
+    if not isinstance(found, NoveltySearch):
+        raise SettingsError(
+            f"{text} must be a brns.NoveltySearch or a function that returns one; got {type(found).__name__}"
+        )
+    return found
+
+
+def own_object(text: str) -> Any:
+    """What `module:object` names, or what it returns where it is a function or a class without arguments.
 
     The module is imported as Python does it, from the current directory on. This runs its code.
     """
@@ -36,7 +46,7 @@ def own_search(text: str) -> NoveltySearch:
         raise SettingsError(f"a search of your own is module:object, such as my_task:search; got {text!r}")
     there = _imported(module)
     if name not in vars(there):
-        raise SettingsError(f"module {module} ({there.__file__}) has no {name!r}")
+        raise SettingsError(f"module {module} ({getattr(there, '__file__', 'built into Python')}) has no {name!r}")
     found = vars(there)[name]
     if callable(found):
         try:
@@ -46,10 +56,6 @@ def own_search(text: str) -> NoveltySearch:
                 f"{text} must be a function without arguments, or a search; calling it: {error}"
             ) from None
         found = found()
-    if not isinstance(found, NoveltySearch):
-        raise SettingsError(
-            f"{text} must be a brns.NoveltySearch or a function that returns one; got {type(found).__name__}"
-        )
     return found
 
 

@@ -118,7 +118,7 @@ def compare(
     generations = None if generations is None else whole("generations", generations, 2)
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
-    chosen = _worlds(what, generations, cells)
+    chosen = worlds_of(what, generations, cells)
     worlds = {each.name: each for each in chosen}
     _refuse_twice(
         [each.name for each in chosen], "worlds of one name: name them apart, such as world._replace(name=...)"
@@ -156,7 +156,8 @@ def _refuse_twice(names: list[str], what: str) -> None:
         raise ValueError(f"a comparison has no place for several {what}; got {', '.join(twice)} more than once")
 
 
-def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = None) -> list[World]:
+    """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"

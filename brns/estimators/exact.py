@@ -18,6 +18,7 @@ from brns.estimators.features import Cosines, Frame, Rectified, declared, founde
 
 HIDDEN = 64  # neurons of the random network's hidden layer
 LARGEST = 1e4  # of |phi|^2 / lambda: beyond it float32 loses the lambda that A begins with, and novelty may rise
+PART = 32  # behaviors that are always learned together
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
 
 
@@ -52,7 +53,8 @@ class ExactRecognition(eqx.Module):
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
     not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
     may be 1e-5 of itself higher than before, where $|\phi|^2 / \lambda$ is at most 10^4: a `prior` below 1e-4 and an
-    encoder of larger features are refused. A `memory` below 1 gives it up.
+    encoder of larger features are refused; of `relu`, whose features grow with the distance from the founders, nothing
+    is. A `memory` below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
     not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
@@ -90,7 +92,7 @@ class ExactRecognition(eqx.Module):
     """what is left of a visit a generation later; below 1 old visits fade, for worlds that change"""
     encoder: Callable[..., Any] | None = None
     """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it sees the box as
-    [-1, 1]^d"""
+    [-1, 1]^d; `size`, `features` and `frequencies` play no part then"""
 
     def __check_init__(self):
         if self.size < 1 or (self.size % 2 and self.features == "cosines"):
@@ -233,18 +235,21 @@ def _shared(state: ExactState) -> PyTree:
 def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
     r"""R after n more behaviors, given $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
-    With $C C^\top = \lambda I + Z Z^\top$: $R' = R - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z R$. Where there are
-    more behaviors than features, with $C C^\top = \lambda I + Z^\top Z$: $R' = \sqrt{\lambda} C^{-1} R$.
+    With $C C^\top = \lambda I + Z Z^\top$: $R' = T R$, $T = I - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z$.
+    Where they are more than features, or $\lambda$ is small, so one part after another, who follows as $Z T^\top$:
+    a part no larger than m, and with $|Z|^2 / \lambda$ below 10^4, lets no novelty rise in float32 either.
 
     Source: Andrews 1968, a square root formulation of the Kalman covariance equations.
     """
-    n, m = rows.shape
-    if n > m:
-        return math.sqrt(prior) * onecore.solve(_factor(rows.T, prior), root)
-    factor = _factor(rows, prior)
-    inner = onecore.solve(factor, jnp.eye(n))
-    inner = onecore.solve_transposed(factor + math.sqrt(prior) * jnp.eye(n), inner)
-    return root - rows.T @ (inner @ (rows @ root))
+    part = min(rows.shape[1], max(PART, round(LARGEST * prior)))
+    while len(rows):
+        seen, rows = rows[:part], rows[part:]
+        factor = _factor(seen, prior)
+        inner = onecore.solve(factor, jnp.eye(len(seen)))
+        inner = onecore.solve_transposed(factor + math.sqrt(prior) * jnp.eye(len(seen)), inner)
+        root = root - seen.T @ (inner @ (seen @ root))
+        rows = rows - ((rows @ seen.T) @ inner.T) @ seen
+    return root
 
 
 def _remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, " k"]:

@@ -84,8 +84,8 @@ def refuse_frequencies(estimator: str, frequencies: tuple[float, ...]) -> None:
 class Cosines(eqx.Module):
     r"""$\phi(x) = \sqrt{2 / m} \, (\cos w_1 x, \sin w_1 x, \dots)$: m features of m / 2 frequencies, of length 1.
 
-    $w \sim N(0, 2 s^2 / d)$, so that $s$ is the change of angle over a distance of about 1 whatever d. The scales s lie
-    evenly between `low` and `high` on a logarithmic axis, so that every octave has as many.
+    $w \sim N(0, 2 s^2 / d)$, so that two points that differ by 0.71 in every dimension differ by an angle of about $s$,
+    whatever d. The scales s lie evenly between `low` and `high` on a logarithmic axis: every octave has as many.
 
     Source: Rahimi & Recht 2007, random features of a shift-invariant kernel; here a mixture over its width.
     """

@@ -37,7 +37,7 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
     if n == 0:
         return jnp.zeros((0, count), jnp.float32)
     ordered = d <= 3 and n >= ORDERED
-    chunks = max(1, -(-n // CHUNK))
+    chunks = -(-n // CHUNK)
     size = -(-n // chunks)
     order = tiled(queries, size) if ordered else slice(None)
     padded = jnp.pad(queries[order], ((0, chunks * size - n), (0, 0)), mode="edge").reshape(chunks, size, d)
@@ -117,8 +117,9 @@ def _search(queries: Float[Array, "d n"], blocks: _Blocks, count: int) -> Float[
             row = jnp.broadcast_to(jnp.arange(groups, dtype=jnp.int32)[:, None], (groups, n))
             # A loop, because XLA's CPU code for jnp.min over the first axis takes longer than the distances do.
             minima = jax.lax.fori_loop(1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0])
-            group = _smallest(count, minima, row)[1]
-            distances = jnp.take_along_axis(distances, group[None], axis=1)
+            least, group = _smallest(count, minima, row)
+            near = jnp.take_along_axis(distances, group[None], axis=1)
+            distances = jnp.where(jnp.isinf(least), jnp.inf, near)  # what was appended stands for no group
         return i + 1, _smallest(count, jnp.concatenate([best, distances.reshape(-1, n)]))[0]
 
     return jax.lax.while_loop(matters, block, (0, nothing))[1]

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder, drawn, whole
+from brns.estimators.features import newcomers
 from brns.estimators.reservoir import Dataset, Reservoir, draw, keep
 
 
@@ -39,6 +40,7 @@ class BehaviorRecognition(eqx.Module):
     the generation's offspring, and in the first generation the founders with them.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303.
+
     An `encoder` of your own looks at behaviors otherwise: at images by convolutions, at sequences by what they share.
     `encoder(key, depth)`, such as the class of an `eqx.Module`, is called for xi* and for xi1 with another key and the
     numbers in `depths`, which it may ignore. It makes a module that maps descriptors `(n, d)`, flat as they are, to
@@ -47,12 +49,14 @@ class BehaviorRecognition(eqx.Module):
 
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty
     `(n,)`, a squared embedding distance, comparable only within one run.
+
     The defaults are those that the reproduction shows to be more reliable than the paper's (all of 20 seeds of the maze
     solved and covered, kappa 0; by ranks they regain novelty, and in other worlds they cycle, results/worlds.md), and
     depart from the paper in four: inputs are scaled, where the paper is silent and its code takes them as they are;
     initial weights and biases are uniform, as in its code, not He's; hidden layers have 64 neurons, not 3 d; and dim(E)
     is 32, not 2 d, so that cost grows with d, not with its square. `experiments.paper_recognition()` has the paper's
     settings. The published code trains on survivors (`learn_from="survivors"`).
+
     Errors: `ValueError` for settings out of range. Where training overflows, as too large a learning rate or raw inputs
     of 1e12 make it do, novelty is NaN from then on, with which a run ends.
     """
@@ -180,9 +184,8 @@ class BehaviorRecognition(eqx.Module):
             descriptors, present = generation.survivors.descriptor, jnp.ones_like(generation.survivors.solved)
         else:
             # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
-            everyone = unite(generation.parents, generation.offspring)
-            descriptors, first = everyone.descriptor, generation.offspring.born[0] == 1
-            present = first | (jnp.arange(everyone.id.shape[0]) >= generation.parents.id.shape[0])
+            descriptors = unite(generation.parents, generation.offspring).descriptor
+            present = newcomers(generation, generation.offspring.born[0] == 1)
         behavior = _normalised(state, descriptors)
         return Dataset(behavior, self._whole(state.target, 0)(behavior), present)
 

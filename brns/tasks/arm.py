@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation
+from brns.core import Box, Evaluation, refuse_length
 
 PIXELS = 16
 """along a side of the arm's picture"""
@@ -70,6 +70,7 @@ class PlanarArm(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """What n arms do: the behavior of each, and how equal its angles are."""
+        refuse_length(self, genotypes)
         n, angles = len(genotypes), math.pi * (2 * genotypes - 1)
         places = self.places(genotypes)
         if self.descriptor == "tip":

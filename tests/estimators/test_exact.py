@@ -172,6 +172,24 @@ def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, kind):
         before = after
 
 
+@pytest.mark.parametrize("prior", [1.0, 1e-2, 1e-4])
+def test_it_never_rises_where_more_are_born_at_once_than_there_are_features(prior):
+    """The theorem for 100 at once with 32 features: on one spot, around it, and all over."""
+    estimator = ExactRecognition(size=32, prior=prior)
+    for spread in (0.0, 1.0, 100.0):
+        generator = np.random.default_rng(0)
+        state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
+        probes = generator.uniform(-300, 900, (40, 2))
+        before = novelty(estimator, state, probes)
+        for number in range(2, 6):
+            batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(100, 2))
+            state = learned(estimator, [batch], state, number)
+            after = novelty(estimator, state, probes)
+            assert np.isfinite(after).all()
+            assert (after <= before * (1 + 1e-5)).all(), f"spread {spread}, generation {number}"
+            before = after
+
+
 def test_fading_makes_old_behaviors_new_again():
     estimator = ExactRecognition(size=32, memory=0.8)
     state = learned(estimator, [uniform(0, 20)])

@@ -33,6 +33,23 @@ def test_what_islands_had_in_common_counts_once():
     np.testing.assert_allclose(novelty(SMALL, both, points), novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
 
 
+def test_novelty_never_rises_by_merging_nor_after_it():
+    """The theorem: merged, all is at most as novel as to each; and 40 at once with 32 features only lower it."""
+    batches, points = uniform(0, 7, 10), uniform(1, 50)
+    common = learned(SMALL, batches[:3])
+    mine, yours = (learned(SMALL, part, common, 4) for part in (batches[3:5], batches[5:]))
+    both = merge(SMALL, [mine, yours], since=common)
+    before = novelty(SMALL, both, points)
+    for island in (common, mine, yours):
+        assert (before <= novelty(SMALL, island, points) * (1 + 1e-5)).all()
+    for number, batch in enumerate(uniform(2, 3, 40), 7):
+        both = learned(SMALL, [batch], both, number)
+        after = novelty(SMALL, both, points)
+        assert (after <= before * (1 + 1e-5)).all()
+        before = after
+    assert both.seen == 70 + 3 * 40
+
+
 def test_a_state_merged_alone_is_itself():
     state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 50)
     np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [state]), points), novelty(SMALL, state, points), rtol=1e-4)

@@ -23,6 +23,17 @@ def test_nobody_has_no_neighbours():
     assert nearest(jnp.zeros((0, 2)), line, 3).shape == (0, 3)
 
 
+def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
+    """Two blocks of 1040 rows in 65 groups; in the second 10 rows stand, fewer than are looked for."""
+    points = np.random.default_rng(0).normal(size=(2050, 2)).astype(np.float32)
+    present = np.zeros(2050, bool)
+    present[[*range(50), *range(1040, 1050)]] = True
+    queries = points[500:530]
+    found = nearest(jnp.asarray(queries), References(jnp.asarray(points), jnp.asarray(present)), 15)
+    distances = ((queries[:, None] - points[present]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :15], rtol=1e-5)
+
+
 @pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
 def test_the_tournament_sorts_like_numpy(count, rows):
     values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)

@@ -78,7 +78,7 @@ class AntMaze(eqx.Module):
     arena: Literal["large", "huge"] = "large"
     """large: 70 m wide, three areas, paper, section 5.2; huge: 100 m wide, four areas"""
     steps: int = 1500
-    """control steps of an episode; paper, section 5.2: ants reached one area in so many here, and all within 10000"""
+    """control steps of an episode; paper, section 5.2. In our runs ants reach one area in so many, and all in 10000"""
     integrator: Literal["implicitfast", "RK4"] = "implicitfast"
     """MuJoCo's integrator; RK4 in the published code, at more than three times the cost"""
     frame_skip: int = 5
@@ -86,7 +86,7 @@ class AntMaze(eqx.Module):
     stuck_distance: float = 0.0
     """metres; an ant that stays within a square of this side for a whole window is stuck, which ends it; 0 is off"""
     stuck_window: int = 100
-    """control steps of that window"""
+    """control steps of a window; windows follow one another"""
 
     traceable = False
 

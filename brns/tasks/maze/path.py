@@ -41,7 +41,7 @@ class MazePath(eqx.Module):
         """The maze, in which a behavior is a path."""
         return self.maze.scene()._replace(paths=True)
 
-    def trajectory(self, genotypes: Float[Array, "n p"], every: int = 10) -> Float[Array, "n times 3"]:
+    def trajectory(self, genotypes: Float[Array, "n p"], every: int | None = None) -> Float[Array, "n times 3"]:
         """The whole path, as the maze tells it."""
         return self.maze.trajectory(genotypes, every)
 
