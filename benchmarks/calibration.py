@@ -16,7 +16,7 @@ from brns import NoveltySearch
 from brns.comparison.calibration import Calibration, calibrated
 from brns.comparison.worlds import world
 from brns.parts import parts
-from brns.pictures.methods import COLORS
+from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below, save
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
@@ -68,7 +68,8 @@ def picture(found: dict[str, dict[str, Calibration]]) -> Figure:
         axes = figure.subplots(2, len(found), squeeze=False, sharey="row", sharex="col")
         for column, (name, methods) in enumerate(found.items()):
             for method, one in methods.items():
-                color = COLORS[parts("estimator", "preset")[method].title]
+                title = parts("estimator", "preset")[method].title
+                color = colors_of([title])[title]
                 for row, values in enumerate((one.distance, one.rarity)):
                     line = np.nanmean(values, axis=0)
                     axes[row, column].plot(one.generation, line, label=method, color=color, lw=1.4)

@@ -46,8 +46,9 @@ def test_uniform_points_fill_the_box():
 @pytest.mark.parametrize(
     ("low", "high", "message"),
     [
-        ([0, 0], [1, 1, 1], r"one shape \(d,\); got \(2,\) and \(3,\)"),
-        ([[0]], [[1]], r"one shape \(d,\); got \(1, 1\)"),
+        ([0, 0], [1, 1, 1], r"one shape \(d,\), d at least 1; got \(2,\) and \(3,\)"),
+        ([[0]], [[1]], r"one shape \(d,\), d at least 1; got \(1, 1\)"),
+        ([], [], r"d at least 1; got \(0,\)"),
         ([0, 1], [1, 1], r"dimension 1 has low=1.0, high=1.0"),
         ([0, 2], [1, 1], r"dimension 1 has low=2.0, high=1.0"),
         ([-np.inf], [1], r"dimension 0 has low=-inf"),

@@ -27,7 +27,7 @@ def bars(comparison: Comparison, method: str) -> list[Bar]:
     found = _of_shares([row for row in inside if row.fraction == 1.0], [row for row in inside if row.fraction == 0.25])
     found += _held_out([row for row in rows if row.world in held_out and row.fraction == 1.0])
     every = [methods[method] for methods in comparison.found.values()]
-    eta, kappa = max(facts.eta.max() for facts in every), max(facts.kappa.max() for facts in every)
+    eta, kappa = (float(np.max([getattr(facts, name).max() for facts in every])) for name in ("eta", "kappa"))
     found.append(Bar("η <= 1 and κ = 0 in all runs", f"{eta:.3f}, {kappa:.3f}", bool(eta <= 1 and kappa == 0)))
     return found + _solved(comparison, method) + _loose(comparison, method)
 

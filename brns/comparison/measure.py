@@ -34,7 +34,7 @@ class Facts(NamedTuple):
     q: Float[np.ndarray, "s k k"]
     """Q(i, j) over the kept generations, NaN where j < i"""
     milliseconds: float
-    """of a core, for one generation of one seed, without what is compiled first"""
+    """of wall time, for one generation of one seed, without what is compiled first"""
 
     @property
     def eta(self) -> Float[np.ndarray, " s"]:

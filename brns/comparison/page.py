@@ -11,8 +11,9 @@ from brns.comparison.bars import bars
 from brns.comparison.measure import Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, Judged, at
+from brns.metrics.numbers import number
 from brns.metrics.summary import estimate
-from brns.reproduce.page import provenance_text, table
+from brns.reproduce.page import provenance_text, refuse_other, table
 from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
 
@@ -28,22 +29,20 @@ def place(out: Path) -> Path:
     """OUT.md beside the folder OUT; a `ValueError` where that is no page of a comparison, and would be lost."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
-    if page.exists() and not page.read_text(encoding="utf-8").startswith(HEADING):
-        raise ValueError(f"{page} is no page of a comparison, and would be written over: take another folder (--out)")
+    refuse_other(page, HEADING)
     return page
 
 
 def write(comparison: Comparison) -> Path:
     """Write OUT.md beside the folder OUT of a comparison, and return its path."""
     page = place(comparison.out)
-    write_bytes(page, text(comparison).encode())
+    write_bytes(page, text(comparison, quote(page.stem)).encode())
     return page
 
 
-def text(comparison: Comparison) -> str:
-    """The page as Markdown."""
-    judged, reference = comparison.judged, comparison.reference
-    seeds, folder = len(comparison.seeds), quote(place(comparison.out).stem)
+def text(comparison: Comparison, folder: str) -> str:
+    """The page as Markdown; its pictures lie in `folder`."""
+    judged, reference, seeds = comparison.judged, comparison.reference, len(comparison.seeds)
     kept = next(iter(next(iter(comparison.found.values())).values())).q.shape[1]
     parts = [
         HEADING,
@@ -82,7 +81,7 @@ def text(comparison: Comparison) -> str:
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs ran side by side, and "
         "the machine may have had other work: a rough measure, by which only methods of one commit (below) and one row "
         "are compared.",
-        _by_world(comparison, lambda world, method: f"{comparison.found[world][method].milliseconds:.2g}"),
+        _by_world(comparison, lambda world, method: f"{number(comparison.found[world][method].milliseconds)}"),
         "## The worlds",
         _worlds(comparison),
         provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{seeds} seeds."}),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from itertools import cycle
 
 import numpy as np
 from matplotlib import rc_context
@@ -12,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from brns.comparison.measure import Facts
 from brns.comparison.worlds import World
 from brns.parts import parts
-from brns.pictures.methods import COLORS, styles_of
-from brns.pictures.style import LINES, STYLE, legend_below
+from brns.pictures.methods import colors_of, styles_of
+from brns.pictures.style import STYLE, legend_below
 
 COLUMNS = 4
 
@@ -21,9 +20,9 @@ COLUMNS = 4
 def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
     """Coverage of the reachable cells over evaluations: the mean over seeds, and a standard deviation to both sides."""
     names = list(dict.fromkeys(name for methods in found.values() for name in methods))
-    known = {name: COLORS[part.title] for name, part in parts("estimator", "preset").items() if name in names}
-    free = cycle([color for color in LINES if color not in known.values()] or LINES)
-    colors = {name: known.get(name) or next(free) for name in names}
+    titles = {name: part.title for name, part in parts("estimator", "preset").items()}
+    shades = colors_of(titles.get(name, name) for name in names)
+    colors = {name: shades[titles.get(name, name)] for name in names}
     styles = styles_of(colors)
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)

@@ -46,11 +46,8 @@ class Comparison(NamedTuple):
     out: Path
     made: list[dict[str, Any]]
     """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
-
-    @property
-    def judged(self) -> list[statistics.Judged]:
-        """Every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run."""
-        return statistics.judged(self.found, self.reference)
+    judged: list[statistics.Judged]
+    """every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run"""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -144,7 +141,8 @@ def compare(
     for job, done in zip(jobs, begun, strict=True):
         found[job.world.name][job.method], _ = done.result()
     made = grouped((job.method, done.result()[1]) for job, done in zip(jobs, begun, strict=True))
-    comparison = Comparison(worlds, found, seeds, jobs[0].method, out, made)
+    reference = jobs[0].method
+    comparison = Comparison(worlds, found, seeds, reference, out, made, statistics.judged(found, reference))
     write_bytes(out / "runs.csv", _csv(comparison.rows))
     save(picture(worlds, found), out / "comparison.png", dpi=110)
     return comparison

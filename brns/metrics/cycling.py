@@ -65,8 +65,8 @@ MARGIN = 0.1
 """by how much a rank must rise to count: three times that error"""
 
 
-_OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], Cycling]] = WeakKeyDictionary()
-"""what was found of records, by the generations: summaries, figures and reports ask for the same"""
+_OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
+"""what was found of records by their search, by the generations: summaries, figures and reports ask for the same"""
 
 
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
@@ -77,10 +77,12 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
     generations = _kept(record, generations)
     if search is not None and search is not vars(record).get("search"):
         return _found(record, generations, search)
-    known = _OF_RECORDS.setdefault(record, {})
-    if tuple(generations) not in known:
-        known[tuple(generations)] = _found(record, generations, record.search)
-    return known[tuple(generations)]
+    known, whole = _OF_RECORDS.setdefault(record, {}), record.search
+    by, found = known.get(tuple(generations), (None, None))
+    if found is None or by is not whole:  # which may be set anew
+        found = _found(record, generations, whole)
+        known[tuple(generations)] = whole, found
+    return found
 
 
 def _found(record: Record, generations: list[int], search: NoveltySearch) -> Cycling:

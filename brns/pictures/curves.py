@@ -20,7 +20,8 @@ from brns.pictures.measured import (
     uniformity_of_record,
 )
 from brns.pictures.methods import Runs, colors_of, methods, styles_of
-from brns.pictures.scene import scene_of
+from brns.pictures.scene import scene
+from brns.pictures.source import search_for
 from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
 
@@ -250,7 +251,7 @@ def _curves(
 def plain_numbers(ax: Axes) -> None:
     """Numbers, and no code of formulas, on a logarithmic axis; some between powers of ten where these are few."""
     low, high = ax.get_ylim()
-    between = "235" if high < 30 * low else "2" if high < 1000 * low else ""
+    between = "123456789" if high < 4 * low else "235" if high < 30 * low else "2" if high < 1000 * low else ""
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
 
@@ -270,7 +271,7 @@ def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
     runs = methods(records)
     first = next(iter(runs.values()))[0]
-    if not scene_of(first).paths:
+    if not scene(search_for(first, "a signature").task).paths:
         raise ValueError(
             f"a signature needs descriptors that are paths; those of {first.experiment['task']['name']} are not"
         )

@@ -90,9 +90,8 @@ def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
     if picture.panels == "run":
         return _wrapped([(label, partial(picture.function, record)) for label, record in firsts.items()])
-    columns = max(min(len(record.snapshots), 3) for record in firsts.values())
     return [
-        [(label, partial(picture.function, record, generation=g)) for g in _spaced(record, columns)]
+        [(label, partial(picture.function, record, generation=g)) for g in _spaced(record)]
         for label, record in firsts.items()
     ]
 
@@ -102,8 +101,8 @@ def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
     return [panels[i : i + 3] for i in range(0, len(panels), 3)]
 
 
-def _spaced(record: Record, number: int) -> list[int]:
+def _spaced(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     last_state(record, None, "a novelty map")
     kept = record.snapshots
-    return [kept[i] for i in np.linspace(min(1, len(kept) - 1), len(kept) - 1, number).round().astype(int)]
+    return [kept[i] for i in np.unique(np.linspace(min(1, len(kept) - 1), len(kept) - 1, 3).round().astype(int))]

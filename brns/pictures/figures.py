@@ -35,8 +35,8 @@ FIGURES: dict[str, Picture] = {
         "The world and what was tried",
         worlds.maze,
         "Every behavior that was evaluated, coloured by the generation of its birth, for the first seed of each "
-        "method. Solvers are ringed; where the task can replay them, the ways of at most three are drawn: the first, "
-        "one halfway, and the last.",
+        "method; of paths at most 1500, spread evenly over the run. Solvers are ringed; where the task can replay "
+        "them, the ways of at most three are drawn: the first, one halfway, and the last.",
         paper=("2a", "2d"),
         panels="run",
     ),

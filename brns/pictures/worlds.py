@@ -40,10 +40,11 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     generations = evaluated(record, "descriptor")
     born = np.repeat(record.generations, [len(rows) for rows in generations])
     behaviors, solved = np.concatenate(generations), np.concatenate(evaluated(record, "solved"))
-    last = max(record.generations[-1], 1)
+    last, drawn = max(record.generations[-1], 1), ""
     if world.paths:
-        some = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
-        shown = draw_paths(ax, world, behaviors[some], born[some], cmap=TIME, lw=0.6, alpha=0.7)
+        spread = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
+        shown = draw_paths(ax, world, behaviors[spread], born[spread], cmap=TIME, lw=0.6, alpha=0.7)
+        drawn = f"{len(spread)} of " if len(spread) < len(behaviors) else ""
         shown.set_clim(0, last)
     else:
         x, y = world.place(behaviors).T
@@ -61,7 +62,7 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
             (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
             line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
     solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
-    told = f"{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}"
+    told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}"
     ax.set_title(told + beyond(world, behaviors))
     return ax
 

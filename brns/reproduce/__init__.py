@@ -190,7 +190,8 @@ def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track
         if chosen.variants and name not in chosen.variants:
             continue
         records = run(variant.search, plan, out / "runs" / "ablation" / name, f"ablation, {variant.label}", follow)
-        rows[name], runs[variant.label] = results.of_variant(variant, _rows(records, count)), records
+        rows[name] = results.of_variant(variant, _rows(records, count))
+        runs[variant.label] = [*runs.get(variant.label, []), *records]  # a reading of both methods has one label
     found = {"provenance": here(), "made": of_runs(runs), "scale": note, "variants": rows}
     results.write_json(out / "ablation" / "results.json", found)
     save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)

@@ -113,14 +113,14 @@ MAZE = (
     Row(
         "5.1, figure 3f",
         "BR-NS's novelty converges to a uniform distribution (rule: the distance falls to less than half)",
-        {"uniformity_first": "JS distance at first", "uniformity_last": "at last"},
+        {"uniformity_first": "JS distance before anything was learned", "uniformity_last": "at last"},
         lambda s: falls(s.ours["uniformity_first"], s.ours["uniformity_last"]),
         "ours",
     ),
     Row(
         "5.1, figure 2b",
         "the archive converges to a uniform sampling (rule: the same)",
-        {"uniformity_first": "JS distance at first", "uniformity_last": "at last"},
+        {"uniformity_first": "JS distance with the first entries", "uniformity_last": "at last"},
         lambda s: falls(s.archive["uniformity_first"], s.archive["uniformity_last"]),
         "archive",
     ),
@@ -222,4 +222,5 @@ def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:
 
 def _number(value: float, digits: int) -> str:
     """So many digits, large numbers whole."""
-    return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text else text

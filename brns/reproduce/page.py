@@ -23,7 +23,7 @@ TITLES = {
     "kappa_root": "κ per later generation, of the root",
     "full_coverage": "Full coverage by all evaluated (generation)",
     **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in (10, 25, 50, 100, 200, 400)},
-    "uniformity_first": "JS distance to uniform, first",
+    "uniformity_first": "JS distance to uniform, first (untrained; the archive's first entries)",
     "uniformity_last": "JS distance to uniform, last",
     "uniformity_visits": "Uniformity of visits, signatures",
     "reach": "Reach (m)",
@@ -39,16 +39,20 @@ CAPTIONS = {
 OF_COSTS = {
     "by-dimension": "Figure 6: cost against the descriptor's dimension",
     "by-entries": "Cost against the archive's size",
-    "crossover": "From which archive size on BR-NS is the cheaper",
+    "crossover": "From which archive size on a method without one is the cheaper",
     "over-time": "Cost and memory over a long search, d = 32, 25 + 25 individuals, 10 entries a generation",
 }
 
 
 def check(out: Path) -> None:
     """A `ValueError` where `out` has a `README.md` that is no such page, and would be lost."""
-    path = out / "README.md"
-    if path.exists() and not path.read_text(encoding="utf-8").startswith(HEADING):
-        raise ValueError(f"{path} is not a page of ours, and would be written over: take another folder (--out)")
+    refuse_other(out / "README.md", HEADING)
+
+
+def refuse_other(page: Path, heading: str) -> None:
+    """A `ValueError` where there is a page that does not begin with this heading: it is another's."""
+    if page.exists() and not page.read_bytes().startswith(heading.encode()):
+        raise ValueError(f"{page} is not a page of ours, and would be written over: take another folder (--out)")
 
 
 def write(out: Path) -> Path:
@@ -221,7 +225,10 @@ def _of_which(results: Mapping[str, Any]) -> str:
     ]
     if not lacking:
         return ""
-    return f"Drawn from the records that were here: all seeds of the table, but of {'; of '.join(lacking)}."
+    return (
+        "Drawn from the records that were here: all seeds of the table, but of some methods these alone: "
+        f"{'; '.join(lacking)}."
+    )
 
 
 def _numbers_told(seeds: Sequence[int]) -> str:
@@ -246,13 +253,13 @@ def provenance_text(results: Mapping[str, Any]) -> str:
         told = [_told(one) for one in made]
     lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
     for one in results.get("measured_before", []):
-        seeds = ", ".join(f"{LABELS[name]} {_numbers_told(those)}" for name, those in one["seeds"].items())
+        seeds = "; ".join(f"{LABELS[name]} {_numbers_told(those)}" for name, those in one["seeds"].items())
         lines.append(f"- Measured before, seeds whose records were not here: {seeds}: {provenance.text(one)}")
     return "\n".join(lines)
 
 
 def _told(one: Mapping[str, Any]) -> str:
-    return f"{', '.join(one['rows'])}: {provenance.text(one)}"
+    return f"{'; '.join(one['rows'])}: {provenance.text(one)}"
 
 
 def _made(results: Mapping[str, Any]) -> list[dict[str, Any]] | None:

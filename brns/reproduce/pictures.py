@@ -90,7 +90,7 @@ def by_entries(costs: Costs) -> Figure:
 
 
 def crossover(costs: Costs) -> Figure:
-    """From which archive size on BR-NS is cheaper, against d; triangles where that is beyond the sizes measured."""
+    """From which archive size on a method without one is cheaper, against d; triangles: beyond the sizes measured."""
     shades = _shades(costs)
     with matplotlib.rc_context(STYLE):
         figure, axes = _two_panels()
@@ -106,7 +106,7 @@ def crossover(costs: Costs) -> Figure:
                     ax.plot(d, point.entries, marker, color=color, ms=6)
             ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="entries of the archive")
             ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
-            ax.set_title(f"BR-NS is cheaper above the line than {title}\n(25 + 25 individuals)")
+            ax.set_title(f"A method without an archive is cheaper above its line\nthan {title} (25 + 25 individuals)")
             ax.set_ylim(costs.entries[0] / 1.3, costs.entries[-1] * 1.3)
             _plain(ax)
             ax.set_yticks(costs.entries, map(str, costs.entries))

@@ -5,17 +5,18 @@ largest (an intersection-union test, Berger 1982, which needs no adjusting withi
 claims are adjusted together by Holm's method. A comparison points the claim's way where its effect is above one half:
 the effect and p are of the same ranks or signs, so that no outlying seed turns the one against the other. A claim holds
 where all its comparisons point its way and its adjusted p is below 0.05; it does not hold where none does; what is
-between holds partly. With too few seeds for any outcome to be confirmed it cannot be tested.
+between holds partly. With too few seeds for any outcome to be confirmed it cannot be tested: where the least p that
+they can give, adjusted among those of the table, is not below 0.05.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
 
-from brns.metrics.tests import LEVEL, holm, mann_whitney, testable
+from brns.metrics.tests import LEVEL, holm, least_p, mann_whitney
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds partly", "does not hold", "cannot be tested at this scale"
 Values = Sequence[float]
@@ -29,8 +30,8 @@ class Comparison(NamedTuple):
     """of the test that there is no difference, two-sided"""
     effect: float
     """the share of pairs of seeds, or of seeds, in which it is as claimed, ties half; 0.5 is no difference"""
-    testable: bool
-    """so many seeds can give p < 0.05 at all"""
+    least: float
+    """the p of so many seeds where every one is as claimed: no outcome can give less"""
     enough: bool = True
     """the difference is as large as was claimed"""
 
@@ -62,7 +63,7 @@ def larger(one: Values, other: Values) -> Finding:
     if not len(one) or not len(other):
         return FAILS
     p, effect = mann_whitney(one, other)
-    return [Comparison(p, effect, testable(len(one), len(other)))]
+    return [Comparison(p, effect, least_p(len(one), len(other)))]
 
 
 def no_larger(one: Values, other: Values) -> Finding:
@@ -126,12 +127,16 @@ def both(*findings: Finding) -> Finding:
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
     """The verdicts of one table, whose claims are adjusted together."""
-    judged = [
-        finding if isinstance(finding, str) or all(one.testable for one in finding) else UNTESTED
-        for finding in findings
-    ]
+    # Those that could not be confirmed alone need no adjusting, and leave more to the others.
+    judged = _confirmable(_confirmable(findings, np.asarray), holm)
     adjusted = iter(holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)]))
     return [Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted)) for finding in judged]
+
+
+def _confirmable(findings: Sequence[Finding], adjust: Callable[[Values], np.ndarray]) -> list[Finding]:
+    """The findings, but those that no outcome can confirm: by their least p, adjusted."""
+    least = iter(adjust([max(one.least for one in finding) for finding in findings if not isinstance(finding, str)]))
+    return [finding if isinstance(finding, str) or next(least) < LEVEL else UNTESTED for finding in findings]
 
 
 def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
@@ -151,4 +156,4 @@ def _signs(there: int, against: int, seeds: int) -> Comparison:
     """The sign test: ties say nothing, and are left out of p."""
     p = float(binomtest(there, there + against).pvalue) if there + against else 1.0
     effect = (there + (seeds - there - against) / 2) / seeds
-    return Comparison(p, effect, 2 * 0.5**seeds < LEVEL)
+    return Comparison(p, effect, 2 * 0.5**seeds)

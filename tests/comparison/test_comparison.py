@@ -156,7 +156,7 @@ def test_of_a_search_of_ones_own_evaluations_are_counted_as_it_makes_them(compar
     assert compared.worlds["Identity"].born == 6
     figure = picture(compared.worlds, compared.found)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.arange(13))
-    assert "| 8 + 6 |" in page.text(compared)
+    assert "| 8 + 6 |" in page.text(compared, "compared")
 
 
 def test_seeds_may_be_numpys(compared, monkeypatch):
@@ -247,7 +247,8 @@ def test_kappa_and_eta_of_facts_by_hand():
 def test_the_bars_by_hand(tmp_path):
     shares = {"maze": 99, "arm": 120, "arm-loose": 115, "arm-unequal": 97}
     found = {name: {"archive": fake([100] * 5), "ours": fake([most] * 5, first=4)} for name, most in shares.items()}
-    comparison = Comparison({name: world(name) for name in shares}, found, [0, 1, 2, 3, 4], "archive", tmp_path, [])
+    worlds, judged = {name: world(name) for name in shares}, statistics.judged(found, "archive")
+    comparison = Comparison(worlds, found, [0, 1, 2, 3, 4], "archive", tmp_path, [], judged)
     told = bars.bars(comparison, "ours")
     assert [(bar.measured, bar.reached) for bar in told] == [
         ("0.99 (maze)", True),

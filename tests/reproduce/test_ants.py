@@ -215,8 +215,8 @@ def test_seeds_whose_records_are_elsewhere_stay_on_the_page(tmp_path, small, mon
     assert "| archive k-NN, 6000 (n = 2) | random search (n = 2) |" in page
     assert "of 2 seeds of each: BR-NS, paper's settings: 0; archive k-NN, 6000: 2; random search: 2." in page
     assert "- Measured before, seeds whose records were not here: " in page
-    assert "archive k-NN, 6000 seed 0, random search seeds 0, 1: Commit" in page
-    assert "Drawn from the records that were here: all seeds of the table, but of archive k-NN, 6000 seed 0." in page
+    assert "archive k-NN, 6000 seed 0; random search seeds 0, 1: Commit" in page
+    assert "all seeds of the table, but of some methods these alone: archive k-NN, 6000 seed 0." in page
     assert (there / "ant" / "age.png").stat().st_mtime_ns == drawn
 
     small(here, "archive-6000", 1)

@@ -133,8 +133,9 @@ def test_a_table_is_adjusted_together():
     once = larger([4.0, 5.0, 6.0, 7.0], [0.0, 1.0, 2.0, 3.0])  # p = 2 / 70
     assert judge([once])[0] == (HOLDS, pytest.approx(2 / 70), 1.0)
     twice = judge([once, "holds", once])
-    assert [one.verdict for one in twice] == [PARTLY, HOLDS, PARTLY]
-    assert twice[0].p == pytest.approx(4 / 70)
+    assert [one.verdict for one in twice] == [UNTESTED, HOLDS, UNTESTED]  # 4 / 70 is the best that they can have
+    six, less = larger(HIGH, LOW), larger([1.0, 3.0] * 4, [0.9, 2.9] * 4)
+    assert judge([six, less])[0].p == pytest.approx(4 / 924)
     untested = larger([2.0, 3.0], [0.0, 1.0])
     assert [one.verdict for one in judge([once, untested])] == [HOLDS, UNTESTED]
 
@@ -149,4 +150,4 @@ def test_five_seeds_a_side_decide_six_claims_of_a_table_and_no_more():
     """The ants' protocol: 2 of the C(10, 5) orders are as far apart, and 6 x 2 / 252 is below 0.05."""
     five = larger(HIGH[:5], LOW[:5])
     assert {one.verdict for one in judge([five] * 6)} == {HOLDS}
-    assert {one.verdict for one in judge([five] * 7)} == {PARTLY}
+    assert {one.verdict for one in judge([five] * 7)} == {UNTESTED}
