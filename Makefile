@@ -8,7 +8,7 @@ LOCK = $(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-h
 .PHONY: demo test test-slow test-browser docs lint lock clean
 
 demo: .venv/.core
-	@if [ -e runs/demo ]; then $(BIN)/brns resume runs/demo; else $(BIN)/brns run maze --out runs/demo; fi
+	@if [ -e runs/demo/run.json ]; then $(BIN)/brns resume runs/demo; else $(BIN)/brns run maze --out runs/demo; fi
 
 test: .venv/.dev
 	$(BIN)/ruff check .

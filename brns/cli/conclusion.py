@@ -15,6 +15,7 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures import methods, overview, save
 from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
+from brns.runs import bar
 from brns.runs.facts import origin
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
@@ -58,7 +59,7 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
     labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
     lines = [
         {"path": str(record.path), "method": labels[record.path], "seed": record.seed, **row}
-        for record, row in zip(found, _rows(found), strict=True)
+        for record, row in zip(found, _rows(bar.track(found, "measuring", len(found))), strict=True)
     ]
     if form == "json":
         print(json.dumps(finite(lines), indent=1, allow_nan=False))

@@ -1,6 +1,7 @@
 """A run at the terminal: its progress, Ctrl-C, and where it can be gone on from."""
 
 import contextlib
+import shlex
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +59,7 @@ def to_the_end(
     from brns.cli.conclusion import conclude
     from brns.runs.record import records
 
-    again = " ".join([f"brns resume {out}", *(f"--search {text}" for text in own)])
+    again = shlex.join(["brns", "resume", str(out), *(word for text in own for word in ("--search", text))])
     follow(steps, generations, again, scalars, completed, watch_every)
     conclude(out, records(out, search))
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from brns.cli import screen
 from brns.cli.follow import scalars_of, to_the_end
 from brns.cli.options import DaskAddress, Directory, Scalars, Search, Timeout, Workers
 
@@ -41,5 +42,5 @@ def fork(
     if isinstance(whole.task, InChunks):  # a run that was started with workers
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     with in_parallel(other, workers, dask, timeout) as other, scalars_of(tensorboard) as scalars:
-        planned = branch(directory, at, other, out=out, generations=generations)[0].planned
+        planned = branch(directory, at, other, out=out, generations=generations, track=screen.track)[0].planned
         to_the_end(go_on(out, search=other), planned, out, other, scalars, completed=at, own=search or ())

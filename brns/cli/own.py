@@ -20,7 +20,7 @@ from brns.founders import GivenFounders
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import MODULES, SettingsError, build, configure, describe, renewed, settings
-from brns.workers.chunks import Chunked, InChunks, innermost
+from brns.workers.chunks import InChunks, chunked_as, innermost
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -93,43 +93,34 @@ def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
     """The record with that of the searches which made it; None where none did, as where its parts are the library's."""
     for like in (_in_its_chunks, _with_its_settings):
         for search in given:
-            whole = like(search, record.experiment)
+            whole = like(search, record)
             if describe(whole) in (record.experiment, renewed(record.experiment)):
-                (known,) = records(record.path, whole)
-                return known
+                return Record(record.path, whole)
     return None
 
 
-def _in_its_chunks(search: NoveltySearch, experiment: dict) -> NoveltySearch:
+def _in_its_chunks(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with its task in the chunks of the run, which was started with workers, or in none."""
-    task = experiment["task"]
-    if task["name"] != "Chunked" or (isinstance(search.task, InChunks) and search.task.chunk == task["chunk"]):
-        return search
-    return _of_task(search, Chunked(innermost(search.task), chunk=task["chunk"]))
+    return dataclasses.replace(search, task=chunked_as(search.task, record.experiment["task"]))
 
 
-def _with_its_settings(search: NoveltySearch, experiment: dict) -> NoveltySearch:
+def _with_its_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with what else a command line changes of one: plain settings, operators, founders."""
-    world = experiment["task"]
-    while world["name"] == "Chunked":
-        world = world["task"]
+    experiment = record.experiment
     try:
-        found = _of_task(search, _set(innermost(search.task), world))
+        found = dataclasses.replace(search, task=_set(innermost(search.task), record.world))
         for name in ("estimator", *OPERATORS):
             part, there = getattr(found, name), experiment[name]
             other = name in OPERATORS and there["name"] in MODULES and there["name"] != type(part).__name__
             part = build(there) if other or there["name"] == "GivenFounders" else _set(part, there)
-            found = eqx.tree_at(lambda s, name=name: getattr(s, name), found, part)
+            found = dataclasses.replace(found, **{name: part})
         found = _set(found, experiment)
         if isinstance(search.task, InChunks):  # its workers stay
-            found = _of_task(found, eqx.tree_at(lambda t: t.task, search.task, innermost(found.task)))
-        return _in_its_chunks(found, experiment)
+            within = eqx.tree_at(lambda t: t.task, search.task, innermost(found.task))
+            found = dataclasses.replace(found, task=within)
+        return _in_its_chunks(found, record)
     except Exception:  # settings that the search's parts do not take: it is another's
         return search
-
-
-def _of_task(search: NoveltySearch, task: Any) -> NoveltySearch:
-    return eqx.tree_at(lambda s: s.task, search, task)
 
 
 def _set(part: Any, description: dict) -> Any:

@@ -1,7 +1,6 @@
 """Novelty for a loop that is not ours: behaviors in and novelty out, in NumPy."""
 
 import json
-import operator
 import os
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
 from brns.display import line, shown
 from brns.hints import refuse_wrong
+from brns.runs.places import chosen
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, describe, difference, renewed
 
@@ -37,7 +37,7 @@ class Novelty:
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
-        self.estimator, self.space, self.seed = estimator, space, operator.index(seed)
+        self.estimator, self.space, (_, [self.seed]) = estimator, space, chosen(seed)
         self.batches = self.learned = 0
         self.state: PyTree = _init(estimator, space, self._key)
 
@@ -66,12 +66,14 @@ class Novelty:
         `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
         """
         rows, number = self._rows(descriptors), self.batches + 1
-        told = np.zeros(len(rows)) if novelty is None else np.asarray(novelty, np.float64)
+        told = np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
         if told.shape != (len(rows),) or not np.isfinite(told).all():
-            raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
+            raise ValueError(
+                f"novelty must be {len(rows)} finite numbers in float32, one a descriptor; got shape {told.shape}"
+            )
         if not len(rows):
             return
-        batch = rows, told.astype(np.float32), np.int32(number), self._first()
+        batch = rows, told, np.int32(number), self._first()
         learned = _learn(self.estimator, self.state, *batch, self._key)
         same_structure(self.estimator, self.state, learned)
         self.state, self.batches, self.learned = learned, number, self.learned + len(rows)

@@ -11,12 +11,11 @@ is one such process; those named after the first are forks of it. It prints a li
 """
 
 import argparse
+import dataclasses
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-import equinox as eqx
 
 from brns.estimators.archive import ArchiveKNN
 from brns.reproduce.alone import side_by_side
@@ -29,7 +28,7 @@ from brns.runs.record import Record, records
 from brns.runs.tracking import Track
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
-from brns.workers.chunks import Chunked, InChunks
+from brns.workers.chunks import chunked_as
 from brns.workers.parallel import in_parallel
 
 
@@ -119,13 +118,12 @@ def options(out: Path, steps: int, plan: Runs, seed: int, dask: str | None = Non
 
 def begun(search: NoveltySearch, folder: Path, dask: str | None) -> NoveltySearch:
     """The search as the run in a folder was begun: with its ants in chunks where a cluster evaluated them."""
-    if not holds_runs(folder) or isinstance(search.task, InChunks):
+    if not holds_runs(folder):
         return search
-    if Record(folder).experiment["task"]["name"] == "Chunked":
-        return eqx.tree_at(lambda s: s.task, search, Chunked(search.task))
-    if dask:
+    described = Record(folder).experiment["task"]
+    if dask and described["name"] != "Chunked":
         raise SettingsError(f"{folder} was begun without --dask, and its ants round otherwise; go on without")
-    return search
+    return dataclasses.replace(search, task=chunked_as(search.task, described))
 
 
 def advance(search: NoveltySearch, plan: Runs, folder: Path, seed: int) -> Iterator[list[Saved]]:

@@ -1,6 +1,5 @@
 """The page that sets the paper's claims beside what was measured, written from the results alone."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -280,7 +279,7 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where each row was measured: rows of several calls have several places."""
     if "asked" not in results:  # by a version of before, which wrote one stamp for all
         return provenance_text(results)
-    sessions = json.loads((folder / "sessions.json").read_text())
+    sessions = read_json(folder / "sessions.json")
     rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
     told = [
         f"{rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)}"

@@ -24,7 +24,7 @@ from brns.pictures.scene import scene
 from brns.reproduce.plan import Variant
 from brns.reproduce.provenance import here, of_runs
 from brns.runs.record import Record
-from brns.runs.storage import replacing, write_bytes
+from brns.runs.storage import RecordError, replacing, write_bytes
 from brns.search import NoveltySearch
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -165,9 +165,14 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_bytes(path, (json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Any:
     """What `write_json` wrote; also the NaN of files of before, as None."""
-    return json.loads(path.read_text(), parse_constant=lambda name: None)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda name: None)
+    except ValueError as error:
+        raise RecordError(
+            f"{path} is not JSON ({error}); it was edited or cut short: mend it, or move it away"
+        ) from None
 
 
 def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:

@@ -27,6 +27,7 @@ from brns.estimators.archive import ArchiveKNN
 from brns.reproduce.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from brns.reproduce.plan import Timing
 from brns.reproduce.provenance import here
+from brns.reproduce.results import read_json
 from brns.reproduce.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
 from brns.runs.storage import write_bytes
 
@@ -46,7 +47,7 @@ class Session:
     def __init__(self, folder: Path):
         self.path = folder / "sessions.json"
         self.before = list(os.getloadavg())
-        self.known: list[dict[str, Any]] = json.loads(self.path.read_text()) if self.path.exists() else []
+        self.known: list[dict[str, Any]] = read_json(self.path) if self.path.exists() else []
         self.number = len(self.known)
 
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:

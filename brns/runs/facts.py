@@ -37,6 +37,12 @@ def _finite(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(x) is float and math.isfinite(x) for x in value)
 
 
+def _part(value: Any) -> bool:
+    """Whether it describes a part by its name, and within chunks another."""
+    named = isinstance(value, dict) and isinstance(value.get("name"), str)
+    return named and (value["name"] != "Chunked" or _part(value.get("task")))
+
+
 def _forked(value: Any) -> bool:
     """Whether it says from which generation of which run a fork went on, and what was changed."""
     return (
@@ -50,7 +56,9 @@ def _forked(value: Any) -> bool:
 
 # What run.json must hold, beside the format, and when each is sound.
 FORM: dict[str, Callable[[Any], bool]] = {
-    "experiment": lambda value: isinstance(value, dict),
+    "experiment": lambda value: (
+        isinstance(value, dict) and all(_part(value.get(name)) for name in ("task", "estimator"))
+    ),
     "generations": _count(1),
     "keep_every": _count(1),
     "seed": _count(0),
@@ -100,7 +108,7 @@ def read(path: Path) -> dict[str, Any]:
             raise ValueError(f"it has more than {LONGEST} bytes")
         facts = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if any(path.glob(f"*/{NAME}")) else ""
+        batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if below(path) else ""
         raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
     except OSError as error:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
@@ -120,6 +128,11 @@ def read(path: Path) -> dict[str, Any]:
     if wrong:
         raise RecordError(f"{file} was edited: no run has {', '.join(wrong)}")
     return facts
+
+
+def below(folder: Path) -> list[Path]:
+    """The runs one folder below, but those that are being forked, whose names begin with a dot."""
+    return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
 
 
 def origin(facts: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ which generation, what was changed, and which command, commit and versions made 
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
@@ -15,12 +15,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from brns.runs import bar
 from brns.runs import facts as run_json
 from brns.runs.locks import make
 from brns.runs.loop import Saved, resume, whole
 from brns.runs.places import folders, refuse_taken
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
+from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch, SearchState
 from brns.settings import changes, describe, renewed
 
@@ -61,7 +63,7 @@ def fork(
     batch; `ValueError` where the settings change the length of genotypes, the dimensions of behaviors, the sizes of
     population and offspring, the founders, or otherwise the shape of the search's state.
     """
-    branch(run, at, search, out=out, generations=generations)
+    branch(run, at, search, out=out, generations=generations, track=bar.track if progress else untracked)
     return resume(out, search=search, until=until, progress=progress)
 
 
@@ -72,8 +74,12 @@ def branch(
     *,
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
+    track: Track = untracked,
 ) -> list[Record]:
-    """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
+    """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all.
+
+    `track` sees how many generations are copied.
+    """
     out, sources, at = Path(out), records(run), whole("at", at, 0)
     several = not (Path(run) / run_json.NAME).exists()
     if several and [source.seed for source in sources] != sorted(sources[0].seeds):
@@ -86,14 +92,21 @@ def branch(
         )
     seeds = [source.seed for source in sources]
     refuse_taken(out, folders(out, several, seeds))
+    if not out.name.strip(".") or (out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None)):
+        raise RecordError(f"a fork needs a folder of its own, which is new or empty; got {out}: choose another place")
     for source in sources:
         _check(source, at, search)
     make(out.parent)
     aside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     shutil.rmtree(aside, ignore_errors=True)
     try:
-        for source, folder in zip(sources, folders(aside, several, seeds), strict=True):
-            _copy(source, at, search, folder, seeds, generations)
+        copies = (
+            number
+            for source, folder in zip(sources, folders(aside, several, seeds), strict=True)
+            for number in _copied(source, at, search, folder, seeds, generations)
+        )
+        for _ in track(copies, "copying generations", len(sources) * (at + 1)):
+            pass
         os.replace(aside, out)
     except OSError as error:
         raise RecordError(f"could not make {out} ({error.strerror or error}): choose another place") from error
@@ -131,8 +144,10 @@ def _check(source: Record, at: int, search: NoveltySearch) -> None:
     _fitting(source, at, search)
 
 
-def _copy(source: Record, at: int, search: NoveltySearch, folder: Path, seeds: Sequence[int], generations: int) -> None:
-    """The run's history as a run of its own, with another identifier and so other seals."""
+def _copied(
+    source: Record, at: int, search: NoveltySearch, folder: Path, seeds: Sequence[int], generations: int
+) -> Iterator[int]:
+    """Copy the history as a run of its own, with another identifier and so other seals; tells each generation."""
     record = Record.create(folder, search, source.seed, seeds, generations, source.keep_every)
     record.facts["forked"] = _forked(source, at, search)
     if len(seeds) == len(source.seeds):
@@ -141,6 +156,7 @@ def _copy(source: Record, at: int, search: NoveltySearch, folder: Path, seeds: S
     for number in range(at + 1):
         path = source.path / "generations" / file_name(number)
         record.write(number, read_arrays(path, Seal(source.identifier, number)))
+        yield number
     for number in source.snapshots:
         if number <= at:
             record.checkpoint(_fitting(source, number, search))

@@ -41,7 +41,7 @@ class Listed(NamedTuple):
 
 def listing(directory: str | os.PathLike) -> list[Listed]:
     """Every run in a directory or anywhere below it, in the order of their paths; `RecordError` where there is none."""
-    found = [_listed(path) for path in _runs(Path(directory))]
+    found = [_listed(path) for path in sorted(_runs(Path(directory)))]
     if not found:
         raise RecordError(f"{directory} is not a run and holds none: there is no run.json in it or below")
     return found
@@ -49,10 +49,12 @@ def listing(directory: str | os.PathLike) -> list[Listed]:
 
 def _runs(directory: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(directory):
-        below.sort()
+        below[:] = sorted(name for name in below if not name.startswith("."))
         if "run.json" in files:
             below.clear()  # a run's folders hold its files and no other runs
             yield Path(folder)
+        links = (Path(folder, name) for name in below if os.path.islink(os.path.join(folder, name)))
+        yield from (link for link in links if (link / "run.json").is_file())  # a run that was moved and linked to
 
 
 def _listed(path: Path) -> Listed:

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import sys
+import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import IO
@@ -28,7 +29,7 @@ def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
                 file = opened.enter_context(open(folder / NAME, "ab"))
                 _held.add(file)
                 opened.callback(_held.discard, file)
-                _lock(file)
+                _patiently(file)
             except BlockingIOError:
                 raise RecordError(
                     f"{folder} is being written by another process, or by another part of this one; wait until "
@@ -37,6 +38,16 @@ def locked(folders: Iterable[Path]) -> Generator[None, None, None]:
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): mend the folder") from error
         yield
+
+
+def _patiently(file: IO[bytes]) -> None:
+    """Lock a file that somebody may hold for a moment only, who looked whether it is held."""
+    for _ in range(2):
+        try:
+            return _lock(file)
+        except BlockingIOError:
+            time.sleep(0.1)
+    _lock(file)
 
 
 def _leave() -> None:

@@ -3,6 +3,7 @@
 import operator
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from brns.runs.storage import RecordError
 
 SEED = re.compile(r"seed\d+")
 # What a start leaves that was ended before its founders were saved: nobody has seen anything of it.
-LEFT = re.compile(r"lock|run\.json|(generations|states)(/000000\.npz)?|(.+/)?\.[^/]+\.tmp(\.[a-z]+)?")
+LEFT = re.compile(r"lock|run\.json|(generations|states)(/000000\.npz)?|(.+/)?\.[^/]+\.\d+\.tmp(\.[a-z]+)?")
 
 
 _TEMPORARY: list[tempfile.TemporaryDirectory] = []
@@ -60,11 +61,12 @@ def refuse_taken(out: Path, paths: Sequence[Path]) -> None:
     `paths` are the folders of the runs: `out`, or one below it for each seed. What a start left that was ended before
     its founders were saved is in nobody's way.
     """
-    for above in out.absolute().parents:
+    here = Path(os.path.realpath(out))
+    for above in here.parents:
         if (above / run_json.NAME).is_file():
             raise RecordError(f"{out} lies within a run, {above}; choose another place")
-    for beside in out.absolute().parent.glob(f"seed[0-9]*/{run_json.NAME}"):
-        if beside.parent != out.absolute() and _seeds(beside.parent) > 1:
+    for beside in here.parent.glob(f"seed[0-9]*/{run_json.NAME}"):
+        if beside.parent != here and _seeds(beside.parent) > 1:
             raise RecordError(
                 f"{out} lies within a batch of seeds, of which {beside.parent} is one; a folder holds one run or one "
                 "batch: choose another place"
@@ -87,7 +89,8 @@ def refuse_taken(out: Path, paths: Sequence[Path]) -> None:
 def _resume(run: Path) -> str:
     """How to go on with a run, or with the batch to which it belongs."""
     whole = run.parent if _seeds(run) > 1 else run
-    return f'resume it (brns resume {whole}, or in Python brns.resume("{whole}") or exist="resume")'
+    command = shlex.join(["brns", "resume", str(whole)])
+    return f'resume it ({command}, or in Python brns.resume("{whole}") or exist="resume")'
 
 
 def holds_runs(out: Path) -> bool:
@@ -102,7 +105,9 @@ def unfinished(out: Path) -> list[Path]:
     """
     if not out.is_dir():
         return []
-    folders = [folder for folder in out.iterdir() if SEED.fullmatch(folder.name) and folder.is_dir()] or [out]
+    folders = [out]
+    if not (out / run_json.NAME).exists():
+        folders = [folder for folder in out.iterdir() if SEED.fullmatch(folder.name) and folder.is_dir()] or [out]
     if not all(_left(folder) for folder in folders):
         return []
     begun = [folder for folder in folders if _begun(folder)]
@@ -114,7 +119,7 @@ def clear(folders: Sequence[Path]) -> None:
     for folder in folders:
         (folder / run_json.NAME).unlink(missing_ok=True)
     for folder in folders:
-        for file in (*folder.glob("*/*.npz"), *folder.glob(".*.tmp*"), *folder.glob("*/.*.tmp*")):
+        for file in (*folder.glob("*/*.npz"), *folder.glob(".*.[0-9]*.tmp*"), *folder.glob("*/.*.[0-9]*.tmp*")):
             file.unlink(missing_ok=True)
 
 
@@ -123,8 +128,9 @@ def _filled(path: Path) -> bool:
 
 
 def _left(folder: Path) -> bool:
-    files = list(folder.rglob("*"))
-    return all(LEFT.fullmatch(file.relative_to(folder).as_posix()) and not file.is_symlink() for file in files)
+    return all(
+        LEFT.fullmatch(file.relative_to(folder).as_posix()) and not file.is_symlink() for file in folder.rglob("*")
+    )
 
 
 def _begun(folder: Path) -> bool:
@@ -132,7 +138,7 @@ def _begun(folder: Path) -> bool:
 
 
 def _runs(out: Path) -> list[Path]:
-    return sorted(file.parent for file in out.glob(f"*/{run_json.NAME}"))
+    return run_json.below(out)
 
 
 def _seeds(folder: Path) -> int:

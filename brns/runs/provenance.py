@@ -3,6 +3,7 @@
 import functools
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from importlib import metadata
@@ -15,7 +16,7 @@ def command() -> str:
     """What was called, as one calls it: brns, one of the checkout's benchmarks, or another script."""
     script = Path(sys.argv[0])
     program = f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
-    return " ".join(["brns" if program == "__main__.py" else program, *sys.argv[1:]])
+    return f"{'brns' if program == '__main__.py' else program} {shlex.join(sys.argv[1:])}".rstrip()
 
 
 @functools.cache  # of what was imported, whatever is edited while it runs

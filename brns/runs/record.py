@@ -312,7 +312,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     path = Path(path)
     if (path / run_json.NAME).exists() or not path.is_dir():
         return [Record(path, search)]
-    found = [Record(child.parent, search) for child in sorted(path.glob(f"*/{run_json.NAME}"))]
+    found = [Record(child, search) for child in run_json.below(path)]
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)

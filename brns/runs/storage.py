@@ -59,6 +59,8 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
         odd = sorted(set(leaves) ^ set(arrays))
         raise RecordError(f"{source} belongs to another experiment: it differs in {', '.join(odd[:5])}")
     for name, leaf in leaves.items():
+        if arrays[name].dtype.kind == "V" and arrays[name].dtype.itemsize == leaf.dtype.itemsize:
+            arrays = {**arrays, name: arrays[name].view(leaf.dtype)}  # NumPy's files do not name types such as bfloat16
         if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
             raise RecordError(
                 f"{source} belongs to another experiment: {name} should be {leaf.dtype}{list(leaf.shape)} "
@@ -103,11 +105,13 @@ def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, 
 
 
 def _damaged(path: Path, error: Exception) -> RecordError:
-    reason = str(error) or type(error).__name__
-    return RecordError(
-        f"{path} is damaged ({reason}). Finished generations before it stay readable; to go on from the last whole "
-        "state, remove the damaged file and all later ones in generations/ and states/, then resume"
-    )
+    told = {
+        "generations": "Finished generations before it stay readable; to go on from the last whole state, remove the "
+        "damaged file and all later ones in generations/ and states/, then resume",
+        "states": "Only this state is lost: remove the file, and the run goes on from the state before",
+    }
+    advice = told.get(path.parent.name, "Take a copy of it, or make it anew")
+    return RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}")
 
 
 def sealed(path: Path) -> Seal:
@@ -218,5 +222,8 @@ def _sync_folder(path: Path) -> None:
         folder = os.open(path, os.O_RDONLY)
         try:
             os.fsync(folder)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as file systems say whose folders cannot be synced
+                raise
         finally:
             os.close(folder)

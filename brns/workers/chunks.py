@@ -17,6 +17,7 @@ task start Python with the variable OMP_NUM_THREADS=1, or resume with one worker
 """
 
 import abc
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -28,6 +29,8 @@ from brns.core import Box, Evaluation, Task, conform
 from brns.settings import describe
 
 T = TypeVar("T")
+LONGEST = 1e8
+"""seconds, three years: clocks of some systems count no further"""
 
 
 class EvaluationError(ValueError):
@@ -94,9 +97,10 @@ class ByWorkers(InChunks):
 
     def __check_init__(self):
         at_least_one(deaths=self.deaths)
-        if self.timeout is not None and not self.timeout > 0:
+        if self.timeout is not None and not 0 < self.timeout <= LONGEST:
             raise ValueError(
-                f"timeout must be a positive number of seconds, or None to wait for ever; got {self.timeout}"
+                f"timeout must be a positive number of seconds, up to {LONGEST:g}, or None to wait for ever; got "
+                f"{self.timeout}"
             )
 
     @abc.abstractmethod
@@ -121,10 +125,17 @@ def innermost(task: Task) -> Task:
     return task
 
 
+def chunked_as(task: Task, description: Mapping[str, Any]) -> Task:
+    """The task in the chunks in which a record describes one, by its own workers if it has them; else as it is."""
+    if description["name"] != "Chunked" or (isinstance(task, InChunks) and task.chunk == description["chunk"]):
+        return task
+    return Chunked(innermost(task), chunk=description["chunk"])
+
+
 def at_least_one(**counts: int) -> None:
     for name, value in counts.items():
-        if value < 1:
-            raise ValueError(f"{name} must be 1 or more; got {value}")
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on; got {value!r}")
 
 
 class Batch(NamedTuple):

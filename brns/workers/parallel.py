@@ -7,7 +7,7 @@ import equinox as eqx
 
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
-from brns.workers.chunks import Chunked, InChunks, innermost
+from brns.workers.chunks import ByWorkers, Chunked, InChunks, innermost
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes
 
@@ -29,9 +29,14 @@ def in_parallel(
         return
     chunk = search.task.chunk if isinstance(search.task, InChunks) else Chunked(search.task).chunk
     world = innermost(search.task)
+    if dask == "":
+        raise SettingsError("dask must be the address of a cluster, such as tcp://10.0.0.1:8786; got an empty text")
+    deaths = ByWorkers.deaths
+    if isinstance(search.task, ByWorkers):  # what an own search says of its workers holds for these
+        deaths, timeout = search.task.deaths, search.task.timeout if timeout is None else timeout
     if workers is not None:
-        task = Processes(world, workers, chunk=chunk, timeout=timeout)
+        task = Processes(world, workers, chunk=chunk, timeout=timeout, deaths=deaths)
     else:
-        task = Dask(world, dask, chunk=chunk, timeout=timeout)
+        task = Dask(world, dask, chunk=chunk, timeout=timeout, deaths=deaths)
     with task:
         yield eqx.tree_at(lambda s: s.task, search, task)

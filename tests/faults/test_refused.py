@@ -2,6 +2,7 @@
 
 import io
 import json
+import pickle
 import shutil
 import tracemalloc
 import zipfile
@@ -12,10 +13,16 @@ import numpy as np
 import pytest
 from files import seal, spoil
 from small import SEARCH
+from worlds import Identity
 
-from brns import Record, RecordError
+from brns import Box, GridCounts, Novelty, Record, RecordError, compare, fork
+from brns.cli.own import own_founders
+from brns.interoperation.novelty import SEAL
+from brns.reproduce.results import read_json
 from brns.runs.loop import resume
-from brns.runs.storage import Seal, read_arrays
+from brns.runs.progress import read
+from brns.runs.storage import Seal, comment, read_arrays
+from brns.settings import SettingsError
 
 
 @pytest.fixture
@@ -37,12 +44,128 @@ class Bomb:
         return Path("exploded").touch, ()
 
 
-def test_objects_are_refused_and_never_unpickled(path, monkeypatch, tmp_path):
+OBJECTS = npy(np.array([Bomb()] * 6, object))
+PICKLES = [pickle.dumps(Bomb(), protocol) for protocol in (0, 5)]
+"""as text and as bytes"""
+
+
+@pytest.fixture
+def unexploded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    spoil(path / "generations" / "000002.npz", "offspring.id.npy", npy(np.array([Bomb()] * 6, object)))
-    with pytest.raises(RecordError, match=r"000002.npz is damaged \(offspring.id holds Python objects"):
-        Record(path).column("offspring.id")
+    yield
     assert not Path("exploded").exists()
+
+
+def zipped():
+    stream = io.BytesIO()
+    np.savez(stream, np.array([Bomb()] * 6, object))
+    return stream.getvalue()
+
+
+def put(file, members, expected):
+    """A file of these members, sealed."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        archive.comment = comment(expected, archive)
+
+
+def test_the_bomb_goes_off_where_it_is_loaded(unexploded):
+    np.load(io.BytesIO(OBJECTS), allow_pickle=True)
+    Path("exploded").unlink()
+    for content in PICKLES:
+        pickle.loads(content)
+        Path("exploded").unlink()
+
+
+def forked(path):
+    return fork(path, 9, SEARCH, out=path.with_name("fork"))
+
+
+LOADED = {
+    "a column": ("generations/000002.npz", "offspring.id", lambda path: Record(path).column("offspring.id")),
+    "solutions": ("generations/000002.npz", "offspring.solved", lambda path: Record(path).solutions()),
+    "founders of a run": ("generations/000010.npz", "survivors.id", own_founders),
+    "a state": ("states/000009.npz", "population.id", lambda path: Record(path).state(9, SEARCH)),
+    "a state to go on from": ("states/000010.npz", "generation", lambda path: resume(path, 12, search=SEARCH)),
+    "a state to fork at": ("states/000009.npz", "population.id", forked),
+    "a generation of a fork": ("generations/000002.npz", "survivors.id", forked),
+}
+"""what of a run is loaded: the file, an array in it, and who loads it"""
+
+
+@pytest.mark.parametrize("what", LOADED)
+def test_objects_are_refused_and_never_unpickled(path, unexploded, what):
+    file, member, load = LOADED[what]
+    spoil(path / file, f"{member}.npy", OBJECTS)
+    with pytest.raises(RecordError, match=rf"{Path(file).name} is damaged \({member} holds Python objects"):
+        load(path)
+    assert [there.name for there in path.parent.iterdir()] == ["run"]  # and no fork
+
+
+@pytest.mark.parametrize("content", PICKLES, ids=["text", "bytes"])
+def test_a_pickle_in_the_place_of_a_file_of_a_run_is_refused(path, unexploded, content):
+    for file, _, load in LOADED.values():
+        before = (path / file).read_bytes()
+        (path / file).write_bytes(content)
+        with pytest.raises(RecordError, match=rf"{Path(file).name} is damaged"):
+            load(path)
+        (path / file).write_bytes(before)
+    (path / "progress.csv").write_bytes(content)
+    assert read(Record(path)) == []
+    (path / "run.json").write_bytes(content)
+    with pytest.raises(RecordError, match=r"run\.json is not JSON"):
+        Record(path)
+
+
+def test_a_saved_novelty_with_objects_is_refused(tmp_path, unexploded):
+    file = tmp_path / "novelty.npz"
+    Novelty(GridCounts(cells=2), Box([0.0], [1.0])).save(file)
+    with zipfile.ZipFile(file) as archive:
+        sound = {name: archive.read(name) for name in archive.namelist()}
+    put(file, sound, SEAL)
+    Novelty.load(file)  # sealed as here it is read
+    for name in sound:
+        put(file, sound | {name: OBJECTS}, SEAL)
+        with pytest.raises(RecordError, match="holds Python objects, which are never loaded"):
+            Novelty.load(file)
+    for content in PICKLES:
+        file.write_bytes(content)
+        with pytest.raises(RecordError, match=r"novelty\.npz is damaged"):
+            Novelty.load(file)
+
+
+def test_a_file_of_a_comparison_with_objects_is_refused(tmp_path, unexploded, monkeypatch):
+    monkeypatch.setattr("brns.comparison.run.measured", None)  # nor is it measured anew
+    file = tmp_path / "worlds" / "runs" / "Identity" / "counts.npz"
+    file.parent.mkdir(parents=True)
+
+    def compared():
+        told = {"seeds": 1, "generations": 3, "workers": 1, "progress": False}
+        compare(Identity(), {"counts": GridCounts()}, out=tmp_path / "worlds", **told)
+
+    for name in ("settings", "made", "covered"):
+        put(file, {f"{name}.npy": OBJECTS}, Seal(None, 3))
+        with pytest.raises(RecordError, match=rf"counts\.npz is damaged \({name} holds Python objects"):
+            compared()
+    for content in PICKLES:
+        file.write_bytes(content)
+        with pytest.raises(RecordError, match=r"counts\.npz is damaged"):
+            compared()
+
+
+@pytest.mark.parametrize("content", [OBJECTS, zipped(), *PICKLES], ids=["npy", "npz", "text", "bytes"])
+def test_a_file_of_founders_with_objects_is_refused(tmp_path, unexploded, content):
+    (tmp_path / "first.npy").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"--founders takes a file of numpy\.save"):
+        own_founders(tmp_path / "first.npy")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"scale": "Sm', *PICKLES], ids=["empty", "cut", "text", "bytes"])
+def test_results_that_are_no_json_are_named(tmp_path, unexploded, content):
+    (tmp_path / "results.json").write_bytes(content)
+    with pytest.raises(RecordError, match=r"results\.json is not JSON .* cut short"):
+        read_json(tmp_path / "results.json")
 
 
 def test_a_header_that_claims_too_much_is_refused_without_allocating_it(path):

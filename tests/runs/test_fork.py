@@ -1,7 +1,10 @@
 """Forks: they go on to the bits of the run itself, or say what cannot be gone on with."""
 
+import errno
 import io
 import json
+import os
+import shutil
 from dataclasses import replace
 
 import equinox as eqx
@@ -31,6 +34,7 @@ from brns.experiments import configured
 from brns.runs import loop
 from brns.runs.facts import origin
 from brns.runs.fork import branch
+from brns.runs.listing import listing
 
 ARCHIVE = ArchiveKNN(k=2, growth=3, capacity=40)
 
@@ -70,6 +74,59 @@ def test_a_fork_shows_how_far_it_is_and_ends_where_it_is_told(whole, tmp_path, m
     (record,) = fork(whole / "one", 6, search(), out=tmp_path / "fork", until=lambda saved: saved.number == 8)
     assert record.generations == list(range(9))
     assert "8/12" in shown.file.getvalue()
+
+
+@pytest.mark.parametrize("which", ["one", "batch"])
+def test_a_fork_leaves_every_file_of_the_run_as_it_is(whole, tmp_path, which):
+    """Its settings, its plan and its progress, though the fork has another plan."""
+
+    def files():
+        return {file: file.read_bytes() for file in (whole / which).rglob("*") if file.is_file()}
+
+    before = files()
+    fork(whole / which, 4, search(), out=tmp_path / "fork", generations=8)
+    assert files() == before
+
+
+def test_a_fork_that_finds_no_room_leaves_nothing_and_can_be_made_later(whole, tmp_path, monkeypatch):
+    """Two syncs a file: run.json twice, generations 0 to 3, and then the disk is full."""
+    sync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 12:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordError, match=r"could not save .*000004\.npz \(No space left on device\)"):
+        fork(whole / "one", 6, search(), out=tmp_path / "fork")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    fork(whole / "one", 6, search(), out=tmp_path / "fork")
+    assert bits(tmp_path / "fork") == bits(whole / "one")
+
+
+def test_what_is_being_forked_is_no_run_yet(whole, tmp_path):
+    """A copy under its hidden name, as kill -9 leaves it, is neither listed nor counted among the seeds."""
+    shutil.copytree(whole / "one", tmp_path / "runs" / "one")
+    shutil.copytree(whole / "one", tmp_path / "runs" / ".two.123.tmp")
+    assert [record.path.name for record in brns.records(tmp_path / "runs", search())] == ["one"]
+    assert [one.path.name for one in listing(tmp_path / "runs")] == ["one"]
+
+
+def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
+    source = Record(whole / "batch" / "seed0001")
+    (record,) = fork(source.path, 4, search(), out=tmp_path / "fork")
+    assert (record.seed, record.seeds, record.lanes) == (1, [1], 1)
+    copied = range(1, 5)
+    np.testing.assert_array_equal(
+        record.column("offspring.genotype", copied), source.column("offspring.genotype", copied)
+    )
+    for column in ("offspring.genotype", "survivors.descriptor"):
+        np.testing.assert_allclose(record.column(column), source.column(column), rtol=1e-4, atol=1e-4)
+    (longer,) = brns.resume(tmp_path / "fork", 8, search=search())  # it is no part of a batch any more
+    assert longer.last == 8
 
 
 def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):

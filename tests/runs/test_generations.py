@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from test_loop import bits, search
+from worlds import HostIdentity
 
 import brns
 from brns import RecordError
@@ -40,6 +41,29 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
     brns.run(search(), 6, out=tmp_path / "whole")
     kept = {name: content for name, content in bits(tmp_path / "run").items() if "states" not in name}
     assert kept == {name: content for name, content in bits(tmp_path / "whole").items() if "states" not in name}
+
+
+@pytest.mark.parametrize(("seeds", "saved"), [(0, [0, 1, 2]), ([0, 1], [0])])
+def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(seeds, saved, tmp_path, monkeypatch):
+    """It comes in the fourth evaluation: of one seed generation 3, of two the second's of generation 1."""
+    evaluate, calls = HostIdentity.evaluate, []
+
+    def interrupted(self, genotypes, key):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return evaluate(self, genotypes, key)
+
+    monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
+    one = search(HostIdentity(), brns.GridCounts())
+    with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps it, and with it every frame
+        brns.run(one, 4, out=tmp_path / "run", seeds=seeds, keep_every=2)
+    for record in brns.records(tmp_path / "run", one):
+        assert record.generations == saved
+    brns.resume(tmp_path / "run", search=one)  # nobody holds its lock
+    brns.run(one, 4, out=tmp_path / "whole", seeds=seeds, keep_every=2)
+    assert bits(tmp_path / "run") == bits(tmp_path / "whole")
+    assert kept.traceback
 
 
 def test_a_run_ended_by_an_error_of_until_can_be_resumed_at_once(tmp_path):

@@ -64,6 +64,27 @@ def test_damaged_runs_are_told_with_the_reason(runs):
     assert "run.json was edited" in reasons["odd"]
 
 
+def test_a_run_that_was_moved_and_linked_to_is_listed(runs, tmp_path):
+    shutil.copytree(runs / "finished", tmp_path / "elsewhere")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "moved").symlink_to(tmp_path / "elsewhere")
+    assert [(one.path.name, one.state) for one in listing(tmp_path / "runs")] == [("moved", "finished")]
+
+
+def test_a_list_of_runs_writes_nothing(runs, tmp_path):
+    """Nor for a moment: the times of the folders stay too. One run has lost its lock and its progress.csv."""
+    folder = Path(shutil.copytree(runs, tmp_path / "runs"))
+    for name in ("lock", "progress.csv"):
+        (folder / "finished" / name).unlink()
+
+    def there():
+        return {file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in folder.rglob("*")}
+
+    before = there()
+    listing(folder)
+    assert there() == before
+
+
 def test_a_run_is_running_while_its_lock_is_held(runs):
     with locked_elsewhere(runs / "interrupted") as holder:
         assert {one.path.name: one.state for one in listing(runs)}["interrupted"] == "running"

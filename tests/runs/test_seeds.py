@@ -5,8 +5,10 @@ import threading
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.custom_batching import custom_vmap
 from trees import same
 from worlds import HostIdentity, Identity
 
@@ -34,28 +36,54 @@ def test_seeds_are_cut_evenly_and_in_order(n, lanes, sizes):
     assert [i for part in parts for i in range(n)[part]] == [*range(n)]
 
 
+@custom_vmap
+def beside(points):
+    return points
+
+
+@beside.def_vmap
+def _(size, batched, points):
+    return points + 0.1 * size, batched[0]
+
+
+class Lanes(Identity):
+    """A world of matrix products, which round by the size of their batch: here by 0.1 a seed, on every machine."""
+
+    def evaluate(self, genotypes, key):
+        first, second = (jax.random.normal(jax.random.key(n), shape) for n, shape in enumerate([(5, 64), (64, 2)]))
+        reached = jnp.tanh(jnp.tanh(genotypes @ first) @ second / 8)
+        return super().evaluate(genotypes, key)._replace(descriptor=beside(300 + 250 * reached))
+
+
+COLUMNS = ("offspring.genotype", "offspring.descriptor", "survivors.novelty", "survivors.id")
+
+
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
-    """Three seeds begun on two cores, gone on with on one; and on two all along."""
+    """Three seeds begun on two cores and gone on with on one, on two all along; and on one, which is another run."""
     monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(search(Identity()), 4, out=tmp_path / "whole", seeds=range(3))
-    run(search(Identity()), 2, out=tmp_path / "part", seeds=range(3))
+    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3))
+    run(search(Lanes()), 2, out=tmp_path / "part", seeds=range(3))
     monkeypatch.setattr(seeds, "cores", lambda: 1)
-    whole, part = run_of(tmp_path / "whole"), resume(tmp_path / "part", 4, search=search(Identity()))
+    run(search(Lanes()), 4, out=tmp_path / "other", seeds=range(3))
+    whole, part = run_of(tmp_path / "whole"), resume(tmp_path / "part", 4, search=search(Lanes()))
     for one, other in zip(whole, part, strict=True):
         assert one.lanes == other.lanes == 2
-        for column in ("offspring.genotype", "survivors.novelty", "survivors.id"):
+        for column in COLUMNS:
             np.testing.assert_array_equal(one.column(column), other.column(column))
-        assert same(one.state(4, search(Identity())), other.state(4, search(Identity())))
+        assert same(one.state(4, search(Lanes())), other.state(4, search(Lanes())))
+    alone = run_of(tmp_path / "other")[0]
+    assert not np.array_equal(alone.column("offspring.descriptor"), whole[0].column("offspring.descriptor"))
 
 
 def test_a_fork_of_a_batch_rounds_as_the_batch_does(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(search(Identity()), 4, out=tmp_path / "whole", seeds=range(3), keep_every=2)
+    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3), keep_every=2)
     monkeypatch.setattr(seeds, "cores", lambda: 1)
-    forked = fork(tmp_path / "whole", 2, search(Identity()), out=tmp_path / "fork")
+    forked = fork(tmp_path / "whole", 2, search(Lanes()), out=tmp_path / "fork")
     for one, other in zip(run_of(tmp_path / "whole"), forked, strict=True):
         assert one.lanes == other.lanes == 2
-        np.testing.assert_array_equal(one.column("survivors.novelty"), other.column("survivors.novelty"))
+        for column in COLUMNS:
+            np.testing.assert_array_equal(one.column(column), other.column(column))
 
 
 def run_of(path):

@@ -37,6 +37,8 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     `pip install 'brns[report]'`. `track` sees how far the work is.
     """
     out, plotly = Path(out), _plotly()
+    if out.suffix not in (".html", ".htm"):
+        raise ValueError(f"a report is an HTML page, such as report.html; got {out}")
     if not out.parent.is_dir():
         raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
     runs = methods(records)

@@ -1,0 +1,58 @@
+"""What holds of every novelty in the table of parts: memory that stays flat, and runs that resume to the same bits."""
+
+import gc
+import os
+import tracemalloc
+
+import jax
+import pytest
+from files import bits
+from searches import ESTIMATOR, search
+from worlds import HostIdentity
+
+import brns
+from brns.parts import parts
+from brns.runs.loop import resume, run
+
+ESTIMATORS = {
+    "exact": brns.ExactRecognition(size=8),
+    "recognition": ESTIMATOR,
+    "archive": brns.ArchiveKNN(k=2, growth=3, capacity=20),  # full after generation 7
+    "population": brns.PopulationKNN(k=2),
+    "density": brns.FeatureDensity(size=8),
+    "hashing": brns.HashCounts(bits=8),
+    "coins": brns.CoinFlips(width=4, reservoir=20, batch=8, steps=2),
+    "counts": brns.GridCounts(cells=3),
+}
+
+
+def test_the_table_of_parts_has_no_other():
+    assert set(ESTIMATORS) == set(parts("estimator"))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
+    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 40 later: less than half an array each."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
+    held, one = {}, search(HostIdentity(), ESTIMATORS[name])
+    try:
+        for (saved,) in brns.generations(one, 60, out=tmp_path, seeds=[0], progress=False):
+            if saved.number == 15:
+                tracemalloc.start()
+            if saved.number in (20, 60):  # both keep a state
+                gc.collect()
+                held[saved.number] = len(jax.live_arrays()), tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    arrays, memory = (last - first for first, last in zip(held[20], held[60], strict=True))
+    assert arrays < 20
+    assert memory < 40_000
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_novelty_resumes_to_the_same_bits(name, tmp_path):
+    one = search(HostIdentity(), ESTIMATORS[name])
+    run(one, 4, out=tmp_path / "whole", keep_every=2)
+    run(one, 3, out=tmp_path / "part", keep_every=2)
+    resume(tmp_path / "part", 4, search=one)
+    assert bits(tmp_path / "part") == bits(tmp_path / "whole")
