@@ -246,14 +246,18 @@ def test_whatever_is_wrong_with_a_header_the_file_is_named(header, version, tmp_
 @pytest.mark.parametrize(
     ("experiment", "message"),
     [
-        ({"name": "DeceptiveMaze", "bitmap": ["." * 1000] * 1000}, "bitmap is longer than 300000 characters"),
-        ({"name": "Elitist", "threshold": {"name": ["DeceptiveMaze"]}}, "is not a part of brns"),
-        ({"name": "NoveltySearch"}, "run.json describes no experiment"),
+        ({"task": {"name": "DeceptiveMaze", "bitmap": ["." * 1000] * 1000}}, "bitmap is longer than 300000 characters"),
+        ({"select": {"name": "Elitist", "threshold": {"name": ["DeceptiveMaze"]}}}, "is not a part of brns"),
+        ({"estimator": {"name": "NoveltySearch"}}, r"run\.json describes no experiment"),
+        ({"task": None}, "was edited: no run has experiment="),
+        ({"task": {"name": "Chunked", "chunk": 4}}, "was edited: no run has experiment="),
+        ({"estimator": []}, "was edited: no run has experiment="),
     ],
 )
 def test_settings_that_no_experiment_has_are_refused(path, experiment, message):
     facts = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps(facts | {"experiment": experiment}))
+    changed = facts["experiment"] | {"task": {"name": "DeceptiveMaze"}} | experiment
+    (path / "run.json").write_text(json.dumps(facts | {"experiment": changed}))
     tracemalloc.start()
     with pytest.raises(ValueError, match=message):
         Record(path).search  # noqa: B018

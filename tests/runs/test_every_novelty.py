@@ -26,17 +26,22 @@ ESTIMATORS = {
 }
 
 
+def quick(*names):
+    """All of them, of which only these are quick."""
+    return [name if name in names else pytest.param(name, marks=pytest.mark.slow) for name in ESTIMATORS]
+
+
 def test_the_table_of_parts_has_no_other():
     assert set(ESTIMATORS) == set(parts("estimator"))
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", quick("exact", "archive"))
 def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
-    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 40 later: less than half an array each."""
+    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 40 later."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, one = {}, search(HostIdentity(), ESTIMATORS[name])
     try:
-        for (saved,) in brns.generations(one, 60, out=tmp_path, seeds=[0], progress=False):
+        for saved in brns.generations(one, 60, out=tmp_path, progress=False):
             if saved.number == 15:
                 tracemalloc.start()
             if saved.number in (20, 60):  # both keep a state
@@ -46,10 +51,10 @@ def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
         tracemalloc.stop()
     arrays, memory = (last - first for first, last in zip(held[20], held[60], strict=True))
     assert arrays < 20
-    assert memory < 40_000
+    assert memory < 150_000  # a generation that stays takes 5000
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", quick("density", "hashing", "coins"))
 def test_every_novelty_resumes_to_the_same_bits(name, tmp_path):
     one = search(HostIdentity(), ESTIMATORS[name])
     run(one, 4, out=tmp_path / "whole", keep_every=2)

@@ -131,7 +131,7 @@ def test_one_bad_run_does_not_end_the_listing_of_the_others(runs, tmp_path):
         "sound": "finished",
     }
     assert "000010.npz was edited: offspring.descriptor has shape (6,)" in found["flat"].reason
-    assert "run.json cannot be understood" in found["unnamed"].reason
+    assert "run.json was edited: no run has experiment=" in found["unnamed"].reason
 
 
 def test_a_name_cannot_speak_to_the_terminal(runs, tmp_path):
