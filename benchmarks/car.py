@@ -5,8 +5,8 @@
 All seeds of brns.MountainCar run as one batch; the behavior is how far the car came to the left and to the right. Few
 individuals and few generations: a test of novelty that is learned from little.
 For each estimator the table says in how many seeds the car reached the top, when it first did (median over all seeds;
-"never" where most did not), and how many of the suite's 20 x 20 cells were visited, by the founders too. It is printed, and with
---out written as Markdown with where it comes from; docs/reproduction.md includes it.
+"never" where most did not), and how many of the suite's 20 x 20 cells were visited, by the founders too. It is printed,
+and with --out written as Markdown with where it comes from; docs/reproduction.md includes it.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def found(estimator: NoveltyEstimator, n: int, generations: int, seeds: int) -> 
     for generation in range(1, generations + 1):
         state, made = step(state, keys)
         first[np.asarray(made.offspring.solved).any(axis=1) & np.isinf(first)] = generation
-        visited |= np.asarray(jax.vmap(cells.visited)(made.offspring))
+        visited = visited | np.asarray(jax.vmap(cells.visited)(made.offspring))
     middle, covered = np.median(first), visited.sum(axis=1)
     return (
         f"{np.isfinite(first).sum()} of {seeds}",
