@@ -66,7 +66,7 @@ SCALES = {
         timing=Timing((2, 4), (200,), 3, 40),
     ),
     "short": Scale(
-        maze=Runs(8, 200, 10),  # enough for every claim of the maze to be judged
+        maze=Runs(9, 200, 10),  # enough for every claim of the maze to be judged
         ablation=Runs(3, 100, 10),
         variants=(),
         ant=Runs(3, 150, 5),

@@ -146,7 +146,7 @@ def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     assert page.place(Path()) == tmp_path.with_name(f"{tmp_path.name}.md")
     (tmp_path / "notes.md").write_text("# My notes")
-    with pytest.raises(ValueError, match=r"notes.md is no page of a comparison, .*: take another folder"):
+    with pytest.raises(ValueError, match=r"notes.md is not a page of ours, .*: take another folder"):
         page.write(compared._replace(out=tmp_path / "notes"))
     assert (tmp_path / "notes.md").read_text() == "# My notes"
 

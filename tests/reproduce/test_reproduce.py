@@ -151,7 +151,7 @@ def test_a_table_says_what_made_its_runs(tmp_path):
     made = of_runs(runs)
     assert [one["rows"] for one in made] == [["one", "two"], ["three"], ["four"]]
     text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
-    assert "- Runs: one, two: Commit aaa; brns 1; device gpu." in text
+    assert "- Runs: one; two: Commit aaa; brns 1; device gpu." in text
     assert "- Runs: three: Commit bbb; Z80, 1 core." in text
     assert "- Runs: four: Commit unknown." in text
     assert "- Measured: Commit analysis; brns 2." in text

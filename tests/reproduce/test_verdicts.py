@@ -134,6 +134,9 @@ def test_a_table_is_adjusted_together():
     assert judge([once])[0] == (HOLDS, pytest.approx(2 / 70), 1.0)
     twice = judge([once, "holds", once])
     assert [one.verdict for one in twice] == [UNTESTED, HOLDS, UNTESTED]  # 4 / 70 is the best that they can have
+    some = larger(HIGH[:5], LOW[:3])  # 2 / 56, and of two claims 4 / 56
+    assert [one.verdict for one in judge([some])] == [HOLDS]
+    assert [one.verdict for one in judge([some, some])] == [UNTESTED, UNTESTED]
     six, less = larger(HIGH, LOW), larger([1.0, 3.0] * 4, [0.9, 2.9] * 4)
     assert judge([six, less])[0].p == pytest.approx(4 / 924)
     untested = larger([2.0, 3.0], [0.0, 1.0])
