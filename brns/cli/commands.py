@@ -233,9 +233,7 @@ def compare(
 
     if own := [name for name in worlds if ":" in name]:
         if len(worlds) > 1:
-            raise SettingsError(
-                f"a world of your own is compared in alone; got {', '.join(worlds)}: name {own[0]} only"
-            )
+            raise SettingsError(f"what is your own is compared alone; got {', '.join(worlds)}: name {own[0]} only")
         wanted = own_object(own[0])
     else:
         wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]

@@ -86,7 +86,8 @@ def test_settings_that_make_no_sense(settings, message):
 
 @pytest.mark.parametrize(("setting", "value"), [("entry", "best"), ("removal", "newest")])
 def test_rules_that_do_not_exist(setting, value):
-    settings = {"k": 15, "growth": 6, "capacity": 10, "entry": "random", "removal": "random", setting: value}
+    settings = {"k": 15, "growth": 6, "capacity": 10, "threshold": None, "entry": "random", "removal": "random"}
+    settings[setting] = value
     with pytest.raises(ValueError, match=f"ArchiveKNN.{setting} must be .* got '{value}'"):
         ArchiveKNN.__check_init__(SimpleNamespace(**settings))  # past the shape checks, which would object first
 
