@@ -1,5 +1,6 @@
 """The nouns of novelty search, the contracts between its parts, and the checks of those contracts."""
 
+import math
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -182,6 +183,12 @@ def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> N
     """A `ValueError` where what an operator gave is of another shape than the search needs."""
     if jnp.shape(found) != wanted:
         raise ValueError(f"{name} must give an array of shape {wanted}; {shown(part)} gave {jnp.shape(found)}")
+
+
+def refuse_threshold(part: str, threshold: float | None) -> None:
+    """A `ValueError` for a threshold that no novelty is above, or that is no number."""
+    if threshold is not None and not math.isfinite(threshold):
+        raise ValueError(f"{part}.threshold must be a finite number, or None for none; got {threshold}")
 
 
 def refuse_length(task: Task, genotypes: Any) -> None:

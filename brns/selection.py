@@ -1,19 +1,11 @@
 """Survivor selection: which rows of parents united with offspring live on."""
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from brns.core import Population
-
-
-def refuse_threshold(part: str, threshold: float | None) -> None:
-    """A `ValueError` for a threshold that no novelty is above, or that is no number."""
-    if threshold is not None and not math.isfinite(threshold):
-        raise ValueError(f"{part}.threshold must be a finite number, or None for none; got {threshold}")
+from brns.core import Population, refuse_threshold
 
 
 def novel(population: Population, threshold: float | None) -> Float[Array, " n"]:

@@ -81,7 +81,7 @@ def text(comparison: Comparison, folder: str) -> str:
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs ran side by side, and "
         "the machine may have had other work: a rough measure, by which only methods of one commit (below) and one row "
         "are compared.",
-        _by_world(comparison, lambda world, method: f"{number(comparison.found[world][method].milliseconds)}"),
+        _by_world(comparison, lambda world, method: number(comparison.found[world][method].milliseconds)),
         "## The worlds",
         _worlds(comparison),
         provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{seeds} seeds."}),

@@ -1,6 +1,5 @@
 """Novelty as the mean distance to the nearest neighbours: with an archive, and within the population alone."""
 
-import math
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -8,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.core import Box, Generation, Population, take, unite
+from brns.core import Box, Generation, Population, refuse_threshold, take, unite
 from brns.estimators.neighbours import References, nearest
 
 
@@ -69,8 +68,7 @@ class ArchiveKNN(eqx.Module):
             raise ValueError(
                 f"an archive needs 1 <= growth <= capacity; got growth={self.growth} and capacity={self.capacity}"
             )
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"ArchiveKNN.threshold must be a finite number, or None for none; got {self.threshold}")
+        refuse_threshold("ArchiveKNN", self.threshold)
         if self.entry not in ("random", "most_novel"):
             raise ValueError(f'ArchiveKNN.entry must be "random" or "most_novel"; got {self.entry!r}')
         if self.removal not in ("random", "oldest", "least_novel"):
