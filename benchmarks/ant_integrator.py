@@ -16,7 +16,7 @@ from brns.reproduce.provenance import here, of_runs
 from brns.reproduce.results import numbers, read_json
 from brns.runs.record import Record, records
 from brns.runs.storage import write_bytes
-from brns.settings import changes, renewed
+from brns.settings import changes
 
 
 def beside(record: Record, method: dict) -> str:
@@ -47,7 +47,7 @@ def main() -> None:
         parser.error(f"{asked.page} has no {asked.method}; it has {', '.join(page['methods'])}")
     method, planned = page["methods"][asked.method], page["planned_generations"]
     blocks = [f"**{method['label']}**, {planned} generations; the page has {len(method['seeds'])} seeds of it:"]
-    alike = renewed(page["experiment"] | {"estimator": method["estimator"]})
+    alike = page["experiment"] | {"estimator": method["estimator"]}
     for record in runs:
         other = [name for name in changes(alike, record.experiment) if name != "task.integrator"]
         if other or record.last != planned:

@@ -17,7 +17,7 @@ import numpy as np
 
 from brns import IsoLineDD, NoveltySearch, PlanarArm, PolynomialMutation
 from brns.comparison.worlds import world
-from brns.parts import parts
+from brns.settings import parts
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from brns import NoveltySearch
 from brns.comparison.calibration import Calibration, calibrated
 from brns.comparison.worlds import world
-from brns.parts import parts
+from brns.settings import parts
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below, save
 from brns.reproduce.page import provenance_text, table

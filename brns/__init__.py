@@ -1,13 +1,13 @@
 """Novelty search without an archive (BR-NS), the archive methods to hold it against, and the measures of both."""
 
-import dataclasses
+import ast
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from brns import compiled as _compiled
-from brns.parts import CLASSES as _CLASSES
-
 if TYPE_CHECKING:
+    from brns import experiments as experiments
+    from brns import pictures as pictures
     from brns.comparison.run import Comparison as Comparison
     from brns.comparison.run import compare as compare
     from brns.core import Box as Box
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from brns.estimators.exact import merge as merge
     from brns.founders import GivenFounders as GivenFounders
     from brns.interoperation.novelty import Novelty as Novelty
-    from brns.parts import *  # noqa: F403
     from brns.runs.fork import fork as fork
     from brns.runs.loop import Saved as Saved
     from brns.runs.loop import generations as generations
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from brns.runs.tables import frame as frame
     from brns.search import NoveltySearch as NoveltySearch
     from brns.search import SearchState as SearchState
+    from brns.settings import *  # noqa: F403
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
     from brns.tasks.loose import LooseBox as LooseBox
     from brns.tasks.policy import FeedForward as FeedForward
@@ -40,53 +40,30 @@ if TYPE_CHECKING:
     from brns.workers.dask import Dask as Dask
     from brns.workers.processes import Processes as Processes
 
-# Where each public name lives. They are imported when first used: importing JAX takes seconds, `brns --help` none.
-_HOME = {
-    "comparison.run": ("Comparison", "compare"),
-    "core": ("Box", "Evaluation", "Generation", "NoveltyEstimator", "Population", "Task", "observed"),
-    "workers.dask": ("Dask",),
-    "workers.processes": ("Processes",),
-    "runs.record": ("Record", "records"),
-    "estimators.exact": ("merge",),
-    "founders": ("GivenFounders",),
-    "runs.fork": ("fork",),
-    "runs.loop": ("Saved", "generations", "resume", "run"),
-    "search": ("NoveltySearch", "SearchState"),
-    "interoperation.novelty": ("Novelty",),
-    "runs.tables": ("frame",),
-    "runs.storage": ("RecordError",),
-    "tasks.gymnasium": ("GymnasiumTask",),
-    "tasks.loose": ("LooseBox",),
-    "tasks.policy": ("FeedForward",),
-    "testing": ("check_estimator", "check_task"),
-}
-_MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names} | {
-    name: part.module for name, part in _CLASSES.items()
-}
 
-# What is reached as `brns.pictures` after `import brns`, as the names are.
-_ROOMS = ("experiments", "pictures")
+def _homes(*files: str) -> dict[str, str]:
+    """The module of each public name, as the imports for type checkers in these files of ours say."""
+    homes = {}
+    for file in files:
+        source = ast.parse(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+        (block,) = (node.body for node in source.body if isinstance(node, ast.If))
+        homes |= {name.asname: line.module for line in block for name in line.names if name.asname}
+    return homes
 
-__all__ = sorted(_MODULE)
+
+# They are imported when first used: importing JAX takes seconds, `brns --help` none.
+_HOMES = _homes("__init__.py", "settings.py")
+__all__ = sorted(_HOMES)
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE and name not in _ROOMS:
+    if name not in _HOMES:
         raise AttributeError(f"module 'brns' has no attribute {name!r}")
-    if name in _ROOMS:
+    if _HOMES[name] == "brns":
         return importlib.import_module(f"brns.{name}")
-    value = getattr(importlib.import_module(_MODULE[name]), name)
-    if isinstance(value, type) and dataclasses.is_dataclass(value):
-        from brns.hints import hinting
-
-        hinting(value)
-    globals()[name] = value
-    return value
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_ROOMS, "__version__"]
-
-
-_compiled.keep()
+    return [*__all__, "__version__"]

@@ -1,5 +1,6 @@
 """The nouns of novelty search, the contracts between its parts, and the checks of those contracts."""
 
+import difflib
 import math
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -10,9 +11,16 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.display import columns, shown
+from brns.settings import Kind, parts, shown
 
 T = TypeVar("T")
+
+
+def columns(rows: Any) -> str:
+    """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
+    if not isinstance(rows, tuple) or not hasattr(rows, "_fields"):
+        return shown(rows)
+    return f"{type(rows).__name__}({', '.join(f'{name}={columns(getattr(rows, name))}' for name in rows._fields)})"
 
 
 class Box(eqx.Module):
@@ -177,6 +185,21 @@ class Selection(Protocol):
     """Survivor selection: the rows of the `size` individuals of `population` that live on."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
+
+
+def refuse_wrong(name: str, part: Any, kind: Kind, contract: type) -> None:
+    """A `ValueError` where a part of a search is a class, a name, or not what its contract asks for."""
+    if isinstance(part, type):
+        raise ValueError(f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}")
+    if isinstance(part, str):
+        classes = {name: ours.attribute for ours in parts(kind).values() for name in (ours.name, ours.attribute)}
+        (found, *_) = difflib.get_close_matches(part, classes, n=1) or classes
+        raise ValueError(f"{name} is no text; did you mean brns.{classes[found]}()? Got {part!r}")
+    if not isinstance(part, contract):
+        asked = [member for member in vars(contract) if member == "__call__" or not member.startswith("_")]
+        raise ValueError(
+            f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)}"
+        )
 
 
 def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:

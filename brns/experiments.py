@@ -1,27 +1,25 @@
 """The experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
 
-import functools
+import dataclasses
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import equinox as eqx
 
 from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
-from brns.hints import near
 from brns.mutation import PolynomialMutation
-from brns.parts import Kind, Part, parts
 from brns.search import NoveltySearch
 from brns.selection import NSGA2, Elitist
-from brns.settings import SettingsError, configure, describe, value
+from brns.settings import PAPER, Kind, SettingsError, chosen, configure, describe
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
 """the operators of a search, and the kind of part that each is"""
+PARTS = ("task", "estimator", *OPERATORS)
 
 
 def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
@@ -42,7 +40,7 @@ def paper_recognition() -> BehaviorRecognition:
     He's initialisation, descriptors as they are, 3 d neurons in a layer, an embedding of 2 d dimensions. The defaults
     of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
     """
-    return BehaviorRecognition(embedding=None, width=None, inputs="raw", initialisation="he")
+    return BehaviorRecognition(**PAPER)
 
 
 def has_paper_settings(estimator: Mapping[str, Any]) -> bool:
@@ -79,8 +77,8 @@ OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
 
 def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     """The experiment of a world and an estimator, by the names that the command line gives them."""
-    task = chosen("experiment", world, parts("world"))
-    novelty = chosen("--estimator", estimator, parts("estimator", "preset"))
+    task = chosen("experiment", world, "world")
+    novelty = chosen("--estimator", estimator, "estimator", "preset")
     wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
     return EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
 
@@ -95,36 +93,28 @@ def configured(experiment: str, estimator: str, changes: Sequence[str]) -> Novel
 
 def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     """The search with settings changed by such texts."""
-    wanted: dict[str, dict[str, Any]] = {"task": {}, "estimator": {}, **{part: {} for part in OPERATORS}, "": {}}
-    problems, names = [], set()
+    texts: dict[str, str] = {}
+    problems: list[str] = []
     for change in changes:
         name, equals, text = (piece.strip() for piece in change.partition("="))
-        part, _, setting = name.rpartition(".")
+        if not equals or name.rpartition(".")[0] not in ("", *PARTS):
+            known = ", ".join(f"{part}." for part in PARTS)
+            problems.append(f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}")
+        elif name in texts:
+            problems.append(f"--set gives {name} twice; give it once")
+        elif name == "estimator":
+            problems.append(f"the estimator is chosen by --estimator {text}; --set changes its settings")
+        else:
+            texts[name] = text
+    for part in (*PARTS, ""):
         try:
-            if name in names:
-                raise SettingsError(f"--set gives {name} twice; give it once")
-            names.add(name)
-            if not equals or part not in wanted:
-                raise SettingsError(
-                    "--set takes NAME=VALUE, where NAME may begin with "
-                    f"{', '.join(f'{part}.' for part in wanted if part)}; got {change!r}"
-                )
-            if setting in OPERATORS and not part:
-                operator = chosen(setting, text, parts(OPERATORS[setting])).load()()
-                search = eqx.tree_at(lambda s, part=setting: getattr(s, part), search, operator)
-            elif name == "estimator":
-                raise SettingsError(f"the estimator is chosen by --estimator {text}; --set changes its settings")
-            else:
-                wanted[part][setting] = value(text)
-        except ValueError as error:
-            problems.append(str(error))
-    for part, settings in wanted.items():
-        try:
-            if part and settings:
-                changed = configure(getattr(search, part), settings)
-                search = eqx.tree_at(lambda s, part=part: getattr(s, part), search, changed)
-            elif settings:
-                search = configure(search, settings)
+            if part in OPERATORS and part in texts:
+                search = dataclasses.replace(search, **{part: chosen(part, texts.pop(part), OPERATORS[part]).load()()})
+            wanted = {name.rpartition(".")[2]: value(texts[name]) for name in texts if name.rpartition(".")[0] == part}
+            if wanted and part:
+                search = dataclasses.replace(search, **{part: configure(getattr(search, part), wanted)})
+            elif wanted:
+                search = configure(search, wanted)
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -132,36 +122,18 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     return search
 
 
-def changes(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in which an experiment, as a record describes it, is not that of its world and estimator.
-
-    By name, such as `estimator.epochs`. Of an estimator with presets it is the nearest. None are told where the task or
-    the estimator is a user's own.
-    """
-    task, estimator = experiment["task"], experiment["estimator"]
-    worlds = [name for name, part in parts("world").items() if part.attribute == task["name"]]
-    usual = [_described(world, name) for world in worlds for name in parts("estimator", "preset")]
-    nearest = [one for one in usual if one["estimator"]["name"] == estimator["name"]]
-    return min((_differences(one, experiment) for one in nearest), key=len, default={})
-
-
-@functools.cache
-def _described(world: str, estimator: str) -> dict[str, Any]:
-    return describe(named(world, estimator))
-
-
-def _differences(usual: Mapping[str, Any], found: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    different: dict[str, Any] = {}
-    for name, now in found.items():
-        before = usual.get(name)
-        if isinstance(now, Mapping) and isinstance(before, Mapping) and now.get("name") == before.get("name"):
-            different |= _differences(before, now, f"{prefix}{name}.")
-        elif now != before:
-            different[f"{prefix}{name}"] = now["name"] if isinstance(now, Mapping) else now
-    return different
-
-
-def chosen(what: str, name: str, choices: Mapping[str, Part]) -> Part:
-    if name not in choices:
-        raise SettingsError(f"{what} must be one of {', '.join(choices)}; got {name!r}{near(name, choices)}")
-    return choices[name]
+def value(text: str) -> Any:
+    """A setting's value as TOML reads it; bare words are strings, none is None, and True, False and .5 Python's."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    if text.startswith("(") and text.endswith(")"):  # a tuple as Python prints it
+        text = f"[{text[1:-1]}]"
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        pass
+    try:
+        return float(text) if "." in text else text
+    except ValueError:
+        return text

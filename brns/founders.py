@@ -60,30 +60,30 @@ class GivenFounders(eqx.Module):
     not finite; a search refuses what lies outside the box.
     """
 
-    genotypes: Float[Array, "n p"] | None
-    """row i is founder i; None where they come from a record"""
+    _genotypes: Float[Array, "n p"] | None
+    """row i is founder i; None where they come from a record, whose generation 0 they are"""
     sha256: str
     """of the genotypes as float32, row by row: by this a record knows them"""
 
     def __init__(self, genotypes: Any = None, sha256: str = ""):
-        self.genotypes, self.sha256 = None, sha256
+        self._genotypes, self.sha256 = None, sha256
         if genotypes is not None:
             rows = np.asarray(genotypes, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
                 raise ValueError(
                     f"founders must be finite genotypes of shape (n, p); got an array of shape {rows.shape}"
                 )
-            self.genotypes, self.sha256 = jnp.asarray(rows), hashlib.sha256(rows.tobytes()).hexdigest()
+            self._genotypes, self.sha256 = jnp.asarray(rows), hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
-        if self.genotypes is None:
+        if self._genotypes is None:
             raise ValueError(
                 "a record names founders that were given by their digest alone; give them again, as "
                 "GivenFounders(record.population(0).genotype)"
             )
-        if self.genotypes.shape != (n, box.dimension):
+        if self._genotypes.shape != (n, box.dimension):
             raise ValueError(
                 f"a population of {n} in a genotype space of {box.dimension} dimensions needs founders of shape "
-                f"{(n, box.dimension)}; got {self.genotypes.shape}: give as many, or set population_size"
+                f"{(n, box.dimension)}; got {self._genotypes.shape}: give as many, or set population_size"
             )
-        return self.genotypes
+        return self._genotypes

@@ -16,21 +16,21 @@ from brns.core import (
     Population,
     Selection,
     Task,
+    columns,
     conform,
     refuse_outside,
     refuse_shape,
+    refuse_wrong,
     same_structure,
     scored,
     take,
     unite,
 )
-from brns.display import columns, line, shown, table
 from brns.estimators.exact import ExactRecognition
 from brns.founders import UniformFounders
-from brns.hints import refuse_wrong
 from brns.mutation import PolynomialMutation
-from brns.parts import Kind
 from brns.selection import Elitist
+from brns.settings import Kind, shown
 
 
 class SearchState(NamedTuple):
@@ -45,17 +45,6 @@ class SearchState(NamedTuple):
     def __repr__(self) -> str:
         known = f"generation={self.generation}, population={columns(self.population)}"
         return f"SearchState({known}, estimator={type(self.estimator).__name__})"
-
-    def _repr_html_(self) -> str:
-        numbers = sum(jnp.size(leaf) for leaf in jax.tree.leaves(self.estimator))
-        return table(
-            "SearchState",
-            {
-                "generation": self.generation,
-                "population": columns(self.population),
-                "estimator": f"{type(self.estimator).__name__}, {numbers} numbers",
-            },
-        )
 
 
 class Offspring(NamedTuple):
@@ -107,12 +96,7 @@ class NoveltySearch(eqx.Module):
             )
 
     def __repr__(self) -> str:
-        return line(self)
-
-    def _repr_html_(self) -> str:
-        parts = {name: getattr(self, name) for name in ("task", "estimator", "mutate", "select", "founders")}
-        size = {"population": f"{self.population_size}, and {self.offspring_size} offspring a generation"}
-        return table("NoveltySearch", {name: shown(part) for name, part in parts.items()} | size)
+        return shown(self)
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""

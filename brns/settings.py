@@ -1,7 +1,11 @@
-"""Settings: the fields of the parts themselves, described as JSON, rebuilt from it, and changed by name."""
+"""Our own parts in one table, and settings: told in a line, described as JSON, rebuilt from it, changed by name.
+
+Nothing here imports JAX before a part is made, so that names are looked up at once.
+"""
 
 import ast
 import dataclasses
+import difflib
 import functools
 import hashlib
 import importlib
@@ -9,31 +13,118 @@ import inspect
 import itertools
 import json
 import textwrap
-import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import equinox as eqx
-import numpy as np
-import pydantic
+Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
 
-from brns.founders import GivenFounders
-from brns.hints import near
-from brns.parts import CLASSES
 
-# What a record may name, and the only modules that reading one can import.
-MODULES = {
-    "NoveltySearch": "brns.search",
-    "Chunked": "brns.workers.chunks",
-    "GivenFounders": "brns.founders",
-    "LooseBox": "brns.tasks.loose",
-    **{name: part.module for name, part in CLASSES.items()},
-}
+class Part(NamedTuple):
+    """A part of the library."""
 
-# Characters of one setting in a record: a maze of 512 x 512 cells. A maze's tables take a kilobyte a cell.
-LONGEST = 300_000
+    kind: Kind
+    """a preset is an estimator of another line with settings that are not its defaults"""
+    name: str
+    """on the command line"""
+    attribute: str
+    """its class, as `brns` and a record call it"""
+    meaning: str
+    title: str = ""
+    """what figures and tables call an estimator"""
+    settings: Mapping[str, Any] = types.MappingProxyType({})
+    """of a preset"""
+
+    def load(self) -> Any:
+        """What makes it: its class, with a preset's settings."""
+        part = getattr(importlib.import_module("brns"), self.attribute)
+        return functools.partial(part, **self.settings) if self.settings else part
+
+
+# BR-NS in the paper, section 5, and in its published code where the paper is silent.
+PAPER = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
+PARTS = (
+    Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
+    Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
+    Part("world", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
+    Part("world", "path", "MazePath", "the deceptive maze, with the whole path as behavior"),
+    Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
+    Part("world", "car", "MountainCar", "a car too weak for its mountain"),
+    Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
+    Part("estimator", "exact", "ExactRecognition", "recognition, solved exactly: forgets nothing", "exact recognition"),
+    Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns past behavior", "BR-NS"),
+    Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", "BR-NS, paper's settings", PAPER),
+    Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population", "archive k-NN"),
+    Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population", "population k-NN"),
+    Part("estimator", "density", "FeatureDensity", "rarity by a density of random features", "feature density"),
+    Part("estimator", "hashing", "HashCounts", "rarity of a hash code, by its visits", "hash counts"),
+    Part("estimator", "coins", "CoinFlips", "rarity by networks that learn coin flips", "coin flips"),
+    Part("estimator", "counts", "GridCounts", "rarity of a cell of a grid, by its visits", "grid counts"),
+    Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
+    Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
+    Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
+    Part("mutation", "redraw", "Redraw", "drawn anew, whatever the parents: random search"),
+    Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
+    Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part("selection", "latest", "Latest", "the latest born, whatever their novelty"),
+    Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
+    Part("founders", "layers", "LayerFounders", "initial weights of a network, as in published code"),
+)
+CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
+
+MODULES = {"Chunked": "brns.workers.chunks"} | dict.fromkeys(
+    ("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns"
+)
+"""what a record may name, and the only modules that reading one can import"""
+
+if TYPE_CHECKING:  # where `brns.Name` is, for type checkers and for `brns` itself
+    from brns.estimators.archive import ArchiveKNN as ArchiveKNN
+    from brns.estimators.archive import PopulationKNN as PopulationKNN
+    from brns.estimators.coins import CoinFlips as CoinFlips
+    from brns.estimators.counts import GridCounts as GridCounts
+    from brns.estimators.density import FeatureDensity as FeatureDensity
+    from brns.estimators.exact import ExactRecognition as ExactRecognition
+    from brns.estimators.hashing import HashCounts as HashCounts
+    from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
+    from brns.founders import LayerFounders as LayerFounders
+    from brns.founders import UniformFounders as UniformFounders
+    from brns.mutation import GaussianMutation as GaussianMutation
+    from brns.mutation import IsoLineDD as IsoLineDD
+    from brns.mutation import PolynomialMutation as PolynomialMutation
+    from brns.mutation import Redraw as Redraw
+    from brns.selection import NSGA2 as NSGA2
+    from brns.selection import Elitist as Elitist
+    from brns.selection import Latest as Latest
+    from brns.tasks.ant import AntMaze as AntMaze
+    from brns.tasks.arm import PlanarArm as PlanarArm
+    from brns.tasks.car import MountainCar as MountainCar
+    from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
+    from brns.tasks.maze import MazePath as MazePath
+    from brns.tasks.maze import RoomsMaze as RoomsMaze
+    from brns.tasks.projection import LinearProjection as LinearProjection
+
+
+class SettingsError(ValueError):
+    """A setting with a wrong name or value; the message holds all that is wrong at once."""
+
+
+def parts(*kinds: Kind) -> dict[str, Part]:
+    """The parts of these kinds by their name on the command line, in the table's order."""
+    return {part.name: part for part in PARTS if part.kind in kinds}
+
+
+def chosen(what: str, name: str, *kinds: Kind) -> Part:
+    """The part of this name; a `SettingsError` where there is none."""
+    if name not in (known := parts(*kinds)):
+        raise SettingsError(f"{what} must be one of {', '.join(known)}; got {name!r}{near(name, known)}")
+    return known[name]
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """`; did you mean epochs?` where one is like it, and else the end of the sentence."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else "."
 
 
 class Setting(NamedTuple):
@@ -41,73 +132,67 @@ class Setting(NamedTuple):
 
     name: str
     type: Any
-    default: Any
     meaning: str
 
 
-class SettingsError(ValueError):
-    """A setting with a wrong name or value; the message holds all that is wrong at once."""
-
-
-def settings(part: Any) -> list[Setting]:
-    """The settings of a part: those of its fields that a person can write on a command line, with their meaning."""
+def settings(part: type) -> list[Setting]:
+    """The fields of a part that a person can write on a command line, each with the string that stands under it."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
-    return [
-        Setting(f.name, hints[f.name], f.default, meanings.get(f.name, ""))
-        for f in dataclasses.fields(part)
-        if f.init and _plain(hints[f.name])
-    ]
+    names = [field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])]
+    return [Setting(name, hints[name], meanings.get(name, "")) for name in names]
 
 
-def configure(part: eqx.Module, changes: Mapping[str, Any]) -> Any:
+def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     """The part with some settings changed; all errors are reported at once in one `SettingsError`.
 
     Types are strict: true is no number and 5 no text. Whole numbers may stand for others, and lists for tuples.
     """
     name = type(part).__name__
-    if not dataclasses.is_dataclass(part):
-        raise SettingsError(f"{name} has no settings: it is no dataclass (an equinox.Module is one); got {changes}")
-    known = {s.name: s for s in settings(type(part))}
-    problems = []
-    for key in changes:
+    known = {s.name: s for s in settings(type(part))} if dataclasses.is_dataclass(part) else {}
+    problems, values = [], {}
+    for key, value in changes.items():
         if key not in known:
             problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {', '.join(known) or 'none'}")
-    chosen = {key: known[key] for key in changes if key in known}
-    values = {}
-    if chosen:
-        fields: Any = {key: (s.type, ...) for key, s in chosen.items()}
-        model = pydantic.create_model(name, __config__=pydantic.ConfigDict(strict=True), **fields)
+            continue
         try:
-            values = model(**{key: _tuples(changes[key]) for key in chosen}).model_dump()
-        except pydantic.ValidationError as error:
-            for fault in error.errors():
-                key = str(fault["loc"][0])
-                problems.append(f"{name}.{key} ({chosen[key].meaning}): {fault['msg']}; got {changes[key]!r}")
+            values[key] = _checked(f"{name}.{key} ({known[key].meaning})", known[key].type, value)
+        except SettingsError as error:
+            problems.append(str(error))
     if problems:
-        raise SettingsError("\n".join(dict.fromkeys(problems)))
-    current = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    return type(part)(**{**current, **values})
+        raise SettingsError("\n".join(problems))
+    return dataclasses.replace(part, **values)
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _checked(what: str, hint: Any, value: Any) -> Any:
+    """A value as JSON has it in its own type; a `SettingsError` where it is of another."""
+    import pydantic
 
-
-def value(text: str) -> Any:
-    """A setting's value as TOML reads it; bare words are strings, none is None, and True, False and .5 Python's."""
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    if text.startswith("(") and text.endswith(")"):  # a tuple as Python prints it
-        text = f"[{text[1:-1]}]"
+    config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        pass
-    try:
-        return float(text) if "." in text else text
-    except ValueError:
-        return text
+        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value))
+    except pydantic.ValidationError as error:
+        reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
+        raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
+
+
+def _plain(hint: Any) -> bool:
+    """Whether a value of this type can be written as text: numbers, strings, choices and tuples of them."""
+    if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
+        return True
+    return bool(typing.get_args(hint)) and all(_plain(a) for a in typing.get_args(hint) if a is not Ellipsis)
+
+
+def _meanings(part: type) -> dict[str, str]:
+    """The string literal under each field of a class, its own or inherited: what the field means."""
+    found = {}
+    for one in reversed(part.__mro__):
+        if dataclasses.is_dataclass(one):
+            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+            for field, text in itertools.pairwise(getattr(definition, "body", ())):
+                match field, text:
+                    case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                        found[name] = " ".join(meaning.split())
+    return found
 
 
 @functools.singledispatch
@@ -115,87 +200,63 @@ def describe(part: Any) -> Any:
     """A part and every setting in it as JSON values. Large arrays become a digest, functions their name.
 
     Of a class that is no dataclass the settings are its public attributes that are numbers, texts, arrays, or made of
-    them: what it is made with, as `self.gain = gain`.
+    them: what it is made with, as `self.gain = gain`. Names that begin with an underscore are no settings.
     """
     if part is None or isinstance(part, bool | int | float | str):
         return part
     if isinstance(part, tuple | list):
         return [describe(item) for item in part]
-    if isinstance(part, Mapping):
-        return {"name": type(part).__name__, "items": {str(key): describe(item) for key, item in part.items()}}
-    if isinstance(part, functools.partial):
-        given = {"args": describe(part.args), "keywords": {key: describe(item) for key, item in part.keywords.items()}}
-        return {"name": "partial", "function": describe(part.func), **given}
-    if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        named = [f.name for f in dataclasses.fields(part) if f.init and not f.name.startswith("_")]
-        fields = {name: describe(getattr(part, name)) for name in named}
-        return {"name": type(part).__name__, **fields}
+    if _is_array(part):
+        import numpy as np
+
+        small, array = part.size <= 64, np.asarray(part)
+        sha256 = hashlib.sha256(array.tobytes()).hexdigest()
+        return array.tolist() if small else {"name": "array", "shape": list(array.shape), "sha256": sha256}
     if isinstance(part, type | types.FunctionType):
         return {"name": part.__qualname__}
-    if eqx.is_array_like(part):
-        array = np.asarray(part)
-        if array.size <= 64:
-            return array.tolist()
-        return {"name": "array", "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes()).hexdigest()}
-    own = {name: value for name, value in getattr(part, "__dict__", {}).items() if not name.startswith("_")}
-    return {"name": type(part).__name__, **{name: describe(value) for name, value in own.items() if _value(value)}}
+    if isinstance(part, Mapping):
+        inner = {"items": list(part.items())}
+    elif isinstance(part, functools.partial):
+        inner = {"function": part.func, "args": part.args, **part.keywords}
+    elif dataclasses.is_dataclass(part):
+        inner = {field.name: getattr(part, field.name) for field in _fields(part)}
+    else:
+        inner = {name: value for name, value in getattr(part, "__dict__", {}).items() if _is_value(value)}
+    described = {str(name): describe(value) for name, value in inner.items() if not str(name).startswith("_")}
+    return {"name": type(part).__name__, **described}
 
 
-def _value(thing: Any) -> bool:
+def _fields(part: Any) -> list[dataclasses.Field]:
+    """What a part is made with; nothing for what is no dataclass."""
+    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) and not isinstance(part, type) else ()
+    return [field for field in fields if field.init and not field.name.startswith("_")]
+
+
+def _is_array(thing: Any) -> bool:
+    return hasattr(thing, "dtype") and hasattr(thing, "shape") and not isinstance(thing, type)
+
+
+def _is_value(thing: Any) -> bool:
     """Whether it is a value and no living thing, such as a simulator."""
     if isinstance(thing, tuple | list):
-        return all(map(_value, thing))
-    return thing is None or isinstance(thing, str) or (eqx.is_array_like(thing) and not isinstance(thing, type))
-
-
-@describe.register
-def _(part: GivenFounders) -> Any:
-    return {"name": "GivenFounders", "sha256": part.sha256}  # they are generation 0 of the record
+        return all(map(_is_value, thing))
+    return thing is None or isinstance(thing, bool | int | float | str) or _is_array(thing)
 
 
 def build(description: Mapping[str, Any]) -> Any:
     """The part that `describe` described. Only parts of this package are built; others are a `SettingsError`."""
     name = description.get("name")
     if not isinstance(name, str) or name not in MODULES:
-        raise SettingsError(
-            f"{name!r} is not a part of brns, so that it cannot be rebuilt from its description; "
-            "give the NoveltySearch that made the run: brns.resume(path, search=...) or brns.records(path, search=...)"
-        )
+        raise SettingsError(f"{name!r} is not a part of brns: give the NoveltySearch that made it, as search=...")
     part = getattr(importlib.import_module(MODULES[name]), name)
-    hints, values = typing.get_type_hints(part), {}
-    for field in dataclasses.fields(part):
-        if not field.init or field.name not in description:
-            continue
-        value = description[field.name]
-        if isinstance(value, Mapping):
-            values[field.name] = build(value)
-        elif len(json.dumps(value)) > LONGEST:
-            raise SettingsError(
-                f"{name}.{field.name} is longer than {LONGEST} characters, too large to rebuild from a record; give "
-                "the NoveltySearch that made the run: brns.resume(path, search=...) or brns.records(path, search=...)"
-            )
-        else:
-            try:
-                values[field.name] = pydantic.TypeAdapter(hints[field.name], config=_LOOSE).validate_python(value)
-            except pydantic.ValidationError as error:
-                raise SettingsError(f"{name}.{field.name}: {error.errors()[0]['msg']}; got {value!r}") from None
-    unknown = set(description) - {f.name for f in dataclasses.fields(part)} - {"name"}
-    if unknown:
-        raise SettingsError(f"{name} has no setting {', '.join(sorted(unknown))}: is the record from a newer version?")
+    hints = typing.get_type_hints(part)
+    values = {key: value for key, value in description.items() if key != "name"}
+    for key, value in values.items():
+        if key not in hints:
+            raise SettingsError(f"{name} has no setting {key}: is the record from a newer version?")
+        inner = isinstance(value, Mapping)
+        values[key] = build(value) if inner else _checked(f"{name}.{key}", hints[key], value)
     return part(**values)
-
-
-def renewed(description: Mapping[str, Any]) -> dict[str, Any]:
-    """A description as this version would make it: settings that came later have their defaults."""
-    try:
-        return describe(build(description))
-    except Exception:  # a part of it is the user's own, or has values that no part takes
-        pass
-    name, later = description.get("name"), {}
-    if isinstance(name, str) and name in MODULES:
-        fields = dataclasses.fields(getattr(importlib.import_module(MODULES[name]), name))
-        later = {f.name: describe(f.default) for f in fields if f.init and f.default is not dataclasses.MISSING}
-    return later | {k: renewed(v) if isinstance(v, Mapping) else v for k, v in description.items()}
 
 
 def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
@@ -211,38 +272,29 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tu
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """In which settings two descriptions differ: `mutate.rate was 0.5 and is 0.25`."""
-    return told(changes(before, after))
-
-
 def told(changed: Mapping[str, Sequence[Any]]) -> str:
     """The first of some changes in words, each from its value before to the one after."""
     return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in list(changed.items())[:5])
 
 
-_LOOSE = pydantic.ConfigDict(arbitrary_types_allowed=True)
+def unusual(part: Any) -> dict[str, Any]:
+    """The settings of a part, and of the parts within, that are not their defaults, by their dotted names."""
+    found = {}
+    for field in _fields(part):
+        value = getattr(part, field.name)
+        if describe(value) == describe(field.default):
+            continue
+        inner = unusual(value)
+        if type(value) is not type(field.default) or not inner:
+            found[field.name] = type(value).__name__ if dataclasses.is_dataclass(value) else describe(value)
+        found |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
+    return found
 
 
-def _plain(hint: Any) -> bool:
-    """Whether a value of this type can be written as text: numbers, strings, choices and tuples of them."""
-    if typing.get_origin(hint) is typing.Literal or hint in (bool, int, float, str, type(None)):
-        return True
-    return bool(typing.get_args(hint)) and all(_plain(a) for a in typing.get_args(hint) if a is not Ellipsis)
-
-
-def _meanings(part: type) -> dict[str, str]:
-    """The string literal under each field of a class, its own or inherited: what the field means."""
-    parents = [_meanings(parent) for parent in part.__bases__ if dataclasses.is_dataclass(parent)]
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-    body = definition.body if isinstance(definition, ast.ClassDef) else []
-    own = {
-        field.target.id: " ".join(text.value.value.split())
-        for field, text in itertools.pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
-    return {name: meaning for meanings in (*parents, own) for name, meaning in meanings.items()}
+def shown(value: Any) -> str:
+    """A part by its class and the settings that are not its defaults, `ArchiveKNN(k=10)`; an array by its shape."""
+    if _is_array(value) and value.shape:
+        return f"{value.dtype}{list(value.shape)}"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__}({', '.join(f'{name}={setting}' for name, setting in unusual(value).items())})"
+    return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from brns.parts import parts
+from brns.settings import parts
 from brns.pictures import FIGURES
 
 DOCS = Path(__file__).parent

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from brns.cli.commands import main
+from brns.cli.__main__ import main
 from brns.cli.screen import console
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
@@ -38,7 +38,7 @@ def call(*arguments, folder):
 
 def begin(*arguments, folder, prefix=(), **environment):
     """The same begun in a process of its own: a `Popen`."""
-    command = [*prefix, sys.executable, "-m", "brns", *map(str, arguments)]
+    command = [*prefix, sys.executable, "-m", "brns.cli", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": "200", **environment}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)

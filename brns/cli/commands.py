@@ -1,24 +1,18 @@
-"""The command line: `brns run`, `resume`, `fork`, `show`, `runs`, `figure`, `report`, `movie`,
-`reproduce`, `compare`, `list`."""
+"""The commands that run searches: `brns run`, `resume`, `fork`, `compare`; and `runs` and `list`.
+
+JAX and what needs it is imported within a command, once it is known that the command can be done.
+"""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from brns.cli import screen
-from brns.cli.follow import scalars_of, to_the_end
-from brns.cli.forking import fork
 from brns.cli.looking import figure, movie, report, show
-from brns.cli.options import DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
-from brns.cli.place import default_place
-from brns.cli.screen import console
-from brns.parts import parts
+from brns.cli.options import Changes, DaskAddress, Directory, Founders, Scalars, Search, Timeout, Workers
+from brns.settings import SettingsError, chosen, parts
 
 if TYPE_CHECKING:
     from brns.search import NoveltySearch
@@ -27,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its help takes three times as long
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Novelty search without an archive (BR-NS), the archive methods to hold it against, and their measures.",
     epilog="Begin with: brns run maze. See what can be set with: brns list.",
@@ -37,7 +32,7 @@ def _version(wanted: bool) -> bool:
     if wanted:
         from brns import __version__
 
-        console.print(f"brns {__version__}")
+        typer.echo(f"brns {__version__}")
         raise typer.Exit
     return wanted
 
@@ -59,11 +54,9 @@ def run(
     ],
     estimator: Annotated[
         str | None,
-        typer.Option(
-            help=f"the novelty: {', '.join(parts('estimator', 'preset'))}; see brns list", show_default="exact"
-        ),
+        typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default="exact"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="the (first) seed")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="the seed, or the first of several")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed side by side")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: Annotated[
@@ -75,36 +68,51 @@ def run(
     watch_cycling: Annotated[
         int, typer.Option(min=0, help="look every N generations whether the search visits old ground; 0 is off")
     ] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as estimator.epochs=5; repeatable"),
-    ] = None,
+    set_: Changes = None,
     founders: Founders = None,
     workers: Workers = None,
     dask: DaskAddress = None,
     timeout: Timeout = None,
     tensorboard: Scalars = False,
 ) -> None:
-    """Run an experiment, with progress, and end with a summary and a picture."""
+    """Run an experiment, and end with its numbers and a picture.
+
+    Ctrl-C ends it after the generation in progress; brns resume goes on, to the same bits.
+    """
+    own, changes = ":" in experiment, set_ or []
+    if not own:
+        chosen("experiment", experiment, "world")
+        chosen("--estimator", estimator or "exact", "estimator", "preset")
+    elif estimator is not None:
+        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")
+    if founders is not None and any(change.strip().startswith("founders") for change in changes):
+        raise SettingsError("--founders and --set founders say both how a search begins; give one of them")
+    from brns.cli.follow import to_the_end
+    from brns.cli.place import default_place
     from brns.runs.loop import start
-    from brns.runs.places import chosen, folders, refuse_taken
+    from brns.runs.places import chosen as chosen_seeds
+    from brns.runs.places import folders, refuse_taken
     from brns.workers.parallel import in_parallel
 
     which = range(seed, seed + seeds) if seeds > 1 else seed
-    out = out or default_place(experiment, estimator, set_ or [], which)
-    refuse_taken(out, folders(out, *chosen(which)))
-    search = _chosen(experiment, estimator, set_ or [])
-    if founders is not None:
-        from brns.cli.own import own_founders
-        from brns.settings import SettingsError
-
-        if any(change.strip().startswith("founders") for change in set_ or []):
-            raise SettingsError("--founders and --set founders say both how a search begins; give one of them")
-        search = dataclasses.replace(search, founders=own_founders(founders))
-    with in_parallel(search, workers, dask, timeout) as search, scalars_of(tensorboard) as scalars:
+    out = out or default_place(experiment, estimator, changes, which)
+    refuse_taken(out, folders(out, *chosen_seeds(which)))
+    search = _search(experiment, estimator, changes, founders)
+    with in_parallel(search, workers, dask, timeout) as search:
         steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
-        own = [experiment] if ":" in experiment else []
-        to_the_end(steps, generations, out, search, scalars, watch_every=watch_cycling, own=own)
+        to_the_end(
+            steps, generations, out, search, tensorboard, watch_every=watch_cycling, own=[experiment] if own else []
+        )
+
+
+def _search(experiment: str, estimator: str | None, changes: Sequence[str], founders: Path | None) -> "NoveltySearch":
+    """The search to run."""
+    from brns.cli.own import own_founders, own_search
+    from brns.experiments import RECOMMENDED, changed, named
+
+    search = own_search(experiment) if ":" in experiment else named(experiment, estimator or RECOMMENDED)
+    search = changed(search, changes)
+    return search if founders is None else dataclasses.replace(search, founders=own_founders(founders))
 
 
 @app.command()
@@ -119,11 +127,14 @@ def resume(
     tensorboard: Scalars = False,
     search: Search = None,
 ) -> None:
-    """Go on with a run that was stopped, to the same bits as if it had not been; or make it longer."""
+    """Go on with a run that was stopped, or make it longer.
+
+    It ends in the same bits as a run that was never stopped.
+    """
     from brns.cli.conclusion import conclude
+    from brns.cli.follow import to_the_end
     from brns.cli.own import records_of
     from brns.runs.loop import go_on
-    from brns.settings import SettingsError
     from brns.workers.chunks import InChunks
     from brns.workers.parallel import in_parallel
 
@@ -132,7 +143,7 @@ def resume(
     completed = min(record.last for record in done)
     if completed >= total:
         has = "its" if completed == total else f"{completed} generations, more than the"
-        console.print(f"{directory} has {has} {total} generations already; make it longer with --generations N")
+        typer.echo(f"{directory} has {has} {total} generations already; make it longer with --generations N")
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, InChunks):
@@ -140,22 +151,63 @@ def resume(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
         )
-    with in_parallel(whole, workers, dask, timeout) as whole, scalars_of(tensorboard) as scalars:
+    with in_parallel(whole, workers, dask, timeout) as whole:
         steps = go_on(directory, generations, search=whole)
-        to_the_end(steps, total, directory, whole, scalars, completed, own=search or ())
+        to_the_end(steps, total, directory, whole, tensorboard, completed, own=search or ())
+
+
+@app.command()
+def fork(
+    directory: Directory,
+    at: Annotated[int, typer.Option(min=0, help="the generation to go on from, one whose state is kept")],
+    out: Annotated[Path, typer.Option(help="directory of the fork")],
+    set_: Changes = None,
+    generations: Annotated[
+        int | None, typer.Option(min=1, help="how many in all", show_default="as many as the run was asked for")
+    ] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    timeout: Timeout = None,
+    tensorboard: Scalars = False,
+    search: Search = None,
+) -> None:
+    """Go on from one of a run's generations with other settings.
+
+    The fork has a folder of its own; the run stays as it is.
+    """
+    import equinox as eqx
+
+    from brns.cli.follow import to_the_end
+    from brns.cli.own import records_of
+    from brns.experiments import changed
+    from brns.runs.bar import track
+    from brns.runs.fork import branch
+    from brns.runs.loop import go_on
+    from brns.workers.chunks import InChunks, innermost
+    from brns.workers.parallel import in_parallel
+
+    whole = records_of([directory], search)[0].search
+    other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
+    if isinstance(whole.task, InChunks):  # a run that was started with workers
+        other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
+    with in_parallel(other, workers, dask, timeout) as other:
+        planned = branch(directory, at, other, out=out, generations=generations, track=track)[0].planned
+        steps = go_on(out, search=other)
+        to_the_end(steps, planned, out, other, tensorboard, completed=at, own=search or ())
 
 
 @app.command()
 def runs(
     directory: Annotated[Path, typer.Argument(help="a directory with runs anywhere below it")] = Path("runs"),
 ) -> None:
-    """List the runs below a directory: their state, progress, settings and what they found so far."""
-    from brns.runs.listing import listing
+    """List the runs below a directory, and what they found so far."""
+    from brns.cli.listing import listing
+    from brns.cli.screen import print_runs
 
-    screen.print_runs(directory, listing(directory))
+    print_runs(directory, listing(directory))
 
 
-for command in (fork, show, figure, report, movie):
+for command in (show, figure, report, movie):
     app.command()(command)
 
 
@@ -178,7 +230,7 @@ def reproduce(
     from brns.reproduce import PARTS, planned
     from brns.reproduce import reproduce as make
     from brns.reproduce.estimate import estimate as hours
-    from brns.settings import SettingsError
+    from brns.runs.bar import track
 
     parts = PARTS if what == "all" else (what,)
     planned(parts, scale)  # names what there is
@@ -188,12 +240,10 @@ def reproduce(
         raise SettingsError("--estimate tells how long this machine takes for all of it, without --dask and --finished")
     out = out or Path("runs") / f"reproduction-{scale}"
     if estimate:
-        console.print(hours(parts, planned(parts, scale), out, workers), soft_wrap=True)
+        typer.echo(hours(parts, planned(parts, scale), out, workers))
         return
-    page = make(
-        parts, scale, out, workers=workers, dask=dask, finished=finished, follow=follow_part, count=screen.track
-    )
-    console.print(f"Page: {page}", soft_wrap=True)
+    page = make(parts, scale, out, workers=workers, dask=dask, finished=finished, follow=follow_part, count=track)
+    typer.echo(f"Page: {page}")
 
 
 @app.command()
@@ -221,107 +271,71 @@ def compare(
     workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="all cores")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
-    """Compare methods in worlds of the suite or in your own, or go on with it: a table, a picture and a verdict."""
+    """Compare methods in worlds of the suite, or in your own.
+
+    Makes a page with tables, a picture and a verdict. The same command goes on with one that was stopped.
+    """
+    # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
+    names = estimator or ["archive", *(n for n in parts("estimator", "preset") if n not in ("archive", "counts"))]
+    for what, given in (("--estimator", names), ("--mutation", mutation or [])):
+        if len(set(given)) < len(given):
+            raise SettingsError(f"{what} gives {', '.join(given)}; give each once")
+    methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names}
+    operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
+    own = [name for name in worlds if ":" in name]
+    if own and len(worlds) > 1:
+        raise SettingsError(f"what is your own is compared alone; got {', '.join(worlds)}: name {own[0]} only")
     from brns.cli.own import own_object
     from brns.comparison import page
     from brns.comparison.estimate import hours
     from brns.comparison.run import compare as make
     from brns.comparison.run import worlds_of
     from brns.comparison.worlds import SUITE, world
-    from brns.experiments import chosen
-    from brns.settings import SettingsError
+    from brns.runs import compilation_cache
+    from brns.runs.bar import track
 
-    if own := [name for name in worlds if ":" in name]:
-        if len(worlds) > 1:
-            raise SettingsError(f"what is your own is compared alone; got {', '.join(worlds)}: name {own[0]} only")
-        wanted = own_object(own[0])
-    else:
-        wanted = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds]
-    known = parts("estimator", "preset")
-    # Of all, a grid is left out: it has too many cells where descriptors have many dimensions.
-    names = estimator or ["archive", *(name for name in known if name not in ("archive", "counts"))]
-    for what, given in (("--estimator", names), ("--mutation", mutation or [])):
-        if len(set(given)) < len(given):
-            raise SettingsError(f"{what} gives {', '.join(given)}; give each once")
-    methods = {name: chosen("--estimator", name, known).load()() for name in names}
-    operators = {name: chosen("--mutation", name, parts("mutation")).load()() for name in mutation or ()}
+    compilation_cache.keep()
+    suite = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds if not own]
+    wanted = own_object(own[0]) if own else suite
+    made = {name: part.load()() for name, part in methods.items()}
+    mutations = {name: part.load()() for name, part in operators.items()}
     if estimate:
-        told = hours(worlds_of(wanted), methods, seeds, generations, screen.track, workers, max(len(operators), 1))
-        console.print(told)
+        told = hours(worlds_of(wanted), made, seeds, generations, track, workers, max(len(mutations), 1))
+        typer.echo(told)
         return
     page.place(out)
     found = make(
-        wanted,
-        methods,
-        seeds=seeds,
-        generations=generations,
-        out=out,
-        mutations=operators or None,
-        workers=workers,
+        wanted, made, seeds=seeds, generations=generations, out=out, mutations=mutations or None, workers=workers
     )
     for line in found.verdicts:
-        console.print(line)
-    console.print(f"Page: {page.write(found)}", soft_wrap=True)
+        typer.echo(line)
+    typer.echo(f"Page: {page.write(found)}")
 
 
 @app.command(name="list")
 def list_(
     experiment: Annotated[str | None, typer.Argument(help="one of them", show_default="all")] = None,
 ) -> None:
-    """List experiments and estimators, with their settings, defaults and meaning."""
-    from brns.experiments import OPERATORS, named
-    from brns.settings import SettingsError, settings
-
+    """List what can be run and set: names, defaults, meanings."""
     worlds = parts("world")
-    if experiment not in (None, *worlds):
-        raise SettingsError(f"experiment must be one of {', '.join(worlds)}; got {experiment!r}")
-    for name in worlds if experiment is None else (experiment,):
-        console.print(Text.assemble("\n", (f"brns run {name}", "bold"), f"  {worlds[name].meaning}"))
-        search = named(name)
-        for prefix, part in [("", search), *((f"{p}.", getattr(search, p)) for p in ("task", *OPERATORS))]:
-            screen.print_settings(prefix, part, settings(type(part)))
-        for chosen, part in parts("estimator", "preset").items():
-            estimator = named(name, chosen).estimator
-            console.print(Text.assemble("\n  ", (f"--estimator {chosen}", "bold"), f"  {part.meaning}"))
-            screen.print_settings("estimator.", estimator, settings(type(estimator)))
+    if experiment is not None:
+        worlds = {experiment: chosen("experiment", experiment, "world")}
+    from rich.text import Text
+
+    from brns.cli.screen import console, print_settings
+    from brns.experiments import OPERATORS, named
+
+    for world, task in worlds.items():
+        console.print(Text.assemble("\n", (f"brns run {world}", "bold"), f"  {task.meaning}"))
+        search = named(world)
+        print_settings("", search)
+        for part in ("task", *OPERATORS):
+            print_settings(f"{part}.", getattr(search, part))
+        for name, part in parts("estimator", "preset").items():
+            console.print(Text.assemble("\n  ", (f"--estimator {name}", "bold"), f"  {part.meaning}"))
+            print_settings("estimator.", named(world, name).estimator)
     for operator, kind in OPERATORS.items():
         console.print()
         for name, part in parts(kind).items():
             console.print(Text.assemble((f"--set {operator}={name}", "bold"), f"  {part.meaning}"))
-            screen.print_settings(f"{operator}.", part.load()(), settings(part.load()))
-
-
-def _chosen(experiment: str, estimator: str | None, changes: Sequence[str]) -> "NoveltySearch":
-    """The search to run."""
-    from brns.experiments import RECOMMENDED, changed, configured
-    from brns.settings import SettingsError
-
-    if ":" not in experiment:
-        return configured(experiment, estimator or RECOMMENDED, changes)
-    if estimator is not None:
-        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")
-    from brns.cli.own import own_search
-
-    return changed(own_search(experiment), changes)
-
-
-def main() -> None:
-    """Run the command line: what a user can mend ends with one clear message and exit status 2."""
-    try:
-        app(standalone_mode=True)
-    except SystemExit as ended:
-        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # which Typer made an exit
-            console.print("Stopped. What was finished is saved: the same command goes on, and brns resume with a run.")
-        raise
-    except Exception as error:
-        from brns.cli.own import in_own_code
-
-        own = in_own_code(error)
-        if not own and not isinstance(error, ValueError | ImportError | RuntimeError | OSError):
-            raise  # which is ours to mend
-        usual = isinstance(error, ValueError | ImportError | RuntimeError | OSError) and f"{error}"
-        told = [f"brns: {error if usual else repr(error)}", *getattr(error, "__notes__", ())]
-        if own:
-            told += ["It was raised in your code:", own]
-        Console(stderr=True, highlight=False).print("\n".join(told), markup=False, soft_wrap=True)
-        sys.exit(2)
+            print_settings(f"{operator}.", part.load()())

@@ -3,19 +3,19 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from rich.table import Table
 
-from brns.cli.screen import console, track
+from brns.cli.screen import console
 from brns.metrics.numbers import finite, number
 from brns.metrics.summary import estimate, summary
 from brns.pictures import methods, overview, save
 from brns.pictures.scene import scene_of
 from brns.pictures.source import without_search
-from brns.runs import bar
+from brns.runs.bar import track
 from brns.runs.facts import origin
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
@@ -31,65 +31,64 @@ CYCLING = (
 def conclude(directory: Path, found: Sequence[Record]) -> None:
     """Tables of the runs of each method, over their seeds, and a picture of each run."""
     groups = by_method(found)
-    rows = {record.path: row for record, row in zip(found, _rows(track(found, "Measuring", len(found))), strict=True)}
+    rows = _rows(found)
     for label, runs in groups.items():
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs]))
-    if any("eta" in row for row in rows.values()):
-        console.print(CYCLING, style="dim", soft_wrap=True)
-    for note in filter(None, dict.fromkeys(origin(record.facts) for record in found)):
-        console.print(note, soft_wrap=True)
-    if note := without_search(found):
-        console.print(note, soft_wrap=True)
-    for record in track(found, "Drawing", len(found)):
-        picture = overview(record)
+    notes = [CYCLING] if any("eta" in row for row in rows.values()) else []
+    notes += [*dict.fromkeys(origin(record.facts) for record in found), without_search(found)]
+    for note in filter(None, notes):
+        console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
+    pictures = [record.path / "overview.png" for record in found]
+    for record, picture in track(zip(found, pictures, strict=True), "drawing", len(found)):
+        if picture.exists() and record.known_search is None:
+            console.print(f"{picture} stays as it is: without its search there would be less in it.", soft_wrap=True)
+            continue
         try:
-            save(picture, record.path / "overview.png")
+            save(overview(record), picture)
         except RecordError as error:  # a run of somebody else's: its numbers stand above
             console.print(f"No picture: {error}", soft_wrap=True)
             return
-    several = len(found) > 1
-    where = directory / "*" if several else found[0].path
-    console.print(f"{'Pictures' if several else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)
+    where = directory / "*" / "overview.png" if len(found) > 1 else pictures[0]
+    console.print(f"{'Pictures' if len(found) > 1 else 'Picture'}: {where}", soft_wrap=True)
 
 
 def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:
     """The numbers of each run for other programs, unrounded: a list of objects as JSON, or a table as CSV."""
     labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
+    rows = _rows(found)
     lines = [
-        {"path": str(record.path), "method": labels[record.path], "seed": record.seed, **row}
-        for record, row in zip(found, _rows(bar.track(found, "measuring", len(found))), strict=True)
+        {"path": str(record.path), "method": labels[record.path], "seed": record.seed, **rows[record.path]}
+        for record in found
     ]
     if form == "json":
         print(json.dumps(finite(lines), indent=1, allow_nan=False))
         return
-    writer = csv.DictWriter(
-        sys.stdout, list(dict.fromkeys(name for line in lines for name in line)), lineterminator="\n"
-    )
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
 
 
 def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
     """Runs of the same experiment together, under the task and what the method is called."""
-    tasks: list[list[Record]] = []
+    worlds: dict[str, list[Record]] = {}
     for record in found:
-        same = next((group for group in tasks if group[0].world == record.world), None)
-        if same is None:
-            tasks.append([record])
-        else:
-            same.append(record)
+        worlds.setdefault(json.dumps(record.world), []).append(record)
     groups: dict[str, list[Record]] = {}
-    for group in tasks:
+    for group in worlds.values():
         for label, runs in methods(group).items():
             name = f"{group[0].world['name']}, {label}"
             groups[name if name not in groups else f"{name} ({len(groups) + 1})"] = runs
     return groups
 
 
-def _rows(found: Iterable[Record]) -> list[dict[str, float]]:
-    return [summary(record, of_paths=scene_of(record).paths) for record in found]
+def _rows(found: Sequence[Record]) -> dict[Path, dict[str, float]]:
+    return {
+        record.path: summary(record, of_paths=scene_of(record).paths)
+        for record in track(found, "measuring", len(found))
+    }
 
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:

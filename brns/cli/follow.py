@@ -6,18 +6,18 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from rich.text import Text
 
+from brns.cli.conclusion import conclude
 from brns.cli.screen import console
+from brns.metrics.watch import watch
 from brns.runs.bar import Bar, counting
-
-if TYPE_CHECKING:
-    from brns.runs.loop import Saved
-    from brns.runs.tensorboard import TensorBoard
-    from brns.search import NoveltySearch
+from brns.runs.loop import Saved
+from brns.runs.record import records
+from brns.runs.tensorboard import TensorBoard
+from brns.search import NoveltySearch
 
 
 class Interrupt:
@@ -30,9 +30,7 @@ class Interrupt:
         self.before = signal.signal(signal.SIGINT, self._ask)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGINT, self.before)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -43,41 +41,30 @@ class Interrupt:
 
 
 def to_the_end(
-    steps: "Iterable[list[Saved]]",
+    steps: Iterable[list[Saved]],
     generations: int,
     out: Path,
-    search: "NoveltySearch",
-    scalars: "TensorBoard | None",
+    search: NoveltySearch,
+    tensorboard: bool,
     completed: int = 0,
     watch_every: int = 0,
-    own: "Sequence[str]" = (),
+    own: Sequence[str] = (),
 ) -> None:
     """Show the generations as they are saved, and end with the numbers and the pictures of the run.
 
     `own` are the searches of the user's own among which the run's is, as `module:object`.
     """
-    from brns.cli.conclusion import conclude
-    from brns.runs.record import records
-
     again = shlex.join(["brns", "resume", str(out), *(word for text in own for word in ("--search", text))])
-    follow(steps, generations, again, scalars, completed, watch_every)
+    with TensorBoard() if tensorboard else contextlib.nullcontext() as scalars:
+        follow(steps, generations, again, scalars, completed, watch_every)
     conclude(out, records(out, search))
 
 
-def scalars_of(wanted: bool) -> "contextlib.AbstractContextManager[TensorBoard | None]":
-    """Where scalars for TensorBoard go, if they are wanted."""
-    if not wanted:
-        return contextlib.nullcontext()
-    from brns.runs.tensorboard import TensorBoard
-
-    return TensorBoard()
-
-
 def follow(
-    steps: "Iterable[list[Saved]]",
+    steps: Iterable[list[Saved]],
     generations: int,
     again: str,
-    scalars: "TensorBoard | None",
+    scalars: TensorBoard | None = None,
     completed: int = 0,
     watch_every: int = 0,
 ) -> None:
@@ -91,9 +78,11 @@ def follow(
             for saved in steps:
                 number = saved[0].number
                 bar.show(saved)
-                _log(saved, scalars)
-                if watch_every and number and number % watch_every == 0:
-                    _watch(saved, number)
+                for one in saved:
+                    if scalars:
+                        scalars.add(one.record, one.row)
+                    if watch_every and number and number % watch_every == 0:
+                        _watch(one)
                 if interrupt.asked:
                     break
     except KeyboardInterrupt:
@@ -102,7 +91,7 @@ def follow(
         _stop(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
 
 
-def follow_part(steps: "Iterable[list[Saved]]", title: str, total: int, done: int) -> "Iterator[list[Saved]]":
+def follow_part(steps: Iterable[list[Saved]], title: str, total: int, done: int) -> Iterator[list[Saved]]:
     """Show how far one of several runs is, and hand its generations on."""
     with counting(console) as progress:
         bar = progress.add_task(title, total=total, completed=done)
@@ -117,16 +106,7 @@ def _stop(text: str) -> None:
     sys.exit(130)
 
 
-def _log(saved: "list[Saved]", scalars: "TensorBoard | None") -> None:
-    if scalars:
-        for one in saved:
-            scalars.add(one.record, one.row)
-
-
-def _watch(saved: "list[Saved]", number: int) -> None:
-    from brns.metrics.watch import watch
-
-    for one in saved:
-        text, old_ground = watch(one.record)
-        warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
-        console.print(Text.assemble(f"Generation {number}, seed {one.record.seed}: {text}.", warning))
+def _watch(saved: Saved) -> None:
+    text, old_ground = watch(saved.record)
+    warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
+    console.print(Text.assemble(f"Generation {saved.number}, seed {saved.record.seed}: {text}.", warning))

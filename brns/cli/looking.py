@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.cli.screen import console, track
 
 
 def show(
@@ -15,7 +14,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="print each run's numbers as JSON, and draw nothing")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="print each run's numbers as CSV, and draw nothing")] = False,
 ) -> None:
-    """Show the numbers of runs, those of one method together, and draw their pictures again."""
+    """Show the numbers of runs, and draw their pictures again."""
     from brns.cli.conclusion import conclude, print_numbers
     from brns.cli.own import records_of
     from brns.settings import SettingsError
@@ -35,9 +34,9 @@ def figure(
     out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
     search: Search = None,
 ) -> None:
-    """Draw one of the paper's figures, of runs of one or several methods. For 6 the runs are CSV files of timings.
+    """Draw one of the paper's figures, of one or several methods.
 
-    An unknown name is answered with all that there are.
+    An unknown name is answered with all that there are. For 6 the runs are CSV files of timings.
     """
     from brns.cli.own import records_of
     from brns.pictures import PAPER, draw, read_times, save
@@ -45,9 +44,8 @@ def figure(
     out = out or Path(f"{name}.png")
     timed = PAPER.get(name, name) == "time"
     source = [row for path in directories for row in read_times(path)] if timed else records_of(directories, search)
-    with console.status("Drawing"):
-        save(draw(name, source), out)
-    console.print(f"Figure: {out}", soft_wrap=True)
+    save(draw(name, source), out)
+    typer.echo(f"Figure: {out}")
 
 
 def report(
@@ -55,12 +53,16 @@ def report(
     out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
     search: Search = None,
 ) -> None:
-    """Write one self-contained page: settings, table, figures and a view of the search to look into."""
+    """Write one page about runs, to look into in a browser.
+
+    It holds their settings, a table, figures and a view of the search, and needs no network.
+    """
     from brns.cli.own import records_of
     from brns.pictures.report import write
+    from brns.runs.bar import track
 
     write(records_of(directories, search), out, track)
-    console.print(f"Report: {out}", soft_wrap=True)
+    typer.echo(f"Report: {out}")
 
 
 def movie(
@@ -73,9 +75,13 @@ def movie(
     ] = None,
     search: Search = None,
 ) -> None:
-    """Write a movie of the population over generations, on maps of novelty, or of one individual; of the first seed."""
+    """Write a movie of a run's population, or of one individual.
+
+    The population stands on maps of novelty, generation by generation. Of several seeds it is the first.
+    """
     from brns.cli.own import records_of
     from brns.pictures.movie import write, write_individual
+    from brns.runs.bar import track
     from brns.settings import SettingsError
 
     record = records_of([directory], search)[0]
@@ -86,4 +92,4 @@ def movie(
     else:
         which = "best" if individual == "best" else int(individual)
         out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track)
-    console.print(f"Movie: {out}", soft_wrap=True)
+    typer.echo(f"Movie: {out}")

@@ -17,6 +17,10 @@ DaskAddress = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
 ]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
+]
 Scalars = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard's scalars to tensorboard/ in the run")]
 Search = Annotated[
     list[str] | None,

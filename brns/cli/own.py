@@ -5,25 +5,22 @@ import importlib
 import inspect
 import os
 import sys
-import sysconfig
-import traceback
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from brns.experiments import OPERATORS
 from brns.founders import GivenFounders
+from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
-from brns.settings import MODULES, SettingsError, build, configure, describe, renewed, settings
+from brns.settings import MODULES, SettingsError, build, changes, configure, describe, settings, told
 from brns.workers.chunks import InChunks, chunked_as, innermost
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def own_search(text: str) -> NoveltySearch:
@@ -48,15 +45,13 @@ def own_object(text: str) -> Any:
     if name not in vars(there):
         raise SettingsError(f"module {module} ({getattr(there, '__file__', 'built into Python')}) has no {name!r}")
     found = vars(there)[name]
-    if callable(found):
-        try:
-            inspect.signature(found).bind()
-        except TypeError as error:
-            raise SettingsError(
-                f"{text} must be a function without arguments, or a search; calling it: {error}"
-            ) from None
-        found = found()
-    return found
+    if not callable(found):
+        return found
+    try:
+        inspect.signature(found).bind()
+    except TypeError as error:
+        raise SettingsError(f"{text} must be a function without arguments, or a search; calling it: {error}") from None
+    return found()
 
 
 def own_founders(path: Path) -> GivenFounders:
@@ -76,51 +71,42 @@ def own_founders(path: Path) -> GivenFounders:
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
     """The runs in these directories; each knows that one of the searches given which made it."""
+    compilation_cache.keep()
     found = [record for directory in directories for record in records(directory)]
     given = [own_search(text) for text in searches or ()]
     if not given:
         return found
-    told = [_knowing(record, given) for record in found]
-    if not any(told):
-        raise _other(found[0], given)
-    for record, known in zip(found, told, strict=True):
-        if known is None and record.known_search is None:
-            raise _other(record, given)
-    return [known or record for record, known in zip(found, told, strict=True)]
+    known = [_knowing(record, given) for record in found]
+    for record, one in zip(found, known, strict=True):
+        if one is None and (record.known_search is None or not any(known)):
+            differ = told(changes(record.experiment, describe(given[0])))
+            raise SettingsError(f"{record.path} was made by another search than --search gives: {differ}")
+    return [one or record for record, one in zip(found, known, strict=True)]
 
 
 def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
     """The record with that of the searches which made it; None where none did, as where its parts are the library's."""
-    for like in (_in_its_chunks, _with_its_settings):
-        for search in given:
-            whole = like(search, record)
-            if describe(whole) in (record.experiment, renewed(record.experiment)):
-                return Record(record.path, whole)
+    for search in given:
+        try:
+            whole = _as_it_was(search, record)
+        except Exception:  # settings that the search's parts do not take: it is another's
+            continue
+        if describe(whole) == record.experiment:
+            return Record(record.path, whole)
     return None
 
 
-def _in_its_chunks(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with its task in the chunks of the run, which was started with workers, or in none."""
-    return dataclasses.replace(search, task=chunked_as(search.task, record.experiment["task"]))
-
-
-def _with_its_settings(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with what else a command line changes of one: plain settings, operators, founders."""
-    experiment = record.experiment
-    try:
-        found = dataclasses.replace(search, task=_set(innermost(search.task), record.world))
-        for name in ("estimator", *OPERATORS):
-            part, there = getattr(found, name), experiment[name]
-            other = name in OPERATORS and there["name"] in MODULES and there["name"] != type(part).__name__
-            part = build(there) if other or there["name"] == "GivenFounders" else _set(part, there)
-            found = dataclasses.replace(found, **{name: part})
-        found = _set(found, experiment)
-        if isinstance(search.task, InChunks):  # its workers stay
-            within = eqx.tree_at(lambda t: t.task, search.task, innermost(found.task))
-            found = dataclasses.replace(found, task=within)
-        return _in_its_chunks(found, record)
-    except Exception:  # settings that the search's parts do not take: it is another's
-        return search
+def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
+    """The search with what else a command line changes of one: plain settings, operators, founders, chunks."""
+    experiment, world = record.experiment, _set(innermost(search.task), record.world)
+    task = eqx.tree_at(lambda t: t.task, search.task, world) if isinstance(search.task, InChunks) else world
+    parts = {"estimator": _set(search.estimator, experiment["estimator"])}
+    for name in OPERATORS:
+        part, there = getattr(search, name), experiment[name]
+        other = there["name"] in MODULES and there["name"] != type(part).__name__
+        parts[name] = build(there) if other or there["name"] == "GivenFounders" else _set(part, there)
+    found = dataclasses.replace(search, task=chunked_as(task, experiment["task"]), **parts)
+    return _set(found, experiment)
 
 
 def _set(part: Any, description: dict) -> Any:
@@ -132,24 +118,7 @@ def _set(part: Any, description: dict) -> Any:
     return configure(part, changed) if changed else part
 
 
-def _other(record: Record, given: Sequence[NoveltySearch]) -> SettingsError:
-    return SettingsError(
-        f"{record.path} was made by another search than --search gives: it was {_text(record.experiment)}; given were "
-        + "; ".join(_text(describe(search)) for search in given)
-    )
-
-
-def in_own_code(error: BaseException) -> str:
-    """The lines of the traceback from the first in a file of the user's own that the library called; or nothing."""
-    ours = os.path.dirname(os.path.dirname(__file__))
-    others = (ours, *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")), "<")
-    frames = traceback.extract_tb(error.__traceback__)
-    called = next((i for i, frame in enumerate(frames) if frame.filename.startswith(ours)), len(frames))
-    theirs = [i for i in range(called, len(frames)) if not frames[i].filename.startswith(others)]
-    return "".join(traceback.format_list(frames[theirs[0] :])).rstrip() if theirs else ""
-
-
-def _imported(module: str) -> "ModuleType":
+def _imported(module: str) -> ModuleType:
     if module.startswith(".") or os.sep in module or module.endswith(".py"):
         raise SettingsError(
             f"a module is named as Python imports it from its own folder, such as my_task:search; got {module!r}"
@@ -160,12 +129,8 @@ def _imported(module: str) -> "ModuleType":
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.split(".")[0] and error.name != module:
+        if error.name not in (module, module.split(".")[0]):
             raise  # what the module itself lacks
         raise SettingsError(
             f"there is no module {module!r} to import; looked in {here} and where Python looks"
         ) from None
-
-
-def _text(experiment: dict) -> str:
-    return ", ".join(f"{name}={value}" for name, value in experiment.items() if name != "name")

@@ -10,9 +10,9 @@ from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.measure import Facts
 from brns.comparison.worlds import World
-from brns.parts import parts
 from brns.pictures.methods import colors_of, styles_of
 from brns.pictures.style import STYLE, legend_below
+from brns.settings import parts
 
 COLUMNS = 4
 

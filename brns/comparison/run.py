@@ -20,7 +20,6 @@ from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
-from brns.display import shown
 from brns.mutation import PolynomialMutation
 from brns.onecore import cores
 from brns.pictures.style import save
@@ -30,7 +29,7 @@ from brns.runs.loop import whole
 from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
-from brns.settings import describe, renewed
+from brns.settings import describe, shown
 from brns.workers.chunks import ByWorkers
 
 
@@ -212,7 +211,7 @@ def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
         stored = json.loads(arrays.pop("settings").tobytes())
         # Files of before did not say their cells, which were the suite's.
         usual = [_described(each.cells) for each in SUITE if each.name == job.world.name]
-        stored = {"cells": usual[0] if usual else None, **stored, "search": renewed(stored["search"])}
+        stored = {"cells": usual[0] if usual else None, **stored, "search": stored["search"]}
         if stored != settings:
             raise RecordError(
                 f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "

@@ -12,12 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
-from brns.display import line, shown
-from brns.hints import refuse_wrong
+from brns.core import Box, Generation, NoveltyEstimator, individuals, refuse_wrong, same_structure, scored, take
 from brns.runs.places import chosen
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
-from brns.settings import build, describe, difference, renewed
+from brns.settings import build, changes, describe, shown, told
 
 SEAL = Seal("brns.Novelty", 0)
 
@@ -43,7 +41,7 @@ class Novelty:
 
     def __repr__(self) -> str:
         known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
-        return f"Novelty({line(self.estimator)}, seed={self.seed}, {known})"
+        return f"Novelty({shown(self.estimator)}, seed={self.seed}, {known})"
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """The novelty of behaviors; higher is more novel.
@@ -96,8 +94,8 @@ class Novelty:
         arrays = read_arrays(Path(path), SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
         made = build(facts["estimator"]) if estimator is None else estimator
-        if facts["estimator"] != (now := describe(made)) and renewed(facts["estimator"]) != now:
-            raise RecordError(f"{path} was made by another estimator: {difference(facts['estimator'], now)}")
+        if facts["estimator"] != (now := describe(made)):
+            raise RecordError(f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}")
         novelty = cls.__new__(cls)
         novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
         novelty.batches, novelty.learned = facts["batches"], facts["learned"]

@@ -20,3 +20,10 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def ranges(numbers: list[int]) -> str:
+    """Numbers as a person lists them: `0, 10 ... 400 (41 of them)`."""
+    if len(numbers) < 4:
+        return ", ".join(map(str, numbers)) or "none"
+    return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"

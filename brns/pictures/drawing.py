@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.hints import near
 from brns.pictures.curves import colors_of_q, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
@@ -17,6 +16,7 @@ from brns.pictures.methods import method, methods
 from brns.pictures.style import STYLE, Shown, legend_below, titled
 from brns.pictures.worlds import maze, novelty_map, population
 from brns.runs.record import Record
+from brns.settings import near
 
 Panel = tuple[str, Callable[..., Axes]]
 """a label, and a function of `ax`"""

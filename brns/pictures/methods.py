@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brns.experiments import has_paper_settings
-from brns.parts import parts
 from brns.pictures.style import LINES, STYLES
 from brns.runs.record import Record
-from brns.settings import leaves
+from brns.settings import leaves, parts
 
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in _KNOWN.values()}

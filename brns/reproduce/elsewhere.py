@@ -13,7 +13,7 @@ from brns.reproduce.plan import LABELS
 from brns.reproduce.provenance import grouped
 from brns.reproduce.results import estimated, read_json
 from brns.search import NoveltySearch
-from brns.settings import describe, difference, renewed
+from brns.settings import changes, describe, told
 
 
 def earlier(path: Path, methods: Mapping[str, NoveltySearch], scale: str) -> dict[str, Any] | None:
@@ -28,13 +28,13 @@ def earlier(path: Path, methods: Mapping[str, NoveltySearch], scale: str) -> dic
     if found["scale"] != scale:
         raise ValueError(f"{path} has results of another scale (there: {found['scale']} asked for: {scale}): {another}")
     for name, method in found["methods"].items() if methods else ():
-        if name not in methods or renewed(method["estimator"]) != describe(methods[name].estimator):
+        if name not in methods or method["estimator"] != describe(methods[name].estimator):
             raise ValueError(f"{path} has numbers of {LABELS.get(name, name)} with another estimator: {another}")
     if methods:
         first = next(iter(found["methods"]))
         whole = found["experiment"] | {"estimator": found["methods"][first]["estimator"]}
-        if (then := renewed(whole)) != (now := describe(methods[first])):
-            raise ValueError(f"{path} has numbers of other settings ({difference(then, now)}): {another}")
+        if whole != (now := describe(methods[first])):
+            raise ValueError(f"{path} has numbers of other settings ({told(changes(whole, now))}): {another}")
     return found
 
 

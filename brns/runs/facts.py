@@ -14,7 +14,7 @@ from brns.runs.provenance import command, commit, versions, xla_flags
 from brns.runs.seeds import lanes
 from brns.runs.storage import RecordError, legible, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe, told
+from brns.settings import describe, told, unusual
 
 NAME = "run.json"
 FORMAT = 2  # 1: every genotype whole, nothing deflated
@@ -59,6 +59,7 @@ FORM: dict[str, Callable[[Any], bool]] = {
     "experiment": lambda value: (
         isinstance(value, dict) and all(_part(value.get(name)) for name in ("task", "estimator"))
     ),
+    "changed": lambda value: isinstance(value, dict),
     "generations": _count(1),
     "keep_every": _count(1),
     "seed": _count(0),
@@ -82,6 +83,7 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
         "format": FORMAT,
         "id": secrets.token_hex(8),
         "experiment": describe(search),
+        "changed": unusual(search),
         "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
         "seed": seed,
         "seeds": seeds,

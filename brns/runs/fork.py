@@ -24,7 +24,7 @@ from brns.runs.record import Record, records
 from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
 from brns.runs.tracking import Track, untracked
 from brns.search import NoveltySearch, SearchState
-from brns.settings import changes, describe, renewed
+from brns.settings import changes, describe
 
 KEPT = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""
@@ -117,7 +117,7 @@ def branch(
 
 def _check(source: Record, at: int, search: NoveltySearch) -> None:
     """A `ValueError` where the search cannot go on from there."""
-    before, after = renewed(source.experiment), describe(search)
+    before, after = source.experiment, describe(search)
     for name in KEPT:
         if before[name] != after[name]:
             raise ValueError(
@@ -168,7 +168,7 @@ def _forked(source: Record, at: int, search: NoveltySearch) -> dict[str, Any]:
         "path": os.fspath(source.path),
         "id": source.identifier,
         "generation": at,
-        "changed": {name: list(pair) for name, pair in changes(renewed(source.experiment), describe(search)).items()},
+        "changed": {name: list(pair) for name, pair in changes(source.experiment, describe(search)).items()},
         **{name: source.facts[name] for name in known if name in source.facts},
     }
 

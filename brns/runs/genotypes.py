@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from brns.core import Generation
-from brns.display import ranges
+from brns.metrics.numbers import ranges
 from brns.runs.columns import read_columns
 from brns.runs.storage import RecordError, Seal, file_name, read_arrays
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex
 import jax
 
 from brns.core import Generation
+from brns.runs import compilation_cache
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
 from brns.runs.finite import check
@@ -182,6 +183,7 @@ def start(
     out = Path(out)
     paths = folders(out, several, seeds)
     refuse_taken(out, paths)
+    compilation_cache.keep()
     states = [search.init(jax.random.key(seed)) for seed in seeds]
     for state in states:
         check(search, 0, founding(state), state)
@@ -215,6 +217,7 @@ def go_on(
             f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "
             "resume the directory that holds them all, or start anew where it was stopped before its founders"
         )
+    compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
         if not common:

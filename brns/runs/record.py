@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from brns.core import Box, Generation, Population
-from brns.display import ranges
+from brns.metrics.numbers import ranges
 from brns.runs import facts as run_json
 from brns.runs import tables
 from brns.runs.columns import FACTS, PLAIN, read_columns
@@ -38,7 +38,7 @@ from brns.runs.storage import (
     write_arrays,
 )
 from brns.search import NoveltySearch, SearchState, founding
-from brns.settings import SettingsError, build, describe, difference, renewed
+from brns.settings import SettingsError, build, changes, describe, told
 
 if TYPE_CHECKING:
     import pandas
@@ -75,9 +75,6 @@ class Record:
     def __repr__(self) -> str:
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={tables.finished(self)} of {self.planned})"
 
-    def _repr_html_(self) -> str:
-        return tables.summed_up(self)
-
     @classmethod
     def create(
         cls,
@@ -108,8 +105,8 @@ class Record:
     def _compare(self, search: NoveltySearch) -> None:
         """A `RecordError` that names the settings in which an experiment is not the one that made the run."""
         now = describe(search)
-        if self.experiment != now and renewed(self.experiment) != now:
-            raise RecordError(f"{self.path} was made by another experiment: {difference(self.experiment, now)}")
+        if self.experiment != now:
+            raise RecordError(f"{self.path} was made by another experiment: {told(changes(self.experiment, now))}")
 
     @property
     def generations(self) -> list[int]:

@@ -1,11 +1,10 @@
-"""A run as tables: a row a generation as a frame, and what it is as a few rows in a notebook."""
+"""A run as a table: a row a generation as a frame."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from brns.core import Population
-from brns.display import table
 from brns.metrics.coverage import cumulative_coverage, grid
 from brns.runs.columns import PLAIN, turnover
 
@@ -47,23 +46,6 @@ def _pandas() -> Any:
     except ImportError:
         raise ImportError("a frame needs pandas: pip install 'brns[frame]'") from None
     return pandas
-
-
-def summed_up(record: "Record") -> str:
-    """What a run is, as HTML."""
-    batch = f", of {len(record.seeds)}" if len(record.seeds) > 1 else ""
-    return table(
-        "Record",
-        {
-            "folder": record.path,
-            "task": record.world["name"],
-            "estimator": record.experiment["estimator"]["name"],
-            "seed": f"{record.seed}{batch}",
-            "generations": f"{finished(record)} of {record.planned}",
-            "states kept": len(record.snapshots),
-            "made with": f"brns {record.versions.get('brns', '?')}, jax {record.versions.get('jax', '?')}",
-        },
-    )
 
 
 def finished(record: "Record") -> int:

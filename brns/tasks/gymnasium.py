@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
-from brns.display import shown
+from brns.settings import shown
 from brns.tasks.policy import FeedForward
 
 try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import brns
-from brns.parts import parts
+from brns.settings import parts
 from brns.pictures import FIGURES
 
 ROOT = Path(__file__).parent.parent.parent

@@ -11,7 +11,7 @@ from searches import ESTIMATOR, search
 from worlds import HostIdentity
 
 import brns
-from brns.parts import parts
+from brns.settings import parts
 from brns.runs.loop import resume, run
 
 ESTIMATORS = {
