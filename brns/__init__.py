@@ -8,6 +8,8 @@ from brns import compiled as _compiled
 from brns.parts import CLASSES as _CLASSES
 
 if TYPE_CHECKING:
+    from brns.checks import check_estimator as check_estimator
+    from brns.checks import check_task as check_task
     from brns.comparison.run import Comparison as Comparison
     from brns.comparison.run import compare as compare
     from brns.core import Box as Box
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
-    from brns.founders import GivenFounders as GivenFounders
     from brns.interoperation.novelty import Novelty as Novelty
+    from brns.operators.founders import GivenFounders as GivenFounders
     from brns.parts import *  # noqa: F403
     from brns.runs.fork import fork as fork
     from brns.runs.loop import Saved as Saved
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
     from brns.tasks.loose import LooseBox as LooseBox
     from brns.tasks.policy import FeedForward as FeedForward
-    from brns.testing import check_estimator as check_estimator
-    from brns.testing import check_task as check_task
     from brns.workers.dask import Dask as Dask
     from brns.workers.processes import Processes as Processes
 
@@ -48,7 +48,7 @@ _HOME = {
     "workers.processes": ("Processes",),
     "runs.record": ("Record", "records"),
     "estimators.exact": ("merge",),
-    "founders": ("GivenFounders",),
+    "operators.founders": ("GivenFounders",),
     "runs.fork": ("fork",),
     "runs.loop": ("Saved", "generations", "resume", "run"),
     "search": ("NoveltySearch", "SearchState"),
@@ -58,7 +58,7 @@ _HOME = {
     "tasks.gymnasium": ("GymnasiumTask",),
     "tasks.loose": ("LooseBox",),
     "tasks.policy": ("FeedForward",),
-    "testing": ("check_estimator", "check_task"),
+    "checks": ("check_estimator", "check_task"),
 }
 _MODULE = {name: f"brns.{module}" for module, names in _HOME.items() for name in names} | {
     name: part.module for name, part in _CLASSES.items()

@@ -22,13 +22,6 @@ def changed(part: Any) -> dict[str, str]:
     return {name: shown(value) for name, (value, default) in values.items() if not _same(value, default)}
 
 
-def columns(rows: Any) -> str:
-    """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
-    if not isinstance(rows, tuple) or not hasattr(rows, "_fields"):
-        return shown(rows)
-    return f"{type(rows).__name__}({', '.join(f'{name}={columns(getattr(rows, name))}' for name in rows._fields)})"
-
-
 def table(title: str, rows: Mapping[str, Any]) -> str:
     """A small table as HTML: a name and what it is a row."""
     cells = "".join(
@@ -37,6 +30,12 @@ def table(title: str, rows: Mapping[str, Any]) -> str:
         for name, value in rows.items()
     )
     return f'<table><caption style="text-align:left">{html.escape(title)}</caption>{cells}</table>'
+
+
+def part_table(part: Any) -> str:
+    """All settings of a part as a small table."""
+    settings = {field.name: shown(getattr(part, field.name)) for field in dataclasses.fields(part)}
+    return table(type(part).__name__, settings)
 
 
 def shown(value: Any) -> str:

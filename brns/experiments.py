@@ -11,10 +11,10 @@ from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.hints import near
-from brns.mutation import PolynomialMutation
+from brns.operators.mutation import PolynomialMutation
+from brns.operators.selection import NSGA2, Elitist
 from brns.parts import Kind, Part, parts
 from brns.search import NoveltySearch
-from brns.selection import NSGA2, Elitist
 from brns.settings import SettingsError, configure, describe, value
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar

@@ -108,15 +108,29 @@ PARTS = (
         "rarity of a cell of a grid, by its visits",
         "grid counts",
     ),
-    Part("mutation", "polynomial", "brns.mutation", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
-    Part("mutation", "gaussian", "brns.mutation", "GaussianMutation", "Gaussian steps on some genes"),
-    Part("mutation", "iso-line", "brns.mutation", "IsoLineDD", "steps all around and towards another parent"),
-    Part("mutation", "redraw", "brns.mutation", "Redraw", "drawn anew, whatever the parents: random search"),
-    Part("selection", "elitist", "brns.selection", "Elitist", "the most novel, section 5.1"),
-    Part("selection", "nsga2", "brns.selection", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
-    Part("selection", "latest", "brns.selection", "Latest", "the latest born, whatever their novelty"),
-    Part("founders", "uniform", "brns.founders", "UniformFounders", "drawn uniformly from the genotype space"),
-    Part("founders", "layers", "brns.founders", "LayerFounders", "initial weights of a network, as in published code"),
+    Part(
+        "mutation",
+        "polynomial",
+        "brns.operators.mutation",
+        "PolynomialMutation",
+        "bounded polynomial mutation, the paper's",
+    ),
+    Part("mutation", "gaussian", "brns.operators.mutation", "GaussianMutation", "Gaussian steps on some genes"),
+    Part("mutation", "iso-line", "brns.operators.mutation", "IsoLineDD", "steps all around and towards another parent"),
+    Part("mutation", "redraw", "brns.operators.mutation", "Redraw", "drawn anew, whatever the parents: random search"),
+    Part("selection", "elitist", "brns.operators.selection", "Elitist", "the most novel, section 5.1"),
+    Part("selection", "nsga2", "brns.operators.selection", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part("selection", "latest", "brns.operators.selection", "Latest", "the latest born, whatever their novelty"),
+    Part(
+        "founders", "uniform", "brns.operators.founders", "UniformFounders", "drawn uniformly from the genotype space"
+    ),
+    Part(
+        "founders",
+        "layers",
+        "brns.operators.founders",
+        "LayerFounders",
+        "initial weights of a network, as in published code",
+    ),
 )
 
 
@@ -137,15 +151,15 @@ if TYPE_CHECKING:
     from brns.estimators.exact import ExactRecognition as ExactRecognition
     from brns.estimators.hashing import HashCounts as HashCounts
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
-    from brns.founders import LayerFounders as LayerFounders
-    from brns.founders import UniformFounders as UniformFounders
-    from brns.mutation import GaussianMutation as GaussianMutation
-    from brns.mutation import IsoLineDD as IsoLineDD
-    from brns.mutation import PolynomialMutation as PolynomialMutation
-    from brns.mutation import Redraw as Redraw
-    from brns.selection import NSGA2 as NSGA2
-    from brns.selection import Elitist as Elitist
-    from brns.selection import Latest as Latest
+    from brns.operators.founders import LayerFounders as LayerFounders
+    from brns.operators.founders import UniformFounders as UniformFounders
+    from brns.operators.mutation import GaussianMutation as GaussianMutation
+    from brns.operators.mutation import IsoLineDD as IsoLineDD
+    from brns.operators.mutation import PolynomialMutation as PolynomialMutation
+    from brns.operators.mutation import Redraw as Redraw
+    from brns.operators.selection import NSGA2 as NSGA2
+    from brns.operators.selection import Elitist as Elitist
+    from brns.operators.selection import Latest as Latest
     from brns.tasks.ant import AntMaze as AntMaze
     from brns.tasks.arm import PlanarArm as PlanarArm
     from brns.tasks.car import MountainCar as MountainCar

@@ -19,15 +19,15 @@ import equinox as eqx
 import numpy as np
 import pydantic
 
-from brns.founders import GivenFounders
 from brns.hints import near
+from brns.operators.founders import GivenFounders
 from brns.parts import CLASSES
 
 # What a record may name, and the only modules that reading one can import.
 MODULES = {
     "NoveltySearch": "brns.search",
     "Chunked": "brns.workers.chunks",
-    "GivenFounders": "brns.founders",
+    "GivenFounders": "brns.operators.founders",
     "LooseBox": "brns.tasks.loose",
     **{name: part.module for name, part in CLASSES.items()},
 }

@@ -10,7 +10,7 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.mutation import GaussianMutation, IsoLineDD, PolynomialMutation, Redraw
+from brns.operators.mutation import GaussianMutation, IsoLineDD, PolynomialMutation, Redraw
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])

@@ -8,9 +8,10 @@ from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
 
-from brns import ArchiveKNN, selection
+from brns import ArchiveKNN
 from brns.core import Population
-from brns.selection import NSGA2, Elitist, Latest
+from brns.operators import selection
+from brns.operators.selection import NSGA2, Elitist, Latest
 
 
 def population(novelty, fitness=None):

@@ -16,7 +16,7 @@ import equinox as eqx
 import numpy as np
 
 from brns.experiments import OPERATORS
-from brns.founders import GivenFounders
+from brns.operators.founders import GivenFounders
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import MODULES, SettingsError, build, configure, describe, renewed, settings

@@ -21,8 +21,7 @@ from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.display import shown
-from brns.mutation import PolynomialMutation
-from brns.onecore import cores
+from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
 from brns.runs.bar import screen, track
@@ -31,6 +30,7 @@ from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arra
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, renewed
+from brns.tasks.cpu import cores
 from brns.workers.chunks import ByWorkers
 
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.core import Box, Generation, NoveltyEstimator, individuals, same_structure, scored, take
+from brns.checks import same_structure
+from brns.core import Box, Generation, NoveltyEstimator, individuals, scored, take
 from brns.display import line, shown
 from brns.hints import refuse_wrong
 from brns.runs.places import chosen

@@ -28,11 +28,11 @@ def hard_maze() -> tuple[str, ...]:
 
 def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
     """The map that k rows of k characters draw, '#' for wall and '.' for free; anything else is a `ValueError`."""
-    wrong = next((row for row in rows if len(row) != len(rows) or set(row) - set("#.")), None)
-    if wrong is not None or not rows:
+    wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
+    if wrong or not rows:
         raise ValueError(
             "a bitmap is square: k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
-            f"got {len(rows)} rows" + ("" if wrong is None else f", one of {len(wrong)} characters: {wrong[:40]!r}")
+            f"got {len(rows)} rows, wrong ones {wrong[:1]}"
         )
     return np.array([[cell == "#" for cell in row] for row in rows])
 

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
-from brns.scene import Scene
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rules import DeceptiveMaze
+from brns.tasks.scene import Scene
 
 
 class MazePath(eqx.Module):
