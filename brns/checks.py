@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -142,7 +142,7 @@ def _check_members(task: Any) -> None:
     """The task is made, has two boxes, and its `evaluate` takes genotypes and key."""
     name = type(task).__name__
     if isinstance(task, type):
-        raise ValueError(f"check_task takes a task and not its class: write {task.__name__}(...)")
+        raise ValueError(f"check_task takes a task, not its class: write {task.__name__}(...)")
     for space in ("genotype_space", "behavior_space"):
         if not isinstance(getattr(task, space, None), Box):
             raise ValueError(f"{name}.{space} must be a brns.Box; got {getattr(task, space, None)!r}")
@@ -198,7 +198,7 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     to the bit for the same key.
     """
     if isinstance(estimator, type):
-        raise ValueError(f"check_estimator takes an estimator and not its class: write {estimator.__name__}(...)")
+        raise ValueError(f"check_estimator takes an estimator, not its class: write {estimator.__name__}(...)")
     name = type(estimator).__name__
     space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
     state = _compiled(estimator, "init", space, key)
@@ -233,11 +233,9 @@ def _check_score(estimator: NoveltyEstimator, state: PyTree, union: Any, novelty
     plain = scored(estimator, state, union.descriptor, union)
     _near(plain, novelty, f"{name}.score must give compiled, by jax.jit, what it gives otherwise")
     living = take(union, slice(n + n // 2))  # another size of population than the loop's
+    parts = (slice(None), slice(n // 2), slice(n // 2, None))
     try:
-        together, *apart = (
-            _compiled(estimator, "score", state, union.descriptor[rows], living)
-            for rows in (slice(None), slice(n // 2), slice(n // 2, None))
-        )
+        together, *apart = (_compiled(estimator, "score", state, union.descriptor[rows], living) for rows in parts)
     except ValueError as error:
         raise ValueError(
             f"{name}.score must work for any number of descriptors and any size of population; of {2 * n} and fewer "
@@ -246,22 +244,20 @@ def _check_score(estimator: NoveltyEstimator, state: PyTree, union: Any, novelty
     _near(jnp.concatenate(apart), together, f"{name}.score of a descriptor must not depend on what else is asked about")
 
 
+@eqx.filter_jit
+def _call(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
+    return scored(estimator, *arguments) if method == "score" else getattr(estimator, method)(*arguments)
+
+
 def _compiled(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
     """What a method gives, compiled as the search compiles it."""
     try:
-        return _COMPILED[method](estimator, *arguments)
+        return _call(estimator, method, *arguments)
     except NOT_JAX as error:
         raise ValueError(
             f"{type(estimator).__name__}.{method} must be JAX code, which compiles with the estimator as an argument; "
             f"it ended in {type(error).__name__}: {error}"
         ) from None
-
-
-_COMPILED: dict[str, Callable[..., Any]] = {
-    "init": eqx.filter_jit(lambda estimator, *arguments: estimator.init(*arguments)),
-    "score": eqx.filter_jit(scored),
-    "update": eqx.filter_jit(lambda estimator, *arguments: estimator.update(*arguments)),
-}
 
 
 def _near(a: Any, b: Any, law: str) -> None:

@@ -96,7 +96,6 @@ class Task(Protocol):
 
     `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and batched over seeds.
     Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called once a generation with the whole batch.
-    Row i of the answer must depend on row i of `genotypes` and on `key` alone.
     """
 
     @property
@@ -107,13 +106,12 @@ class Task(Protocol):
     def traceable(self) -> bool: ...
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """What the genotypes do: an `Evaluation` whose row i speaks of row i of `genotypes`.
+        """What the genotypes do: an `Evaluation` whose row i depends on row i of `genotypes` and on `key` alone.
 
         Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)` in the units of
         `behavior_space`, which they may leave, though `check_task` refuses it, since grids count what is outside at
-        their border; fitness and solved `(n,)`. The same genotype and key give the same
-        answer. `key` is another one in every generation and all of a task's chance; chance of an individual's own
-        comes from its genotype folded into the key.
+        their border; fitness and solved `(n,)`. `key` is another one in every generation and all of a task's chance;
+        chance of an individual's own comes from its genotype folded into the key.
 
         Errors: a wrong shape is a `ValueError` of the search; what is not finite ends a run with one, before the
         generation is saved. What `evaluate` itself raises ends the run as it is; the generations before are on disk.
@@ -132,9 +130,9 @@ class NoveltyEstimator(Protocol):
     """
 
     def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
-        """The state before anything was seen, for descriptors of `space.dimension` dimensions in the units of `space`.
+        """The state before anything was seen, for descriptors `(n, space.dimension)` in the units of `space`.
 
-        A tree of arrays of fixed shapes: what may grow has its capacity from the start. All chance comes from `key`.
+        What may grow has its capacity from the start.
         """
         ...
 
@@ -142,8 +140,8 @@ class NoveltyEstimator(Protocol):
         """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite, in the estimator's own unit.
 
         `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
-        against itself. Pure, and the same novelty for the same descriptor wherever it stands in the batch. The loop
-        refuses another shape, and a run ends where a novelty is not finite, both with a `ValueError`.
+        against itself. The same descriptor has the same novelty wherever it stands in the batch. Another shape is a
+        `ValueError` of the search, and so is, in a run, novelty that is not finite.
         """
         ...
 

@@ -8,13 +8,11 @@ from shell import SHORT, call
 from worlds import HostIdentity, Identity
 
 import brns
-from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN, UniformFounders
-from brns.experiments import configured, maze
-from brns.runs.earlier import today
+from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch, UniformFounders
+from brns.experiments import configured
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
-BOX = Box([-1.0] * 17, [1.0] * 17)
 
 
 def test_each_layer_fills_one_over_root_fan_in():
@@ -34,23 +32,11 @@ def test_founders_stay_in_a_narrow_box():
     assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])
 
 
-@pytest.mark.parametrize("sizes", [(3,), (3, 0, 2)])
-def test_what_is_no_network_is_refused(sizes):
-    with pytest.raises(ValueError, match="at least two layer sizes"):
-        LayerFounders(sizes)
-
-
-def test_another_number_of_weights_is_refused():
-    search = NoveltySearch(Identity(), PopulationKNN(k=3), 5, 5, founders=LayerFounders((2, 1)))
-    with pytest.raises(ValueError, match=r"sizes=\(2, 1\) have 3 weights and biases, .* has 5 dimensions"):
-        search.init(KEY)
-
-
-def test_a_search_begins_with_its_founders():
-    """The five genes of Identity as 4 -> 1: weights and a bias in +-1/2."""
-    search = NoveltySearch(Identity(), PopulationKNN(k=3), 40, 5, founders=LayerFounders((4, 1)))
-    genotype = np.asarray(search.init(KEY).population.genotype)
-    assert 0.4 < abs(genotype).max() <= 0.5
+def test_what_is_no_network_or_another_is_refused():
+    with pytest.raises(ValueError, match="two layer sizes"):
+        LayerFounders((3,))
+    with pytest.raises(ValueError, match=r"3 weights and biases.* 5"):
+        LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))
 
 
 def test_the_sizes_of_the_maze_are_the_default():
@@ -60,15 +46,8 @@ def test_the_sizes_of_the_maze_are_the_default():
     assert configured("maze", "counts", ["founders=layers", "founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
 
 
-def test_a_search_described_before_founders_were_a_setting_has_uniform_ones():
-    now = describe(maze())
-    before = {name: part for name, part in now.items() if name != "founders"}
-    assert today(before) == now
-    assert now["founders"] == {"name": "UniformFounders"}
-
-
 def identity(founders, **changes):
-    return NoveltySearch(Identity(), PopulationKNN(k=3), 6, 5, founders=founders, **changes)
+    return NoveltySearch(Identity(), GridCounts(), 6, 5, founders=founders, **changes)
 
 
 @pytest.mark.filterwarnings("error")
@@ -94,17 +73,28 @@ def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp
 
 
 @pytest.mark.parametrize(
-    ("genotypes", "message"),
+    ("founders", "message"),
     [
-        (np.zeros((5, 5)), r"needs founders of shape \(6, 5\); got \(5, 5\)"),
-        (np.full((6, 5), 1.5), "6 of 6 founders lie outside the genotype space"),
-        (np.zeros(5), r"shape \(n, p\); got an array of shape \(5,\)"),
-        (np.full((6, 5), np.nan), "must be finite"),
+        (lambda: GivenFounders(np.zeros((5, 5))), r"\(6, 5\); GivenFounders gave \(5, 5\)"),
+        (lambda: GivenFounders(np.full((6, 5), 1.5)), "6 of 6 founders lie outside"),
+        (lambda: GivenFounders(np.zeros(5)), r"\(n, p\)"),
+        (lambda: GivenFounders(np.full((6, 5), np.nan)), "finite"),
+        (lambda: lambda key, n, box: np.full((n, box.dimension), 2.0), "6 of 6 founders lie outside"),
     ],
 )
-def test_founders_that_cannot_be_are_refused(genotypes, message):
+def test_founders_that_cannot_be_are_refused(founders, message):
     with pytest.raises(ValueError, match=message):
-        identity(GivenFounders(genotypes)).init(KEY)
+        identity(founders()).init(KEY)
+
+
+def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
+    class Seen(HostIdentity):
+        def evaluate(self, genotypes, key):
+            assert genotypes.dtype == np.float32
+            return super().evaluate(genotypes, key)
+
+    whole = NoveltySearch(Seen(), GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, box.dimension), int))
+    assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 
 def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
@@ -117,27 +107,7 @@ def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
     one, two = brns.Record(tmp_path / "one"), brns.Record(tmp_path / "two")
     np.testing.assert_array_equal(one.population(0).genotype, first)
     np.testing.assert_array_equal(two.population(0).genotype, one.population().genotype)
-    assert one.search.founders.sha256 == one.experiment["founders"]["sha256"]
     (tmp_path / "bad.npy").write_text("no array")
     done = call("run", "maze", *small, "--founders", "bad.npy", "--out", "bad", folder=tmp_path)
     assert done.returncode == 2
-    assert "--founders takes a file of numpy.save" in done.stderr
-
-
-def test_founders_of_ones_own_are_float32_and_inside_the_box():
-    """NumPy's float64 becomes what is recorded before it is evaluated; what leaves the box is refused at once."""
-
-    class Seen(HostIdentity):
-        def evaluate(self, genotypes, key):
-            assert genotypes.dtype == np.float32
-            return super().evaluate(genotypes, key)
-
-    whole = brns.NoveltySearch(
-        Seen(), brns.GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, box.dimension), int)
-    )
-    assert whole.init(KEY).population.genotype.dtype == jnp.float32
-    wide = brns.NoveltySearch(
-        Seen(), brns.GridCounts(), 6, 6, founders=lambda key, n, box: np.full((n, box.dimension), 2.0)
-    )
-    with pytest.raises(ValueError, match="6 of 6 founders lie outside the genotype space"):
-        wide.init(KEY)
+    assert "--founders" in done.stderr

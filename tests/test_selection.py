@@ -9,23 +9,15 @@ from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
 
 from brns import ArchiveKNN
-from brns.core import Population
+from brns.core import individuals
 from brns.operators import selection
 from brns.operators.selection import NSGA2, Elitist, Latest
 
 
 def population(novelty, fitness=None):
-    n = len(novelty)
-    return Population(
-        genotype=jnp.zeros((n, 1)),
-        descriptor=jnp.zeros((n, 2)),
-        fitness=jnp.zeros(n) if fitness is None else jnp.asarray(fitness, jnp.float32),
-        solved=jnp.zeros(n, bool),
-        novelty=jnp.asarray(novelty, jnp.float32),
-        id=jnp.arange(n, dtype=jnp.int32),
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.zeros(n, jnp.int32),
-    )
+    rows = individuals(np.zeros((len(novelty), 2)))
+    fitness = rows.fitness if fitness is None else jnp.asarray(fitness, jnp.float32)
+    return rows._replace(novelty=jnp.asarray(novelty, jnp.float32), fitness=fitness)
 
 
 fronts = jax.jit(selection.fronts)
@@ -64,6 +56,13 @@ def test_elitist_ties_keep_the_order_so_that_parents_come_first():
 
 def test_elitist_counts_novelty_at_or_below_the_threshold_as_zero():
     assert Elitist(threshold=2.0)(population([1.0, 2.0, 1.5, 2.1]), 3).tolist() == [3, 0, 1]
+
+
+@pytest.mark.parametrize("select", [Elitist, NSGA2])
+def test_a_negative_threshold_keeps_those_above_it(select):
+    """Novelty may be negative, such as a logarithm: -1 and -3 are above -5, and the two others do not count."""
+    assert sorted(select(threshold=-5.0)(population([-10.0, -1.0, -20.0, -3.0]), 2).tolist()) == [1, 3]
+    assert select(threshold=-5.0)(population([-10.0, -1.0, -20.0, -3.0]), 3).tolist() == [1, 3, 0]
 
 
 def test_the_latest_are_those_born_last_whatever_their_novelty():
@@ -119,7 +118,7 @@ def test_crowding_distance_agrees_with_deap():
         np.testing.assert_allclose(crowding_distance(objectives, fronts(objectives)), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size", [20, 30, 59, 60])
+@pytest.mark.parametrize("size", [20, 59, 60])
 def test_nsga2_selects_what_deap_selects(size):
     compared = 0
     for objectives in SMOOTH:
@@ -133,7 +132,7 @@ def test_nsga2_selects_what_deap_selects(size):
     assert compared >= 30
 
 
-@pytest.mark.parametrize("size", [20, 30, 45])
+@pytest.mark.parametrize("size", [20, 45])
 def test_nsga2_selects_what_deap_selects_among_duplicates_ties_aside(size):
     """Whole fronts are the same rows; of the last one there are as many, and none left out is less crowded."""
     for objectives in GRIDDED:
@@ -162,7 +161,7 @@ def test_nsga2_below_the_threshold_only_fitness_counts():
 
 
 @pytest.mark.parametrize("part", [Elitist, NSGA2, ArchiveKNN])
-@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
-def test_a_threshold_that_nothing_is_above_is_refused(part, threshold):
-    with pytest.raises(ValueError, match=f"{part.__name__}.threshold must be a finite number.*got {threshold}"):
-        part(threshold=threshold)
+def test_a_threshold_that_nothing_is_above_is_refused(part):
+    for threshold in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"{part.__name__}.threshold"):
+            part(threshold=threshold)

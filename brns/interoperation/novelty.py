@@ -50,15 +50,14 @@ class Novelty:
         """The novelty of behaviors; higher is more novel.
 
         `population` are the behaviors `(m, d)` of who lives now, by default those that are scored. Estimators with
-        neighbours look among them too, and take all for newcomers: one that an archive holds has itself as a
-        neighbour. Exact recognition holds behaviors against what was learned alone.
+        neighbours look among them too; one that an archive holds has itself as a neighbour.
         """
         rows = self._rows(descriptors)
         living = rows if population is None else self._rows(population)
-        if not len(living):
-            if len(rows):
-                raise ValueError("population must hold somebody; leave it out where nobody else lives")
+        if not len(rows):
             return np.zeros(0, np.float32)
+        if not len(living):
+            raise ValueError("population must hold somebody; leave it out where nobody else lives")
         return np.asarray(_score(self.estimator, self.state, rows, living, self._first()))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
@@ -69,13 +68,10 @@ class Novelty:
         rows, number = self._rows(descriptors), self.batches + 1
         told = np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
         if told.shape != (len(rows),) or not np.isfinite(told).all():
-            raise ValueError(
-                f"novelty must be {len(rows)} finite numbers in float32, one a descriptor; got shape {told.shape}"
-            )
+            raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
         if not len(rows):
             return
-        batch = rows, told, np.int32(number), self._first()
-        learned = _learn(self.estimator, self.state, *batch, self._key)
+        learned = _learn(self.estimator, self.state, rows, told, np.int32(number), self._first(), self._key)
         same_structure(self.estimator, self.state, learned)
         self.state, self.batches, self.learned = learned, number, self.learned + len(rows)
 
@@ -116,12 +112,8 @@ class Novelty:
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
-        if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
-            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}), as the space; got {rows.shape}")
-        if not np.isfinite(rows).all():
-            raise ValueError(
-                f"descriptors must be finite in float32; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not"
-            )
+        if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
+            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}")
         return rows
 
 

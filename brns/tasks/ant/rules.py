@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from brns.core import Box, Evaluation
 from brns.tasks.ant import looks, physics
+from brns.tasks.ant.camera import Camera
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS
 from brns.tasks.ant.physics import BOUND, observation, position
 from brns.tasks.policy import FeedForward
@@ -202,8 +203,6 @@ class AntMaze(eqx.Module):
 
         `camera` looks down on the arena from above, or follows the ant; `size` is height and width in pixels.
         """
-        from brns.tasks.ant.camera import Camera
-
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
         world, policies = physics.shared(self.arena, self.integrator, 1, 0), POLICY.on_host(genotype)
