@@ -69,10 +69,7 @@ def unchanged(evaluation, genotypes, key):
     [
         pytest.param(descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"),
         pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
-        pytest.param(descriptor(lambda d, g: d + 9 * g[::-1, :2]), id="mirrored"),
         pytest.param(descriptor(lambda d, g: d - 0.1 * d[:1]), id="the first row"),
-        pytest.param(descriptor(lambda d, g: 300 * d / d.max()), id="the largest"),
-        pytest.param(descriptor(lambda d, g: d + 30 * g.mean()), id="the mean"),
         pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
         pytest.param(descriptor(lambda d, g: d + 5.0 * np.arange(len(d))[:, None]), id="the row's number"),
         pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
@@ -80,11 +77,10 @@ def unchanged(evaluation, genotypes, key):
             descriptor(lambda d, g: d * np.unique(g, axis=0, return_counts=True)[1].max()), id="copies of itself"
         ),
         pytest.param(broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"),
-        pytest.param(broken(lambda e, g, k: e._replace(fitness=np.arange(len(g)) / 2)), id="fitness by number"),
     ],
 )
 def test_a_row_that_depends_on_more_than_its_genotype_is_refused(task):
-    with pytest.raises(ValueError, match=r"row i of Broken\.evaluate must depend on genotype i and the key alone"):
+    with pytest.raises(ValueError, match=r"row i of Broken\.evaluate"):
         check_task(task)
 
 
@@ -124,7 +120,6 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: e._replace(solved=np.full(len(g), 0.3))), "solved as bools"),
         (Identity, r"not its class: write Identity\(\.\.\.\)"),
         (broken(unchanged, evaluate=lambda self, genotypes: None), r"evaluate\(genotypes, key\)"),
-        (broken(unchanged, evaluate=None), r"evaluate\(genotypes, key\)"),
         (Untraceable(), "traceable is True, but evaluate is not JAX code"),
         (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
     ],
@@ -184,14 +179,50 @@ def test_a_host_task_may_return_lists():
 # Estimators. Each is the sound one with one fault.
 
 
-class OnlyOutsideJit(Sound):
-    def score(self, state, descriptors, population):
-        return jnp.asarray(np.linalg.norm(np.asarray(descriptors) - np.asarray(state), axis=1))
+def distance(descriptors, state):
+    return jnp.linalg.norm(descriptors - state, axis=1)
 
 
-class InitOnlyOutsideJit(Sound):
-    def init(self, space, key):
-        return jnp.asarray(np.asarray(space.low) + 0.5)
+def on_the_host(self, state, descriptors, population):
+    return jnp.asarray(np.linalg.norm(np.asarray(descriptors) - np.asarray(state), axis=1))
+
+
+def otherwise_compiled(self, state, descriptors, population):
+    return distance(descriptors, state) + isinstance(descriptors, jax.core.Tracer)
+
+
+def tied_to_the_population(self, state, descriptors, population):
+    return distance(descriptors, population.descriptor.mean(0)) + 0 * population.novelty
+
+
+def tied_to_the_place(self, state, descriptors, population):
+    return jnp.arange(len(descriptors), dtype=jnp.float32)
+
+
+def ranks_what_is_asked(self, state, descriptors, population):
+    """Permutes as it should, and still depends on what else is asked about."""
+    return distance(descriptors, state) / distance(descriptors, state).max()
+
+
+def not_a_number(self, state, descriptors, population):
+    return jnp.log(distance(descriptors, state) - 10)
+
+
+def one_too_few(self, state, descriptors, population):
+    return distance(descriptors, state)[1:]
+
+
+def begins_on_the_host(self, space, key):
+    return jnp.asarray(np.asarray(space.low) + 0.5)
+
+
+def grows(self, state, generation, key):
+    return jnp.concatenate([state, state])
+
+
+def asks_the_host(self, state, generation, key):
+    """Its chance does not come from the key."""
+    return state + io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
 
 
 class AsksItsOwnArray(Sound):
@@ -200,72 +231,32 @@ class AsksItsOwnArray(Sound):
     scale: jax.Array = eqx.field(default_factory=lambda: jnp.ones(()))
 
     def score(self, state, descriptors, population):
-        return super().score(state, descriptors, population) * (2.0 if self.scale > 0 else 1.0)
-
-
-class OtherwiseCompiled(Sound):
-    def score(self, state, descriptors, population):
-        return super().score(state, descriptors, population) + isinstance(descriptors, jax.core.Tracer)
-
-
-class TiedToThePopulation(Sound):
-    def score(self, state, descriptors, population):
-        return jnp.linalg.norm(descriptors - population.descriptor.mean(0), axis=1) + 0 * population.novelty
-
-
-class TiedToThePlace(Sound):
-    def score(self, state, descriptors, population):
-        return jnp.arange(len(descriptors), dtype=jnp.float32)
-
-
-class RanksWhatIsAsked(Sound):
-    """Permutes as it should, and still depends on what else is asked about."""
-
-    def score(self, state, descriptors, population):
-        novelty = super().score(state, descriptors, population)
-        return novelty / novelty.max()
-
-
-class NotANumber(Sound):
-    def score(self, state, descriptors, population):
-        return jnp.log(super().score(state, descriptors, population) - 10)
-
-
-class OneTooFew(Sound):
-    def score(self, state, descriptors, population):
-        return super().score(state, descriptors, population)[1:]
-
-
-class Grows(Sound):
-    def update(self, state, generation, key):
-        return jnp.concatenate([state, state])
-
-
-class Calls(Sound):
-    """Its chance does not come from the key: the host is asked."""
-
-    def update(self, state, generation, key):
-        shape = jax.ShapeDtypeStruct((), jnp.float32)
-        return state + io_callback(lambda: np.float32(next(COUNT)), shape)
+        return distance(descriptors, state) * (2.0 if self.scale > 0 else 1.0)
 
 
 @pytest.mark.parametrize(
-    ("estimator", "message"),
+    ("method", "fault", "message"),
     [
-        (OnlyOutsideJit(), r"OnlyOutsideJit\.score must be JAX code"),
-        (InitOnlyOutsideJit(), r"InitOnlyOutsideJit\.init must be JAX code"),
-        (AsksItsOwnArray(), r"AsksItsOwnArray\.score must be JAX code, which compiles with the estimator as an"),
-        (OtherwiseCompiled(), r"score must give compiled, by jax\.jit, what it gives otherwise"),
-        (TiedToThePopulation(), "score must work for any number of descriptors and any size of population"),
-        (TiedToThePlace(), "score must permute novelty when descriptors are permuted"),
-        (RanksWhatIsAsked(), "score of a descriptor must not depend on what else is asked about"),
-        (NotANumber(), "novelty that is not finite in generation 1"),
-        (OneTooFew(), r"score of 64 .*\(64,\); got \(63,\)"),
-        (Sound, "not its class"),
-        (Grows(), "update must return a state of the same structure"),
-        (Calls(), "update must give the same state for the same key"),
+        ("score", on_the_host, r"Faulty\.score must be JAX code"),
+        ("score", otherwise_compiled, "must give compiled"),
+        ("score", tied_to_the_population, "any size of population"),
+        ("score", tied_to_the_place, "must permute"),
+        ("score", ranks_what_is_asked, "what else is asked about"),
+        ("score", not_a_number, "not finite in generation 1"),
+        ("score", one_too_few, r"\(64,\); got \(63,\)"),
+        ("init", begins_on_the_host, r"Faulty\.init must be JAX code"),
+        ("update", grows, "same structure"),
+        ("update", asks_the_host, "same state for the same key"),
     ],
 )
-def test_a_faulty_estimator_is_refused(estimator, message):
+def test_a_faulty_estimator_is_refused(method, fault, message):
+    faulty = type(Sound)("Faulty", (Sound,), {method: fault, "__annotations__": {}})
     with pytest.raises(ValueError, match=message):
-        check_estimator(estimator)
+        check_estimator(faulty())
+
+
+def test_an_estimator_is_made_and_compiles_with_its_arrays_as_arguments():
+    with pytest.raises(ValueError, match="not its class"):
+        check_estimator(Sound)
+    with pytest.raises(ValueError, match=r"AsksItsOwnArray\.score must be JAX code"):
+        check_estimator(AsksItsOwnArray())

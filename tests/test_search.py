@@ -67,15 +67,12 @@ def test_generation_0_holds_founders_of_the_genotype_space(run):
     assert same(facts[0].survivors, founders)
 
 
-def test_ids_are_unique_and_follow_the_order_of_birth(run):
+def test_ids_follow_the_order_of_birth_and_name_the_parents(run):
     ids = np.concatenate([facts.offspring.id for facts in run[1]])
     np.testing.assert_array_equal(ids, np.arange(8 + 12 * 6))
     for g, (state, facts) in enumerate(zip(*run, strict=True)):
         assert int(state.generation) == g
         assert facts.offspring.born.tolist() == [g] * len(facts.offspring.id)
-
-
-def test_parents_are_the_last_survivors_and_name_the_offsprings_parents(run):
     for before, facts in itertools.pairwise(run[1]):
         np.testing.assert_array_equal(facts.parents.id, before.survivors.id)
         assert np.isin(facts.offspring.parent, facts.parents.id).all()
@@ -114,15 +111,12 @@ def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed():
     assert any((a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(fresh))
 
 
-def test_ask_evaluate_tell_is_step():
-    experiment = search()
-    state = experiment.init(KEY)
-    stepped, facts = experiment.step(state, KEY)
+def test_ask_evaluate_tell_is_step(run):
+    experiment, state = search(), run[0][0]
     ask, evaluate, tell = jax.random.split(jax.random.fold_in(KEY, 1), 3)
     offspring = experiment.ask(state, ask)
-    evaluation = experiment.task.evaluate(offspring.genotype, evaluate)
-    told, same_facts = experiment.tell(state, offspring, evaluation, tell)
-    for a, b in zip(jax.tree.leaves((stepped, facts)), jax.tree.leaves((told, same_facts)), strict=True):
+    told = experiment.tell(state, offspring, experiment.task.evaluate(offspring.genotype, evaluate), tell)
+    for a, b in zip(jax.tree.leaves(told), jax.tree.leaves((run[0][1], run[1][1])), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
@@ -194,11 +188,11 @@ def test_nsga2_and_gaussian_mutation_take_part():
         assert not np.isin(generation.offspring.genotype, generation.parents.genotype).all(axis=1).any()
 
 
-def test_the_shape_of_a_state_is_known_without_evaluating():
-    for estimator in (Distance(), BehaviorRecognition(depths=(0, 1), reservoir=5)):
-        experiment = search(estimator=estimator)
-        expected = jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.init(KEY))
-        assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), experiment.state_shape()) == expected
+def test_the_shape_of_a_state_is_known_without_evaluating(run):
+    def shapes(state):
+        return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), state)
+
+    assert shapes(search().state_shape()) == shapes(run[0][0])
 
 
 # What is wrong is said
@@ -274,13 +268,10 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
         experiment.tell(state, offspring, said._replace(fitness=said.fitness[:5]), KEY)
 
 
-@pytest.mark.parametrize(("population_size", "offspring_size"), [(1, 5), (5, 0)])
-def test_too_few_individuals_are_refused(population_size, offspring_size):
-    with pytest.raises(ValueError, match=f"population_size={population_size}, offspring_size={offspring_size}"):
-        search(population_size=population_size, offspring_size=offspring_size)
-
-
-def test_two_individuals_and_one_offspring_are_enough():
+def test_the_least_search_is_of_two_and_one():
+    for sizes in ({"population_size": 1}, {"offspring_size": 0}):
+        with pytest.raises(ValueError, match="at least 2 and at least 1"):
+            search(**sizes)
     states, _ = history(search(population_size=2, offspring_size=1), 5)
     assert states[5].population.id.shape == (2,)
     assert max(states[5].population.id.tolist()) <= 6

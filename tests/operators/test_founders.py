@@ -8,7 +8,7 @@ from shell import SHORT, call
 from worlds import HostIdentity, Identity
 
 import brns
-from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch, UniformFounders
+from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
 from brns.experiments import configured
 from brns.settings import build, describe
 
@@ -51,11 +51,10 @@ def identity(founders, **changes):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(tmp_path):
-    (before,) = brns.run(identity(UniformFounders()), 3, out=tmp_path / "before")
-    founders = GivenFounders(before.population().genotype)
-    (after,) = brns.run(identity(founders, mutate=brns.GaussianMutation()), 2, out=tmp_path / "after", seeds=7)
-    np.testing.assert_array_equal(after.column("offspring.genotype", [0])[0], before.state(3).population.genotype)
+def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(finished):
+    given = GivenFounders(finished.population().genotype)
+    state = NoveltySearch(Identity(), GridCounts(), 8, 5, founders=given).init(jax.random.key(7))
+    np.testing.assert_array_equal(state.population.genotype, finished.state(4).population.genotype)
 
 
 def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp_path):

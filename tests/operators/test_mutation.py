@@ -88,8 +88,7 @@ def test_each_gene_mutates_on_its_own_with_its_rate(make, rate):
 def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
     parent = (LOW + HIGH) / 2
     steps = (mutants(GaussianMutation(sigma=0.05, rate=1.0), parent) - parent) / (HIGH - LOW)
-    for gene in range(3):
-        assert kstest(steps[:, gene] / 0.05, "norm").pvalue > 1e-3
+    assert all(kstest(gene / 0.05, "norm").pvalue > 1e-3 for gene in steps.T)
 
 
 def test_iso_line_steps_vary_along_the_line_and_all_around():
