@@ -27,9 +27,8 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
-    shapes = Evaluation((n, task.behavior_space.dimension), (n,), (n,))
     columns = {}
-    for name, shape in shapes._asdict().items():
+    for name, shape in {"descriptor": (n, task.behavior_space.dimension), "fitness": (n,), "solved": (n,)}.items():
         given = getattr(evaluation, name)
         values = given if isinstance(given, jax.Array) else np.asanyarray(given)
         if values.shape != shape:
@@ -128,14 +127,7 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
     near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
     _check_rows(task, genotypes, first, [n - 1] if sizes is None else sizes, near)
     if task.traceable:
-        try:
-            compiled = eqx.filter_jit(lambda task, g, k: conform(task.evaluate(g, k), n, task))
-            compiled(task, task.genotype_space.uniform(jax.random.key(1), n), jax.random.key(1))
-            got = compiled(task, genotypes, key)
-        except NOT_JAX as error:
-            raise ValueError(f"{name}.traceable is True, but evaluate is not JAX code ({error})") from None
-        if 2 * _agreeing(task, got, first, **near).sum() < n:
-            raise ValueError(f"{name}.evaluate must give compiled, by jax.jit, what it gives otherwise")
+        _check_compiled(task, genotypes, first, near)
 
 
 def _check_members(task: Any) -> None:
@@ -159,7 +151,9 @@ def _check_rows(
     task: Task, genotypes: Float[Array, "n p"], first: Evaluation, sizes: Sequence[int], near: dict[str, float]
 ) -> None:
     """Row i depends on genotype i and the key alone: `first` is what the task says of the genotypes as they are."""
-    n, places, key = len(genotypes), np.arange(len(genotypes)), jax.random.key(0)
+    n = len(genotypes)
+    places = np.arange(len(genotypes))
+    key = jax.random.key(0)
     order = np.random.default_rng(0).permutation(n)
     moved = np.empty(n, int)
     moved[order] = np.roll(order, 1)  # one cycle through all rows: every one gets another place
@@ -181,6 +175,19 @@ def _check_rows(
             )
 
 
+def _check_compiled(task: Task, genotypes: Float[Array, "n p"], first: Evaluation, near: dict[str, float]) -> None:
+    """A task that says that it is JAX code compiles, and compiled says the same, whatever it was compiled for."""
+    name, n = type(task).__name__, len(genotypes)
+    compiled = eqx.filter_jit(lambda task, genotypes, key: conform(task.evaluate(genotypes, key), n, task))
+    try:
+        compiled(task, task.genotype_space.uniform(jax.random.key(1), n), jax.random.key(1))
+        got = compiled(task, genotypes, jax.random.key(0))
+    except NOT_JAX as error:
+        raise ValueError(f"{name}.traceable is True, but evaluate is not JAX code ({error})") from None
+    if 2 * _agreeing(task, got, first, **near).sum() < n:
+        raise ValueError(f"{name}.evaluate must give compiled, by jax.jit, what it gives otherwise")
+
+
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
     """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
@@ -200,7 +207,8 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     if isinstance(estimator, type):
         raise ValueError(f"check_estimator takes an estimator, not its class: write {estimator.__name__}(...)")
     name = type(estimator).__name__
-    space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
+    space = Box([0.0] * dimension, [1.0] * dimension)
+    key = jax.random.key(0)
     state = _compiled(estimator, "init", space, key)
     _same(state, _compiled(estimator, "init", space, key), f"{name}.init must give the same state for the same key")
     parents = individuals(space.uniform(jax.random.fold_in(key, 0), n))

@@ -85,15 +85,6 @@ def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_t
     assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
 
 
-def test_an_archive_of_observed_behaviors_gives_the_distance_to_the_nearest():
-    """Seen: (3, 0) and (0, 4). Of what is asked then, (0, 0) is 3 from the first and (0, 9) is 5 from the second."""
-    archive, key = brns.ArchiveKNN(k=1, growth=2, capacity=9), jax.random.key(0)
-    state = archive.init(Box([-9, -9], [9, 9]), key)
-    state = archive.update(state, observed([[3.0, 0.0], [0.0, 4.0]], 1), key)
-    asked = observed([[0.0, 0.0], [0.0, 9.0]], 2).offspring
-    np.testing.assert_allclose(archive.score(state, asked.descriptor, asked), [3, 5])
-
-
 @pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2, 1), 1), ((3, 2), 0)])
 def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
     with pytest.raises(ValueError, match="got"):
@@ -104,10 +95,3 @@ def test_novelty_of_is_the_score_with_its_shape_checked():
     """Beside 0, 3 and 7 the point 1 is 1, 2 and 6 away; the two nearest are 1.5 on average."""
     population, estimator = individuals([[0.0], [3.0], [7.0]]), brns.PopulationKNN(k=2)
     np.testing.assert_allclose(novelty_of(estimator, (), jnp.array([[1.0]]), population), [1.5])
-
-    class Short(brns.PopulationKNN):
-        def score(self, state, descriptors, population):
-            return super().score(state, descriptors, population)[1:]
-
-    with pytest.raises(ValueError, match=r"Short\.score .*\(2,\); got \(1,\)"):
-        novelty_of(Short(k=2), (), jnp.array([[1.0], [2.0]]), population)

@@ -10,7 +10,7 @@ import pytest
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import NSGA2, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
+from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.core import take
 from brns.search import founding
 
@@ -177,15 +177,6 @@ def test_one_compilation_serves_every_generation():
     history(search(Traced(), BehaviorRecognition(depths=(0, 1), reservoir=10)), 5)
     # The founders are evaluated as they are, all later generations by one trace.
     assert TRACES == [(8, 5), (6, 5)]
-
-
-def test_nsga2_and_gaussian_mutation_take_part():
-    _, facts = history(search(select=NSGA2(), mutate=GaussianMutation(rate=1.0)), 4)
-    for generation in facts[1:]:
-        union = jax.tree.map(lambda a, b: np.concatenate([a, b]), generation.parents, generation.offspring)
-        assert union.fitness.max() in generation.survivors.fitness
-        assert union.novelty.max() in generation.survivors.novelty
-        assert not np.isin(generation.offspring.genotype, generation.parents.genotype).all(axis=1).any()
 
 
 def test_the_shape_of_a_state_is_known_without_evaluating(run):

@@ -38,7 +38,9 @@ class Novelty:
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
-        self.estimator, self.space, (_, [self.seed]) = estimator, space, chosen(seed)
+        self.estimator = estimator
+        self.space = space
+        _, [self.seed] = chosen(seed)
         self.batches = self.learned = 0
         self.state: PyTree = _init(estimator, space, self._key)
 
@@ -73,7 +75,9 @@ class Novelty:
             return
         learned = _learn(self.estimator, self.state, rows, told, np.int32(number), self._first(), self._key)
         same_structure(self.estimator, self.state, learned)
-        self.state, self.batches, self.learned = learned, number, self.learned + len(rows)
+        self.state = learned
+        self.batches = number
+        self.learned = self.learned + len(rows)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
@@ -96,7 +100,9 @@ class Novelty:
         if facts["estimator"] != (now := describe(made)) and renewed(facts["estimator"]) != now:
             raise RecordError(f"{path} was made by another estimator: {difference(facts['estimator'], now)}")
         novelty = cls.__new__(cls)
-        novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
+        novelty.estimator = made
+        novelty.space = Box(**facts["space"])
+        novelty.seed = facts["seed"]
         novelty.batches, novelty.learned = facts["batches"], facts["learned"]
         like = eqx.filter_eval_shape(_init, made, novelty.space, novelty._key)
         novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))

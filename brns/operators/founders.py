@@ -71,7 +71,8 @@ class GivenFounders(eqx.Module):
             rows = np.asarray(genotypes, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
                 raise ValueError(f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}")
-            self.genotypes, self.sha256 = jnp.asarray(rows), hashlib.sha256(rows.tobytes()).hexdigest()
+            self.genotypes = jnp.asarray(rows)
+            self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         if self.genotypes is None:

@@ -2,8 +2,6 @@
 
 from itertools import pairwise
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,21 +47,6 @@ def test_agrees_with_matrix_products(sizes, squash_output):
     )
     for n in (1, 2, 5):
         np.testing.assert_array_equal(on_host[:n](sensed[:n]), on_host(sensed)[:n])
-
-
-def test_compiles_once_for_equal_policies():
-    traces = []
-
-    @eqx.filter_jit
-    def act(policy, genotypes, observations):
-        traces.append(1)
-        return policy(genotypes, observations)
-
-    for seed in range(3):
-        policy = FeedForward((4, 3, 2), squash_output=True)
-        genotypes = jax.random.normal(jax.random.key(seed), (5, policy.genotype_length))
-        act(policy, genotypes, jnp.ones((5, 4)))
-    assert len(traces) == 1
 
 
 def test_wrong_shapes_are_named():

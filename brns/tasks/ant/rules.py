@@ -145,7 +145,8 @@ class AntMaze(eqx.Module):
             rows = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))
             raise ValueError(f"genotypes must be finite numbers; row {rows[0]} of {len(genotypes)} is not")
         threads = threads or physics.threads()
-        halves, stop = np.array_split(genotypes, min(threads, 2)), Event()
+        halves = np.array_split(genotypes, min(threads, 2))
+        stop = Event()
         shares = [threads - threads // 2, threads // 2]
         with ThreadPoolExecutor(len(halves)) as pool:
             try:
@@ -160,7 +161,8 @@ class AntMaze(eqx.Module):
 
     def _together(self, genotypes: Float[np.ndarray, "n p"], threads: int, half: int, stop: Event) -> Episodes:
         """Episodes that take every step together."""
-        n, areas = len(genotypes), np.array(list(ARENAS[self.arena].areas.values()))
+        n = len(genotypes)
+        areas = np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
         visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
@@ -205,7 +207,8 @@ class AntMaze(eqx.Module):
         """
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        world, policies = physics.shared(self.arena, self.integrator, 1, 0), POLICY.on_host(genotype)
+        world = physics.shared(self.arena, self.integrator, 1, 0)
+        policies = POLICY.on_host(genotype)
         state = world.start[None]
         with Camera(world.model, size) as draw:
             for t in range(last + 1):

@@ -99,11 +99,14 @@ def tables(obstacles: bytes, k: int) -> Tables:
     for i, j in _disc():
         touched |= np.uint16(1 << bearings().index(_bearing(i, j))) * (1 - seen(i, j))
 
-    ends, offsets = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16), _laser_ends()
+    ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
+    offsets = _laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
-        clear, moves, codes = seen(0, 0).copy(), np.zeros(k * width, np.uint8), []
+        clear = seen(0, 0).copy()
+        moves = np.zeros(k * width, np.uint8)
+        codes = []
         for pixels in _line(end_i, end_j):
             for i, j in pixels:
                 clear &= seen(i, j)

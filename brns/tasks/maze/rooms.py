@@ -35,7 +35,8 @@ class RoomsMaze(DeceptiveMaze):
     """along a side, from 2 to 8"""
 
     def __post_init__(self):
-        side, middle = PIXEL * PIXELS, PIXEL * PIXELS / (2 * max(self.rooms, 1))
+        side = PIXEL * PIXELS
+        middle = PIXEL * PIXELS / (2 * max(self.rooms, 1))
         self.start = self.start or (middle, side - middle, math.pi / 4)
         self.goal = self.goal or (side - middle, middle)
         super().__post_init__()

@@ -108,7 +108,9 @@ class DeceptiveMaze(eqx.Module):
         x, y, heading = self.start
         if not (math.isfinite(x) and math.isfinite(y) and -math.pi < heading <= math.pi):
             raise ValueError(f"start is x, y and a heading in radians, in (-pi, pi]; got {self.start}")
-        k, i, j = self.tables.touched.shape[0], math.floor(x / PIXEL + 0.5), math.floor(y / PIXEL + 0.5)
+        k = self.tables.touched.shape[0]
+        i = math.floor(x / PIXEL + 0.5)
+        j = math.floor(y / PIXEL + 0.5)
         if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
             raise ValueError(
                 f"a robot of radius 10 that starts at ({x}, {y}) touches a wall or the world's border; move start"
@@ -243,7 +245,8 @@ def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
-    twice, run = touched | touched << 16, jnp.uint32(0b1111) >> (up_to - below)
+    twice = touched | touched << 16
+    run = jnp.uint32(0b1111) >> (up_to - below)
     right, left = twice >> up_to & run, twice >> up_to + 12 & run
     return (left > 0).astype(jnp.float32), (right > 0).astype(jnp.float32)
 
