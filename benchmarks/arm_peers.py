@@ -17,10 +17,10 @@ import numpy as np
 
 from brns import IsoLineDD, NoveltySearch, PlanarArm, PolynomialMutation
 from brns.comparison.worlds import world
-from brns.settings import parts
 from brns.reproduce.page import provenance_text, table
 from brns.reproduce.provenance import here
 from brns.runs.storage import write_bytes
+from brns.settings import parts
 
 OURS = ("exact", "archive", "recognition")
 BATCH = 100

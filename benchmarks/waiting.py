@@ -33,9 +33,9 @@ import numpy as np
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN
 from brns.cli.follow import follow
 from brns.experiments import car, maze
-from brns.onecore import cores
 from brns.runs import seeds as side_by_side
 from brns.runs.loop import Saved, start
+from brns.tasks.cpu import cores
 from brns.workers.dask import Dask
 from brns.workers.processes import Processes
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from brns import experiments as experiments
     from brns import pictures as pictures
+    from brns.checks import check_estimator as check_estimator
+    from brns.checks import check_task as check_task
     from brns.comparison.run import Comparison as Comparison
     from brns.comparison.run import compare as compare
     from brns.core import Box as Box
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from brns.core import Task as Task
     from brns.core import observed as observed
     from brns.estimators.exact import merge as merge
-    from brns.founders import GivenFounders as GivenFounders
     from brns.interoperation.novelty import Novelty as Novelty
+    from brns.operators.founders import GivenFounders as GivenFounders
     from brns.runs.fork import fork as fork
     from brns.runs.loop import Saved as Saved
     from brns.runs.loop import generations as generations
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from brns.tasks.gymnasium import GymnasiumTask as GymnasiumTask
     from brns.tasks.loose import LooseBox as LooseBox
     from brns.tasks.policy import FeedForward as FeedForward
-    from brns.testing import check_estimator as check_estimator
-    from brns.testing import check_task as check_task
     from brns.workers.dask import Dask as Dask
     from brns.workers.processes import Processes as Processes
 

@@ -9,9 +9,9 @@ from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
-from brns.mutation import PolynomialMutation
+from brns.operators.mutation import PolynomialMutation
+from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.selection import NSGA2, Elitist
 from brns.settings import PAPER, Kind, SettingsError, chosen, configure, describe
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar

@@ -1,13 +1,18 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from brns.checks import conform, refuse_outside, refuse_shape, refuse_wrong, same_structure
 from brns.core import (
+    Box,
     Evaluation,
     Founders,
     Generation,
@@ -16,21 +21,16 @@ from brns.core import (
     Population,
     Selection,
     Task,
-    columns,
-    conform,
-    refuse_outside,
-    refuse_shape,
-    refuse_wrong,
-    same_structure,
+    newborn,
     scored,
     take,
     unite,
 )
 from brns.estimators.exact import ExactRecognition
-from brns.founders import UniformFounders
-from brns.mutation import PolynomialMutation
-from brns.selection import Elitist
-from brns.settings import Kind, shown
+from brns.operators.founders import UniformFounders
+from brns.operators.mutation import PolynomialMutation
+from brns.operators.selection import Elitist
+from brns.settings import shown
 
 
 class SearchState(NamedTuple):
@@ -43,7 +43,7 @@ class SearchState(NamedTuple):
     """the estimator's state after `generation`"""
 
     def __repr__(self) -> str:
-        known = f"generation={self.generation}, population={columns(self.population)}"
+        known = f"generation={self.generation}, population={self.population}"
         return f"SearchState({known}, estimator={type(self.estimator).__name__})"
 
 
@@ -53,6 +53,37 @@ class Offspring(NamedTuple):
     genotype: Float[Array, "n p"]
     parent: Int[Array, " n"]
     """the id of the parent"""
+
+
+class Spaces(NamedTuple):
+    """What compiled code knows of a task on the host."""
+
+    genotype_space: Box
+    behavior_space: Box
+
+
+def compiled(method: Callable) -> Callable:
+    """The method as one compiled program, in which of the task there are its spaces alone."""
+    program = eqx.filter_jit(method)
+
+    @wraps(method)
+    def call(search: "NoveltySearch", *arguments: Any) -> Any:
+        without = copy(search)  # and not `replace`, which asks for a whole task
+        object.__setattr__(without, "task", Spaces(search.task.genotype_space, search.task.behavior_space))
+        return program(without, *arguments)
+
+    return call
+
+
+def compiled_with_task(method: Callable) -> Callable:
+    """The method as one compiled program where the task is JAX code too, and otherwise as it is."""
+    program = eqx.filter_jit(method)
+
+    @wraps(method)
+    def call(search: "NoveltySearch", *arguments: Any) -> Any:
+        return (program if search.task.traceable else method)(search, *arguments)
+
+    return call
 
 
 class NoveltySearch(eqx.Module):
@@ -86,28 +117,86 @@ class NoveltySearch(eqx.Module):
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
 
+    def __repr__(self) -> str:
+        return shown(self)
+
     def __check_init__(self):
-        for name, (kind, contract) in CONTRACTS.items():
-            refuse_wrong(name, getattr(self, name), kind, contract)
+        refuse_wrong("task", self.task, "world", Task)
+        refuse_wrong("estimator", self.estimator, "estimator", NoveltyEstimator)
+        refuse_wrong("mutate", self.mutate, "mutation", Mutation)
+        refuse_wrong("select", self.select, "selection", Selection)
+        refuse_wrong("founders", self.founders, "founders", Founders)
         if self.population_size < 2 or self.offspring_size < 1:
             raise ValueError(
                 "novelty search needs a population of at least 2 and at least 1 offspring; got "
                 f"population_size={self.population_size}, offspring_size={self.offspring_size}"
             )
 
-    def __repr__(self) -> str:
-        return shown(self)
-
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
         draw, evaluate, estimate = jax.random.split(jax.random.fold_in(key, 0), 3)
-        space = self.task.genotype_space
-        genotype = self.founders(draw, self.population_size, space)
-        refuse_shape("founders", self.founders, genotype, (self.population_size, space.dimension))
+        n, space = self.population_size, self.task.genotype_space
+        genotype = self.founders(draw, n, space)
+        refuse_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         refuse_outside(genotype, space)
-        evaluation = conform(self.task.evaluate(genotype, evaluate), genotype.shape[0], self.task)
-        return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
+        evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
+        return self.found(genotype, evaluation, estimate)
+
+    @compiled
+    def found(self, genotype: Float[Array, "n p"], evaluation: Evaluation, key: Key[Array, ""]) -> SearchState:
+        """The state of generation 0 with these founders."""
+        nobody = jnp.full(genotype.shape[0], -1, jnp.int32)
+        founders = newborn(genotype, evaluation, nobody, first=0, born=0)
+        state = self.estimator.init(self.task.behavior_space, key)
+        novelty = scored(self.estimator, state, founders.descriptor, founders)
+        return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
+
+    @compiled_with_task
+    def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
+        """One generation. `key` is the run's own key, the same in every generation."""
+        ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
+        offspring = self.ask(state, ask)
+        evaluation = self.task.evaluate(offspring.genotype, evaluate)
+        return self.tell(state, offspring, evaluation, tell)
+
+    @compiled
+    def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
+        """The next generation's offspring: mutants of parents drawn uniformly with replacement."""
+        draw, vary = jax.random.split(key)
+        size, space = self.offspring_size, self.task.genotype_space
+        rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
+        parents = take(state.population, rows)
+        genotype = self.mutate(vary, parents.genotype, space)
+        refuse_shape("mutate", self.mutate, genotype, (size, space.dimension))
+        return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
+
+    def tell(
+        self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
+    ) -> tuple[SearchState, Generation]:
+        """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
+        evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
+        return self.turn_over(state, offspring, evaluation, key)
+
+    @compiled
+    def turn_over(
+        self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
+    ) -> tuple[SearchState, Generation]:
+        """The population and the estimator after this generation, and the generation's facts."""
+        parents, g = state.population, state.generation + 1
+        mu, n = parents.id.shape[0], offspring.parent.shape[0]
+        children = newborn(offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g)
+        union = unite(parents, children)
+        novelty = scored(self.estimator, state.estimator, union.descriptor, union)
+        if not self.fresh_parents:
+            novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
+        union = union._replace(novelty=novelty)
+        rows = self.select(union, mu)
+        refuse_shape("select", self.select, rows, (mu,))
+        generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
+        learned = self.estimator.update(state.estimator, generation, key)
+        same_structure(self.estimator, state.estimator, learned)
+        return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
 
     def state_shape(self) -> SearchState:
         """The state's tree with shapes and types in place of arrays, without evaluating anything."""
@@ -115,104 +204,10 @@ class NoveltySearch(eqx.Module):
         def column(*shape: int, dtype=jnp.float32):
             return jax.ShapeDtypeStruct(shape, dtype)
 
-        n, space = self.population_size, self.task.behavior_space
-        evaluation = Evaluation(column(n, space.dimension), column(n), column(n, dtype=bool))
+        n, d = self.population_size, self.task.behavior_space.dimension
+        evaluation = Evaluation(column(n, d), column(n), column(n, dtype=bool))
         genotype = column(n, self.task.genotype_space.dimension)
-        return eqx.filter_eval_shape(_found, self.estimator, space, genotype, evaluation, jax.random.key(0))
-
-    def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
-        """The next generation's offspring: mutants of parents drawn uniformly with replacement."""
-        return _ask(self.mutate, self.task.genotype_space, self.offspring_size, state, key)
-
-    def tell(
-        self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
-    ) -> tuple[SearchState, Generation]:
-        """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
-        evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(self.estimator, self.select, self.fresh_parents, state, offspring, evaluation, key)
-
-    def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
-        """One generation. `key` is the run's own key, the same in every generation."""
-        return _step(self, state, key) if self.task.traceable else self._step(state, key)
-
-    def _step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
-        ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
-        offspring = self.ask(state, ask)
-        return self.tell(state, offspring, self.task.evaluate(offspring.genotype, evaluate), tell)
-
-
-CONTRACTS: dict[str, tuple[Kind, type]] = {
-    "task": ("world", Task),
-    "estimator": ("estimator", NoveltyEstimator),
-    "mutate": ("mutation", Mutation),
-    "select": ("selection", Selection),
-    "founders": ("founders", Founders),
-}
-"""what each part of a search is called in the table of parts, and what it must be"""
-
-
-@eqx.filter_jit
-def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
-    return search._step(state, key)
-
-
-@eqx.filter_jit
-def _found(estimator, space, genotype, evaluation, key) -> SearchState:
-    n = genotype.shape[0]
-    founders = Population(
-        genotype=genotype,
-        descriptor=evaluation.descriptor,
-        fitness=evaluation.fitness,
-        solved=evaluation.solved,
-        novelty=jnp.zeros(n, jnp.float32),
-        id=jnp.arange(n, dtype=jnp.int32),
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.zeros(n, jnp.int32),
-    )
-    state = estimator.init(space, key)
-    novelty = scored(estimator, state, founders.descriptor, founders)
-    return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
-
-
-@eqx.filter_jit
-def _ask(mutate, space, size, state, key) -> Offspring:
-    draw, vary = jax.random.split(key)
-    rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
-    parents = take(state.population, rows)
-    genotype = mutate(vary, parents.genotype, space)
-    refuse_shape("mutate", mutate, genotype, (size, space.dimension))
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
-
-
-@eqx.filter_jit
-def _tell(estimator, select, fresh_parents, state, offspring, evaluation, key) -> tuple[SearchState, Generation]:
-    parents, g = state.population, state.generation + 1
-    mu, n = parents.id.shape[0], offspring.parent.shape[0]
-    children = Population(
-        genotype=offspring.genotype,
-        descriptor=evaluation.descriptor,
-        fitness=evaluation.fitness,
-        solved=evaluation.solved,
-        novelty=jnp.zeros(n, jnp.float32),
-        id=(mu + (g - 1) * n + jnp.arange(n)).astype(jnp.int32),
-        parent=offspring.parent,
-        born=jnp.broadcast_to(g, (n,)).astype(jnp.int32),
-    )
-    union = unite(parents, children)
-    novelty = scored(estimator, state.estimator, union.descriptor, union)
-    if not fresh_parents:
-        novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
-    union = union._replace(novelty=novelty)
-    rows = select(union, mu)
-    refuse_shape("select", select, rows, (mu,))
-    generation = Generation(
-        parents=take(union, slice(mu)),
-        offspring=take(union, slice(mu, None)),
-        survivors=take(union, rows),
-    )
-    learned = estimator.update(state.estimator, generation, key)
-    same_structure(estimator, state.estimator, learned)
-    return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
+        return eqx.filter_eval_shape(self.found, genotype, evaluation, jax.random.key(0))
 
 
 def founding(state: SearchState) -> Generation:

@@ -87,15 +87,15 @@ if TYPE_CHECKING:  # where `brns.Name` is, for type checkers and for `brns` itse
     from brns.estimators.exact import ExactRecognition as ExactRecognition
     from brns.estimators.hashing import HashCounts as HashCounts
     from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
-    from brns.founders import LayerFounders as LayerFounders
-    from brns.founders import UniformFounders as UniformFounders
-    from brns.mutation import GaussianMutation as GaussianMutation
-    from brns.mutation import IsoLineDD as IsoLineDD
-    from brns.mutation import PolynomialMutation as PolynomialMutation
-    from brns.mutation import Redraw as Redraw
-    from brns.selection import NSGA2 as NSGA2
-    from brns.selection import Elitist as Elitist
-    from brns.selection import Latest as Latest
+    from brns.operators.founders import LayerFounders as LayerFounders
+    from brns.operators.founders import UniformFounders as UniformFounders
+    from brns.operators.mutation import GaussianMutation as GaussianMutation
+    from brns.operators.mutation import IsoLineDD as IsoLineDD
+    from brns.operators.mutation import PolynomialMutation as PolynomialMutation
+    from brns.operators.mutation import Redraw as Redraw
+    from brns.operators.selection import NSGA2 as NSGA2
+    from brns.operators.selection import Elitist as Elitist
+    from brns.operators.selection import Latest as Latest
     from brns.tasks.ant import AntMaze as AntMaze
     from brns.tasks.arm import PlanarArm as PlanarArm
     from brns.tasks.car import MountainCar as MountainCar

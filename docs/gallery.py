@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from brns.settings import parts
 from brns.pictures import FIGURES
+from brns.settings import parts
 
 DOCS = Path(__file__).parent
 PARTS = {"signature": "ant", "time": "timing", "elites": "arm", "qd-score": "arm"}

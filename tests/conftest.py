@@ -4,10 +4,9 @@ Most of the tests' time goes into compiling programs that run for milliseconds. 
 optimizations, as they round a little otherwise: where every bit counts, a test takes the fixture `users_compiler`.
 """
 
-import atexit
 import os
 import shutil
-import tempfile
+from pathlib import Path
 
 import jaxtyping
 import pytest
@@ -17,14 +16,29 @@ jaxtyping.install_import_hook("brns", "beartype.beartype").__enter__()
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
 
+COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
+LARGEST = 1e9
+"""bytes, above which what was compiled is thrown away: about ten times what one run of all tests compiles"""
+
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes begun by this one inherit it
-    compiled = tempfile.mkdtemp(prefix="brns-compiled-")
-    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+    if sum(file.stat().st_size for file in COMPILED.glob("*")) > LARGEST:
+        shutil.rmtree(COMPILED)
     os.environ |= {
-        "JAX_COMPILATION_CACHE_DIR": compiled,
+        "JAX_COMPILATION_CACHE_DIR": str(COMPILED),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A record of four generations of `searches.search`, with every checkpoint, for tests that only read."""
+    from searches import search
+
+    import brns
+
+    folder = tmp_path_factory.mktemp("finished")
+    return brns.run(search(), 4, out=folder / "run", keep_every=1)[0]
 
 
 @pytest.fixture(scope="module")

@@ -4,23 +4,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import Identity
 
 import brns
-from brns.core import Box, Evaluation, Population, conform, individuals, novelty_of, observed, take, unite
+from brns.core import Box, individuals, novelty_of, observed, take, unite
 
 
 def population(ids):
     n = len(ids)
-    return Population(
-        genotype=jnp.arange(n * 3, dtype=jnp.float32).reshape(n, 3),
-        descriptor=jnp.arange(n * 2, dtype=jnp.float32).reshape(n, 2),
-        fitness=jnp.arange(n, dtype=jnp.float32),
+    rows = individuals(np.arange(n * 2).reshape(n, 2))
+    return rows._replace(
+        genotype=jnp.arange(n * 3.0).reshape(n, 3),
+        fitness=jnp.arange(float(n)),
         solved=jnp.arange(n) % 2 == 0,
-        novelty=jnp.zeros(n, jnp.float32),
         id=jnp.asarray(ids, jnp.int32),
-        parent=jnp.full(n, -1, jnp.int32),
-        born=jnp.zeros(n, jnp.int32),
     )
 
 
@@ -44,20 +40,21 @@ def test_uniform_points_fill_the_box():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "message"),
+    ("low", "high"),
     [
-        ([0, 0], [1, 1, 1], r"one shape \(d,\), d at least 1; got \(2,\) and \(3,\)"),
-        ([[0]], [[1]], r"one shape \(d,\), d at least 1; got \(1, 1\)"),
-        ([], [], r"d at least 1; got \(0,\)"),
-        ([0, 1], [1, 1], r"dimension 1 has low=1.0, high=1.0"),
-        ([0, 2], [1, 1], r"dimension 1 has low=2.0, high=1.0"),
-        ([-np.inf], [1], r"dimension 0 has low=-inf"),
-        ([0], [np.nan], r"dimension 0 has low=0.0, high=nan"),
-        ([0], [1e39], r"dimension 0 has low=0.0, high=inf"),
+        ([0, 0], [1, 1, 1]),
+        ([[0]], [[1]]),
+        ([], []),
+        ([0, 1], [1, 1]),
+        ([0, 2], [1, 1]),
+        ([-np.inf], [1]),
+        ([0], [np.nan]),
+        ([0], [1e39]),
+        ([0, -3e38], [1, 3e38]),
     ],
 )
-def test_what_is_no_box_is_refused_with_its_numbers(low, high, message):
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match=message):
+def test_what_is_no_box_is_refused(low, high):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="a box needs"):
         Box(low, high)
 
 
@@ -75,8 +72,6 @@ def test_unite_puts_parents_before_offspring_in_every_column():
     np.testing.assert_array_equal(union.id, [0, 1, 5, 6, 7])
     np.testing.assert_array_equal(union.fitness, [0, 1, 0, 1, 2])
     assert [column.shape[0] for column in union] == [5] * 8
-    assert union.id.dtype == jnp.int32
-    assert union.solved.dtype == bool
 
 
 def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_the_last():
@@ -90,26 +85,9 @@ def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_t
     assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
 
 
-def test_an_archive_of_observed_behaviors_gives_the_distance_to_the_nearest():
-    """Seen: (3, 0) and (0, 4). Of what is asked then, (0, 0) is 3 from the first and (0, 9) is 5 from the second."""
-    archive, key = brns.ArchiveKNN(k=1, growth=2, capacity=9), jax.random.key(0)
-    state = archive.init(Box([-9, -9], [9, 9]), key)
-    state = archive.update(state, observed([[3.0, 0.0], [0.0, 4.0]], 1), key)
-    asked = observed([[0.0, 0.0], [0.0, 9.0]], 2).offspring
-    np.testing.assert_allclose(archive.score(state, asked.descriptor, asked), [3, 5])
-
-
-@pytest.mark.parametrize(
-    ("shape", "number", "message"),
-    [
-        ((), 1, r"shape \(n, d\); got \(\)"),
-        ((3,), 1, r"shape \(n, d\); got \(3,\)"),
-        ((3, 2, 1), 1, r"shape \(n, d\); got \(3, 2, 1\)"),
-        ((3, 2), 0, "a batch's number from 1 on; got 0"),
-    ],
-)
-def test_what_is_no_batch_of_behaviors_is_refused(shape, number, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2, 1), 1), ((3, 2), 0)])
+def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
+    with pytest.raises(ValueError, match="got"):
         observed(np.zeros(shape), number)
 
 
@@ -117,31 +95,3 @@ def test_novelty_of_is_the_score_with_its_shape_checked():
     """Beside 0, 3 and 7 the point 1 is 1, 2 and 6 away; the two nearest are 1.5 on average."""
     population, estimator = individuals([[0.0], [3.0], [7.0]]), brns.PopulationKNN(k=2)
     np.testing.assert_allclose(novelty_of(estimator, (), jnp.array([[1.0]]), population), [1.5])
-
-    class Short(brns.PopulationKNN):
-        def score(self, state, descriptors, population):
-            return super().score(state, descriptors, population)[1:]
-
-    with pytest.raises(ValueError, match=r"Short\.score of 2 descriptors .* shape \(2,\); got \(1,\)"):
-        novelty_of(Short(k=2), (), jnp.array([[1.0], [2.0]]), population)
-
-
-@pytest.mark.parametrize("solved", [jnp.array([0.0, 1.0]), jnp.array([0, 1])])
-def test_success_in_compiled_code_is_bools(solved):
-    """Elsewhere zeros and ones will do, but within compiled code nobody can see whether they are."""
-    evaluation = brns.Evaluation(jnp.zeros((2, 2)), jnp.zeros(2), solved)
-    np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
-    with pytest.raises(ValueError, match=r"Identity\.evaluate must return solved as bools; got (float32|int32)"):
-        jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
-
-
-def test_a_host_task_may_return_lists():
-    found = conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [True, False]), 2, Identity())
-    assert found.solved.tolist() == [True, False]
-    with pytest.raises(ValueError, match="must return solved as bools; got float32"):
-        conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [0.5, 1.0]), 2, Identity())
-
-
-def test_a_box_wider_than_float32_is_refused():
-    with pytest.raises(ValueError, match=r"and a finite width, in float32; dimension 1 has low=-3\.0.*e\+38"):
-        Box([0.0, -3e38], [1.0, 3e38])

@@ -6,10 +6,10 @@ import sys
 import jax
 import numpy as np
 import pytest
+from brns.display import line, table
 from worlds import Identity
 
 import brns
-from brns.display import line, table
 from brns.runs.progress import Progress
 
 SEARCH = brns.NoveltySearch(Identity(), brns.ArchiveKNN(k=3, capacity=50), 8, 6)
@@ -39,7 +39,6 @@ def test_a_state_is_a_line_and_dumps_no_array():
     _, generation = SEARCH.step(state, jax.random.key(0))
     assert "offspring=Population(genotype=float32[6, 5]" in repr(generation)
     assert "\n" not in repr(generation) + repr(SEARCH.task.evaluate(state.population.genotype, None))
-    assert "Archive, 300 numbers" in state._repr_html_()  # 50 rows of 2 + 4 columns
 
 
 def test_a_record_counts_generations_as_they_were_asked_for(record):

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from brns.hints import refuse_wrong
 
 import brns
 from brns.core import Mutation, Task
-from brns.hints import refuse_wrong
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from brns.parts import CLASSES, PARTS, parts
 
 import brns
 from brns.experiments import configured, has_paper_settings, named
-from brns.parts import CLASSES, PARTS, parts
 from brns.settings import SettingsError, describe
 
 

@@ -26,11 +26,9 @@ class Identity(eqx.Module):
         return Evaluation(descriptor, genotypes[:, 2], jnp.all(genotypes[:, :2] > 0.8, axis=1))
 
 
-class HostIdentity(eqx.Module):
+class HostIdentity(Identity):
     """The same world on the host, in NumPy."""
 
-    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
-    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
     traceable: bool = False
 
     def evaluate(self, genotypes, key):
@@ -90,24 +88,16 @@ class Mute(Exception):
         raise UnicodeError("no words")
 
 
-class Heavy(eqx.Module):
+class Heavy(HostIdentity):
     """The world on the host with a map of 8 MB."""
 
     map: np.ndarray = eqx.field(default_factory=lambda: np.zeros(10**6))
-    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
-    behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
-    traceable: bool = False
-
-    def evaluate(self, genotypes, key):
-        return HostIdentity().evaluate(genotypes, key)
 
 
-class Products(eqx.Module):
+class Products(HostIdentity):
     """A world on the host whose behavior comes of long matrix products, which BLAS rounds by its number of threads."""
 
-    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
     behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
-    traceable: bool = False
 
     def evaluate(self, genotypes, key):
         draw = np.random.default_rng(0).standard_normal
@@ -117,13 +107,11 @@ class Products(eqx.Module):
         return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50), np.zeros(n), np.zeros(n, bool))
 
 
-class Windy(eqx.Module):
+class Windy(HostIdentity):
     """The world on the host with chance in it: a wind for each generation, the same for all individuals."""
 
-    genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
     behavior_space: Box = Box([-50.0, -50.0], [650.0, 650.0])
-    traceable: bool = False
 
     def evaluate(self, genotypes, key):
-        evaluation = HostIdentity().evaluate(genotypes, key)
+        evaluation = super().evaluate(genotypes, key)
         return evaluation._replace(descriptor=evaluation.descriptor + np.asarray(jax.random.normal(key, (2,))))

@@ -15,7 +15,7 @@ import equinox as eqx
 import numpy as np
 
 from brns.experiments import OPERATORS
-from brns.founders import GivenFounders
+from brns.operators.founders import GivenFounders
 from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch

@@ -20,8 +20,7 @@ from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
-from brns.mutation import PolynomialMutation
-from brns.onecore import cores
+from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.reproduce.provenance import grouped, here
 from brns.runs.bar import screen, track
@@ -30,6 +29,7 @@ from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arra
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
+from brns.tasks.cpu import cores
 from brns.workers.chunks import ByWorkers
 
 

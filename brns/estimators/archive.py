@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.core import Box, Generation, Population, refuse_threshold, take, unite
+from brns.checks import refuse_threshold
+from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.neighbours import References, nearest
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns import onecore
 from brns.core import Box, Generation, Population, unite
+from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
 from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame, refuse_frequencies
 
@@ -109,7 +109,7 @@ class ExactRecognition(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
-        onecore.one_blas_thread()
+        cpu.one_blas_thread()
         d = space.dimension
         if self.encoder is not None:
             features, m = self._encode(d, key)
@@ -245,8 +245,8 @@ def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -
     while len(rows):
         seen, rows = rows[:part], rows[part:]
         factor = _factor(seen, prior)
-        inner = onecore.solve(factor, jnp.eye(len(seen)))
-        inner = onecore.solve_transposed(factor + math.sqrt(prior) * jnp.eye(len(seen)), inner)
+        inner = cpu.solve(factor, jnp.eye(len(seen)))
+        inner = cpu.solve_transposed(factor + math.sqrt(prior) * jnp.eye(len(seen)), inner)
         root = root - seen.T @ (inner @ (seen @ root))
         rows = rows - ((rows @ seen.T) @ inner.T) @ seen
     return root
@@ -259,13 +259,13 @@ def _remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: floa
     """
     n, m = seen.shape
     if n > m:
-        return prior * jnp.sum(onecore.solve(_factor(seen.T, prior), rows.T) ** 2, axis=0)
-    known = onecore.solve(_factor(seen, prior), seen @ rows.T)
+        return prior * jnp.sum(cpu.solve(_factor(seen.T, prior), rows.T) ** 2, axis=0)
+    known = cpu.solve(_factor(seen, prior), seen @ rows.T)
     return jnp.maximum(jnp.sum(rows**2, axis=1) - jnp.sum(known**2, axis=0), 0.0)
 
 
 def _factor(rows: Float[Array, "n m"], prior: float) -> Float[Array, "n n"]:
-    return onecore.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
+    return cpu.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
 
 
 def _finite(rows: Float[Array, "n m"]) -> Bool[Array, " n"]:
@@ -277,8 +277,8 @@ def _faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
 
     $R' = C^{-1} R$ with $C C^\top = \gamma I + (1 - \gamma) R R^\top$.
     """
-    factor = onecore.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
-    return onecore.solve(factor, root)
+    factor = cpu.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
+    return cpu.solve(factor, root)
 
 
 @custom_vmap

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.core import Box, Generation, NoveltyEstimator, individuals, refuse_wrong, same_structure, scored, take
+from brns.checks import refuse_wrong, same_structure
+from brns.core import Box, Generation, NoveltyEstimator, individuals, scored, take
 from brns.runs.places import chosen
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
@@ -35,7 +36,9 @@ class Novelty:
         refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
-        self.estimator, self.space, (_, [self.seed]) = estimator, space, chosen(seed)
+        self.estimator = estimator
+        self.space = space
+        _, [self.seed] = chosen(seed)
         self.batches = self.learned = 0
         self.state: PyTree = _init(estimator, space, self._key)
 
@@ -47,15 +50,14 @@ class Novelty:
         """The novelty of behaviors; higher is more novel.
 
         `population` are the behaviors `(m, d)` of who lives now, by default those that are scored. Estimators with
-        neighbours look among them too, and take all for newcomers: one that an archive holds has itself as a
-        neighbour. Exact recognition holds behaviors against what was learned alone.
+        neighbours look among them too; one that an archive holds has itself as a neighbour.
         """
         rows = self._rows(descriptors)
         living = rows if population is None else self._rows(population)
-        if not len(living):
-            if len(rows):
-                raise ValueError("population must hold somebody; leave it out where nobody else lives")
+        if not len(rows):
             return np.zeros(0, np.float32)
+        if not len(living):
+            raise ValueError("population must hold somebody; leave it out where nobody else lives")
         return np.asarray(_score(self.estimator, self.state, rows, living, self._first()))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
@@ -66,15 +68,14 @@ class Novelty:
         rows, number = self._rows(descriptors), self.batches + 1
         told = np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
         if told.shape != (len(rows),) or not np.isfinite(told).all():
-            raise ValueError(
-                f"novelty must be {len(rows)} finite numbers in float32, one a descriptor; got shape {told.shape}"
-            )
+            raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
         if not len(rows):
             return
-        batch = rows, told, np.int32(number), self._first()
-        learned = _learn(self.estimator, self.state, *batch, self._key)
+        learned = _learn(self.estimator, self.state, rows, told, np.int32(number), self._first(), self._key)
         same_structure(self.estimator, self.state, learned)
-        self.state, self.batches, self.learned = learned, number, self.learned + len(rows)
+        self.state = learned
+        self.batches = number
+        self.learned = self.learned + len(rows)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
@@ -97,7 +98,9 @@ class Novelty:
         if facts["estimator"] != (now := describe(made)):
             raise RecordError(f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}")
         novelty = cls.__new__(cls)
-        novelty.estimator, novelty.space, novelty.seed = made, Box(**facts["space"]), facts["seed"]
+        novelty.estimator = made
+        novelty.space = Box(**facts["space"])
+        novelty.seed = facts["seed"]
         novelty.batches, novelty.learned = facts["batches"], facts["learned"]
         like = eqx.filter_eval_shape(_init, made, novelty.space, novelty._key)
         novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))
@@ -113,12 +116,8 @@ class Novelty:
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
-        if rows.ndim != 2 or rows.shape[1] != self.space.dimension:
-            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}), as the space; got {rows.shape}")
-        if not np.isfinite(rows).all():
-            raise ValueError(
-                f"descriptors must be finite in float32; {int((~np.isfinite(rows)).any(axis=1).sum())} rows are not"
-            )
+        if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
+            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}")
         return rows
 
 

@@ -28,7 +28,9 @@ class NoveltyArchive(ArchiveBase):
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, solution_dim: int | tuple[int, ...], seed: int = 0):
         super().__init__(solution_dim=solution_dim, objective_dim=(), measure_dim=space.dimension)
-        self.novelty, self._last, self._random = Novelty(estimator, space, seed), None, np.random.default_rng(seed)
+        self.novelty = Novelty(estimator, space, seed)
+        self._last = None
+        self._random = np.random.default_rng(seed)
 
     @property
     def dtypes(self) -> dict[str, Any]:
@@ -62,7 +64,8 @@ class NoveltyArchive(ArchiveBase):
 
     def clear(self) -> None:
         """Forget everything that was learned."""
-        self.novelty, self._last = Novelty(self.novelty.estimator, self.novelty.space, self.novelty.seed), None
+        self.novelty = Novelty(self.novelty.estimator, self.novelty.space, self.novelty.seed)
+        self._last = None
 
     def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:
         """Solutions of the last batch, drawn with replacement."""

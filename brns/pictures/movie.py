@@ -22,7 +22,7 @@ from brns.pictures.style import FLOOR, INK, NOVELTY, SOLVED, START, STYLE, WALL,
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
-from brns.scene import COLOURS, Filmed
+from brns.tasks.scene import COLOURS, Filmed
 from brns.workers.chunks import innermost
 
 MOST_FRAMES = 120
@@ -57,7 +57,7 @@ def write_individual(
     """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
-    start, or from the middle where the world has none. Any task with a method `film` will do (`brns.scene.Filmed`);
+    start, or from the middle where the world has none. Any task with a method `film` will do (`tasks.scene.Filmed`);
     drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
     which one that ends early has fewer.
     """

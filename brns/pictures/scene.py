@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 from brns.core import Task
 from brns.runs.record import Record
-from brns.scene import Drawable, Scene, Traced, plain
+from brns.tasks.scene import Drawable, Scene, Traced, plain
 from brns.workers.chunks import innermost
 
 

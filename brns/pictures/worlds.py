@@ -21,7 +21,7 @@ from brns.pictures.scene import scene_of, trajectories
 from brns.pictures.source import search_for
 from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
-from brns.scene import Scene, plain
+from brns.tasks.scene import Scene, plain
 
 MAP_CELLS = 60  # cells of a novelty map along each side
 PLACES = 8  # of a cell along each side, at which it is looked for walls

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 
-from brns.onecore import one_thread
+from brns.tasks.cpu import one_thread
 
 
 def alone(module: str, arguments: Sequence[str]) -> None:

@@ -9,10 +9,10 @@ from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
-from brns.founders import LayerFounders
-from brns.mutation import Redraw
+from brns.operators.founders import LayerFounders
+from brns.operators.mutation import Redraw
+from brns.operators.selection import Latest
 from brns.search import NoveltySearch
-from brns.selection import Latest
 from brns.settings import configure
 
 LABELS = {

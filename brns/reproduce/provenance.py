@@ -5,9 +5,9 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from brns.onecore import cores
 from brns.runs.provenance import PACKAGES, command, commit, device, xla_flags
 from brns.runs.record import Record
+from brns.tasks.cpu import cores
 
 
 def here() -> dict[str, Any]:

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
-from brns.onecore import cores
 from brns.search import NoveltySearch, SearchState
+from brns.tasks.cpu import cores
 from brns.workers.chunks import ByWorkers
 
 Step = tuple[SearchState, Generation]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, refuse_length
+from brns.core import Box, Evaluation
 
 PIXELS = 16
 """along a side of the arm's picture"""
@@ -44,13 +44,10 @@ class PlanarArm(eqx.Module):
         if self.joints < 1:
             raise ValueError(f"an arm needs 1 joint or more; got joints={self.joints}")
         if self.descriptor not in ("tip", "joints", "picture"):
-            raise ValueError(f'PlanarArm.descriptor must be "tip", "joints" or "picture"; got {self.descriptor!r}')
-        if self.lengths is not None:
-            wrong = [length for length in self.lengths if not (math.isfinite(length) and length > 0)]
-            if len(self.lengths) != self.joints or wrong:
-                raise ValueError(
-                    f"an arm of {self.joints} joints needs as many lengths, finite and above 0; got {self.lengths}"
-                )
+            raise ValueError(f"an arm's descriptor is tip, joints or picture; got {self.descriptor!r}")
+        lengths = self.lengths or (1.0,) * self.joints
+        if len(lengths) != self.joints or not all(0 < length < math.inf for length in lengths):
+            raise ValueError(f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}")
 
     @property
     def genotype_space(self) -> Box:
@@ -70,16 +67,12 @@ class PlanarArm(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """What n arms do: the behavior of each, and how equal its angles are."""
-        refuse_length(self, genotypes)
-        n, angles = len(genotypes), math.pi * (2 * genotypes - 1)
-        places = self.places(genotypes)
-        if self.descriptor == "tip":
-            descriptor = places[:, -1]
-        elif self.descriptor == "joints":
-            descriptor = places.reshape(n, -1)
-        else:
-            descriptor = _pictures(places)
-        return Evaluation(descriptor, -jnp.var(angles, axis=1), jnp.zeros(n, bool))
+        n, places = len(genotypes), self.places(genotypes)
+        fitness = -jnp.var(math.pi * (2 * genotypes - 1), axis=1)
+        if self.descriptor == "picture":
+            return Evaluation(_pictures(places), fitness, jnp.zeros(n, bool))
+        descriptor = places[:, -1] if self.descriptor == "tip" else places.reshape(n, -1)
+        return Evaluation(descriptor, fitness, jnp.zeros(n, bool))
 
     def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
         """Where each link ends, in [0, 1]^2; the last is the tip."""

@@ -2,11 +2,10 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns import onecore
 from brns.core import Box, Evaluation
+from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
 
 LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07  # the world's ends, the top, and the largest speed
@@ -40,7 +39,7 @@ class MountainCar(eqx.Module):
 
     @property
     def genotype_space(self) -> Box:
-        return Box(np.full(POLICY.genotype_length, -1.0), np.full(POLICY.genotype_length, 1.0))
+        return POLICY.genotype_space
 
     @property
     def behavior_space(self) -> Box:
@@ -49,7 +48,7 @@ class MountainCar(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """How far the cars of n policies came."""
-        n, genotypes = len(genotypes), onecore.filled(genotypes)
+        n, genotypes = len(genotypes), cpu.filled(genotypes)
         layers = POLICY.layers(genotypes)
 
         def advance(car, layers):
@@ -61,7 +60,7 @@ class MountainCar(eqx.Module):
             return (position, speed, jnp.minimum(left, position), jnp.maximum(right, position)), None
 
         start = jnp.full(len(genotypes), START, jnp.float32)
-        (position, _, left, right), _ = onecore.scan(
+        (position, _, left, right), _ = cpu.scan(
             advance, (start, jnp.zeros_like(start), start, start), self.steps, layers
         )
         descriptor = jnp.clip(jnp.stack([scaled(left), scaled(right)], axis=1), -1.0, 1.0)

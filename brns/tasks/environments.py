@@ -35,7 +35,8 @@ class AntMazeEnvironment(gymnasium.Env):
         camera: str = "above",
     ):
         from brns.tasks.ant.model import ARENAS
-        from brns.tasks.ant.rules import AntMaze, Physics
+        from brns.tasks.ant.physics import Physics
+        from brns.tasks.ant.rules import AntMaze
 
         self.task = AntMaze(arena=arena, integrator=integrator)  # ty: ignore[invalid-argument-type]
         self.physics = Physics(arena, integrator, threads=1)

@@ -1,6 +1,6 @@
 """Policies: a flat genotype read as a small network that turns observations into actions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +8,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+
+from brns.core import Box
 
 Layers = list[tuple[Float[Array, "_outputs _inputs n"], Float[Array, "_outputs n"]]]
 HostLayers = list[tuple[Float[np.ndarray, "n _outputs _inputs"], Float[np.ndarray, "n _outputs"]]]
@@ -39,16 +41,18 @@ class FeedForward(eqx.Module):
     def genotype_length(self) -> int:
         return sum(outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes))
 
+    @property
+    def genotype_space(self) -> Box:
+        """Weights and biases in [-1, 1]."""
+        return Box(np.full(self.genotype_length, -1.0), np.full(self.genotype_length, 1.0))
+
     def layers(self, genotypes: Float[Array, "n p"]) -> Layers:
         """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
-        self._check_length(genotypes)
-        columns, layers, at = genotypes.T, [], 0
-        for inputs, outputs in pairwise(self.sizes):
-            weights = columns[at : at + outputs * inputs].reshape(outputs, inputs, -1)
-            biases = columns[at + outputs * inputs : at + outputs * (inputs + 1)]
-            layers.append((weights, biases))
-            at += outputs * (inputs + 1)
-        return layers
+        columns = genotypes.T
+        return [
+            (columns[weights].reshape(outputs, inputs, -1), columns[biases])
+            for inputs, outputs, weights, biases in self._genes(genotypes)
+        ]
 
     def act(
         self, layers: Layers, observations: Float[Array, "o n"] | Sequence[Float[Array, " n"]]
@@ -63,30 +67,32 @@ class FeedForward(eqx.Module):
 
     @eqx.filter_jit
     def __call__(self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]) -> Float[Array, "n a"]:
-        if observations.shape != (genotypes.shape[0], self.sizes[0]):
-            raise ValueError(
-                f"{genotypes.shape[0]} policies of sizes {self.sizes} need observations of shape "
-                f"{(genotypes.shape[0], self.sizes[0])}; got {observations.shape}"
-            )
+        wanted = (len(genotypes), self.sizes[0])
+        if observations.shape != wanted:
+            raise ValueError(f"these policies need observations of shape {wanted}; got {observations.shape}")
         return self.act(self.layers(genotypes), observations.T).T
 
     def on_host(self, genotypes: Float[np.ndarray, "n p"]) -> "HostPolicies":
         """The same policies in NumPy with float64, for worlds that are stepped on the host."""
-        self._check_length(genotypes)
-        rows, layers, at = np.asarray(genotypes, np.float64), [], 0
-        for inputs, outputs in pairwise(self.sizes):
-            weights = rows[:, at : at + outputs * inputs].reshape(-1, outputs, inputs)
-            biases = rows[:, at + outputs * inputs : at + outputs * (inputs + 1)]
-            layers.append((np.ascontiguousarray(weights), np.ascontiguousarray(biases)))
-            at += outputs * (inputs + 1)
+        rows = np.asarray(genotypes, np.float64)
+        layers = [
+            (np.ascontiguousarray(rows[:, weights]).reshape(-1, outputs, inputs), np.ascontiguousarray(rows[:, biases]))
+            for inputs, outputs, weights, biases in self._genes(genotypes)
+        ]
         return HostPolicies(layers, self.squash_output)
 
-    def _check_length(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"]) -> None:
+    def _genes(self, genotypes: Any) -> Iterator[tuple[int, int, slice, slice]]:
+        """Of every layer its inputs, its outputs, and where its weights and its biases stand in a genotype."""
         if genotypes.shape[1] != self.genotype_length:
             raise ValueError(
                 f"a policy of sizes {self.sizes} needs genotypes of length {self.genotype_length}; "
                 f"got shape {genotypes.shape}"
             )
+        at = 0
+        for inputs, outputs in pairwise(self.sizes):
+            middle = at + outputs * inputs
+            yield inputs, outputs, slice(at, middle), slice(middle, middle + outputs)
+            at = middle + outputs
 
 
 class HostPolicies:

@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, Task, conform
+from brns.checks import conform
+from brns.core import Box, Evaluation, Task
 from brns.settings import describe
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from brns.core import Evaluation
-from brns.onecore import one_thread
+from brns.tasks.cpu import one_thread
 from brns.workers.chunks import ChunkFailed, evaluate_chunk
 
 SECONDS_TO_START = 120.0  # beyond `timeout`, where one is set: importing JAX and the script from a slow disk takes long

@@ -19,9 +19,9 @@ from brns.comparison.measure import Facts, Stopped, measured
 from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics.recorded import evaluated
-from brns.onecore import cores
 from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
+from brns.tasks.cpu import cores
 
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
 METHODS = {"coarse": GridCounts(cells=2), "counts": GridCounts()}

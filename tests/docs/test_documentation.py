@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import brns
-from brns.settings import parts
 from brns.pictures import FIGURES
+from brns.settings import parts
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

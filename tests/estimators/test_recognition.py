@@ -14,8 +14,8 @@ from trees import same
 from worlds import Identity
 
 from brns import Box, NoveltySearch
+from brns.checks import check_estimator
 from brns.core import individuals
-from brns.testing import check_estimator
 
 SLOW = pytest.mark.slow
 

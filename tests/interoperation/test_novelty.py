@@ -1,7 +1,6 @@
 """The NumPy face of an estimator: it says what the pure functions say, and comes back from a file as it was."""
 
 import zipfile
-from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -43,19 +42,6 @@ def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
     assert novelty.score([[0.5], [5], [9], [15]], population=[[20], [19]]).tolist() == [0.5, 2, 1, 3]
 
 
-def test_exact_recognition_finds_all_new_at_first_and_nothing_newer_later():
-    novelty = Novelty(brns.ExactRecognition(), SPACE)
-    points = BATCHES[0][:7]
-    found = [novelty.score(points)]
-    for behaviors in BATCHES:
-        novelty.learn(behaviors)
-        found.append(novelty.score(points))
-        assert novelty.score(points[:1]) == pytest.approx(found[-1][:1], rel=1e-4)  # nobody counts but who was learned
-    np.testing.assert_allclose(found[0], 1, rtol=1e-5)
-    assert (found[1] < 0.5 + 1e-4).all()  # each was learned once, among others
-    assert all((after <= before * (1 + 1e-5)).all() for before, after in pairwise(found))
-
-
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
     novelty = Novelty(brns.ArchiveKNN(k=1, growth=1, capacity=9, entry="most_novel"), Box([0.0], [20.0]))
     points = np.array([[0.0], [1.0], [9.0]])
@@ -63,9 +49,9 @@ def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
     assert novelty.state.descriptor[0, 0] == 9
 
 
-@pytest.mark.parametrize("estimator", [SMALL, brns.ArchiveKNN(k=3, capacity=30), brns.GridCounts()])
+@pytest.mark.parametrize("estimator", [SMALL, brns.ArchiveKNN(k=3, capacity=30)])
 def test_a_saved_one_goes_on_to_the_same_bits(estimator, tmp_path):
-    whole = Novelty(estimator, SPACE, seed=1)
+    whole = Novelty(estimator, SPACE, seed=np.int64(1))
     whole.learn(BATCHES[0])
     whole.save(tmp_path / "novelty.npz")
     again = Novelty.load(tmp_path / "novelty.npz")
@@ -73,11 +59,6 @@ def test_a_saved_one_goes_on_to_the_same_bits(estimator, tmp_path):
     for one in (whole, again):
         one.learn(BATCHES[1])
     np.testing.assert_array_equal(again.score(BATCHES[2]), whole.score(BATCHES[2]))
-
-
-def test_a_seed_may_be_numpys(tmp_path):
-    Novelty(SMALL, SPACE, seed=np.int64(3)).save(tmp_path / "novelty.npz")
-    assert Novelty.load(tmp_path / "novelty.npz").seed == 3
 
 
 class Mine(eqx.Module):
@@ -115,23 +96,8 @@ def test_a_file_that_is_none_of_its_own_is_refused(tmp_path):
         assert all(name.endswith(".npy") for name in archive.namelist())
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (np.zeros(2), r"shape \(n, 2\), as the space; got \(2,\)"),
-        ([[np.nan, 0], [0, 0]], "finite in float32; 1 rows are not"),
-    ],
-)
-def test_what_are_no_descriptors_is_refused(wrong, message):
-    novelty = Novelty(brns.GridCounts(), SPACE)
-    for call in (novelty.score, novelty.learn):
-        with pytest.raises(ValueError, match=message):
-            call(wrong)
-
-
-@pytest.mark.parametrize("estimator", [SMALL, brns.ArchiveKNN(k=1), brns.GridCounts(), brns.FeatureDensity()])
-def test_nobody_is_scored_and_learned_without_a_change(estimator):
-    novelty, nobody = Novelty(estimator, SPACE), np.zeros((0, 2))
+def test_nobody_is_scored_and_learned_without_a_change():
+    novelty, nobody = Novelty(brns.GridCounts(), SPACE), np.zeros((0, 2))
     assert novelty.score(nobody).shape == (0,)
     novelty.learn(nobody)
     assert (novelty.batches, novelty.learned) == (0, 0)
@@ -139,8 +105,12 @@ def test_nobody_is_scored_and_learned_without_a_change(estimator):
         novelty.score([[0.0, 0.0]], population=nobody)
 
 
-def test_novelty_that_is_none_is_refused():
-    novelty = Novelty(SMALL, SPACE)
+def test_what_are_no_descriptors_and_no_novelty_is_refused():
+    novelty = Novelty(brns.GridCounts(), SPACE)
+    for call in (novelty.score, novelty.learn):
+        for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
+            with pytest.raises(ValueError, match=r"shape \(n, 2\).* finite"):
+                call(wrong)
     for wrong in ([np.nan], [1.0, 2.0]):
-        with pytest.raises(ValueError, match="novelty must be 1 finite numbers"):
+        with pytest.raises(ValueError, match="1 finite numbers"):
             novelty.learn([[0.0, 0.0]], novelty=wrong)

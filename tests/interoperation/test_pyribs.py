@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from worlds import Identity
 
 import brns
 from brns.metrics.coverage import cells, coverage
@@ -62,44 +61,38 @@ def test_the_most_novel_solutions_lead_the_strategy():
     assert np.argmax(archive.add(np.zeros((4, 1)), None, measures)["novelty"]) == 2
 
 
-@pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    search = brns.NoveltySearch(Identity(), brns.GridCounts(), 12, 10)
-    return brns.run(search, 8, out=tmp_path_factory.mktemp("elites") / "run")[0]
-
-
-def test_elites_are_those_of_pyribs_grid(record):
+def test_elites_are_those_of_pyribs_grid(finished):
     dims = (4, 3)
-    grid, ours = grid_archive(record, dims, qd_score_offset=-1.0), elites(record, dims)
+    grid, ours = grid_archive(finished, dims, qd_score_offset=-1.0), elites(finished, dims)
     theirs = grid.data()
     order = np.argsort(theirs["index"])
     np.testing.assert_array_equal(ours.id, theirs["id"][order])
     np.testing.assert_array_equal(ours.genotype, theirs["solution"][order])
     np.testing.assert_array_equal(ours.born, theirs["born"][order])
-    everything = np.concatenate(evaluated(record, "descriptor"))
-    assert grid.stats.coverage == coverage(everything, record.behavior_space, dims) == len(ours.id) / 12
-    assert qd_score(record, dims, offset=-1.0)[-1] == pytest.approx(float(grid.stats.qd_score), rel=1e-5)
+    everything = np.concatenate(evaluated(finished, "descriptor"))
+    assert grid.stats.coverage == coverage(everything, finished.behavior_space, dims) == len(ours.id) / 12
+    assert qd_score(finished, dims, offset=-1.0)[-1] == pytest.approx(float(grid.stats.qd_score), rel=1e-5)
 
 
-def test_elites_and_their_score_by_hand(record):
+def test_elites_and_their_score_by_hand(finished):
     """Generation by generation, cell by cell."""
     best, scores = {}, []
-    for g in record.generations:
-        offspring = record.read(g, ["offspring.descriptor", "offspring.fitness"])
-        where = map(tuple, cells(offspring["offspring.descriptor"], record.behavior_space, (4, 3)).tolist())
+    for g in finished.generations:
+        offspring = finished.read(g, ["offspring.descriptor", "offspring.fitness"])
+        where = map(tuple, cells(offspring["offspring.descriptor"], finished.behavior_space, (4, 3)).tolist())
         for cell, fitness in zip(where, offspring["offspring.fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
-    np.testing.assert_allclose(qd_score(record, (4, 3), offset=-1.0), scores, rtol=1e-5)
-    ours = elites(record, (4, 3))
-    where = list(map(tuple, cells(ours.descriptor, record.behavior_space, (4, 3)).tolist()))
+    np.testing.assert_allclose(qd_score(finished, (4, 3), offset=-1.0), scores, rtol=1e-5)
+    ours = elites(finished, (4, 3))
+    where = list(map(tuple, cells(ours.descriptor, finished.behavior_space, (4, 3)).tolist()))
     assert where == sorted(best)
     assert ours.fitness.tolist() == [best[cell] for cell in where]
 
 
-def test_elites_as_a_frame(record):
+def test_elites_as_a_frame(finished):
     pytest.importorskip("pandas")
-    found = elites(record, (4, 3))
+    found = elites(finished, (4, 3))
     frame = brns.frame(found)
     assert list(frame.columns[:2]) == ["descriptor_0", "descriptor_1"]
     np.testing.assert_array_equal(frame["genotype_4"], found.genotype[:, 4])

@@ -14,7 +14,7 @@ from brns.pictures.curves import colors_of_q
 from brns.pictures.methods import colors_of, styles_of
 from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, by_rank, colorbar, legend_below, titled
 from brns.pictures.worlds import draw_world, open_cells
-from brns.scene import COLOURS, Scene
+from brns.tasks.scene import COLOURS, Scene
 
 
 def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():

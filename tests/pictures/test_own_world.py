@@ -19,7 +19,7 @@ from brns.pictures.report.page import _json
 from brns.pictures.report.view import view_of
 from brns.pictures.scene import scene, scene_of
 from brns.pictures.style import SOLVED
-from brns.scene import Area, Film, Scene
+from brns.tasks.scene import Area, Film, Scene
 from brns.workers.chunks import Chunked
 
 

@@ -11,8 +11,8 @@ from searches import ESTIMATOR, search
 from worlds import HostIdentity
 
 import brns
-from brns.settings import parts
 from brns.runs.loop import resume, run
+from brns.settings import parts
 
 ESTIMATORS = {
     "exact": brns.ExactRecognition(size=8),

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from brns.runs.listing import listing
 from files import bits
 from rich.console import Console
 from shell import SHORT, call
@@ -34,7 +35,6 @@ from brns.experiments import configured
 from brns.runs import loop
 from brns.runs.facts import origin
 from brns.runs.fork import branch
-from brns.runs.listing import listing
 
 ARCHIVE = ArchiveKNN(k=2, growth=3, capacity=40)
 

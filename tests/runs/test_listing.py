@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from brns.runs.listing import listing
 from files import reseal, seal
 from shell import SHORT, call
 from test_lock import locked_elsewhere
 from test_loop import cut, search
 
 from brns import DeceptiveMaze, NoveltySearch, PopulationKNN, Processes, Record, RecordError
-from brns.runs.listing import listing
 from brns.runs.loop import run
 from brns.runs.progress import read
 from brns.runs.storage import read_arrays

@@ -11,9 +11,10 @@ import pytest
 
 from brns import AntMaze, check_task
 from brns.settings import build, describe
-from brns.tasks.ant import rules as ant
+from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
-from brns.tasks.ant.rules import POLICY, Physics, observation, position, within
+from brns.tasks.ant.physics import Physics, observation, position
+from brns.tasks.ant.rules import POLICY, within
 
 mujoco = pytest.importorskip("mujoco")
 KEY = jax.random.key(0)
@@ -40,15 +41,6 @@ def test_observation_maps_the_place_and_keeps_the_rest():
     assert observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
     assert observation(state)[0, -1] == 29
     assert position(state).tolist() == [[1, 2]]
-
-
-def test_policy_on_the_host_is_the_policy_and_ignores_its_neighbours():
-    rows, sensed = genotypes(25), np.random.default_rng(0).normal(size=(25, 29))
-    policies = POLICY.on_host(rows)
-    actions = policies(sensed)
-    assert np.allclose(actions, POLICY(jax.numpy.asarray(rows), jax.numpy.asarray(sensed, np.float32)), atol=1e-5)
-    for n in (1, 2, 7):
-        assert np.array_equal(policies[:n](sensed[:n]), actions[:n])
 
 
 def test_area_is_a_disc_of_radius_5_with_its_rim():
@@ -109,7 +101,7 @@ def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch)
         return state, np.ones(len(state), bool)
 
     monkeypatch.setattr(physics, "advance", advance)
-    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
+    monkeypatch.setattr(module, "shared", lambda *_: physics)
     episodes = task.episodes(genotypes(1))
     assert episodes.visited.tolist() == [[True, True, True]]
     assert episodes.length.tolist() == [5]
@@ -129,7 +121,7 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
         return advance(state, action, physics_steps)
 
     monkeypatch.setattr(physics, "advance", with_a_kick)
-    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
+    monkeypatch.setattr(module, "shared", lambda *_: physics)
     episodes = task.episodes(rows, threads=1)
     assert episodes.unstable.tolist() == [False, False, True, False]
     assert episodes.length.tolist() == [40, 40, 11, 40]
@@ -157,28 +149,17 @@ def test_what_stops_one_half_of_a_batch_stops_the_other(monkeypatch):
 
     monkeypatch.setattr(halves[0], "advance", stops)
     monkeypatch.setattr(halves[1], "advance", counts)
-    monkeypatch.setattr(ant, "_physics", lambda arena, integrator, threads, half: halves[half])
+    monkeypatch.setattr(module, "shared", lambda arena, integrator, threads, half: halves[half])
     with pytest.raises(Stopped):
         AntMaze(steps=100_000).episodes(genotypes(2), threads=2)
     assert 0 < len(steps) < 100_000
 
 
 def test_worker_processes_use_one_thread_each(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert ant._cores() == 1
-    monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(ant, "cores", lambda: 7)
-    assert ant._cores() == 7
-
-
-def test_physics_that_explodes_is_a_stated_result(monkeypatch):
-    physics = Physics("large", "implicitfast", 1)
-    physics.model.opt.timestep = 0.5
-    monkeypatch.setattr(ant, "_physics", lambda *_: physics)
-    episodes = AntMaze(steps=200).episodes(genotypes(4))
-    assert episodes.unstable.any()
-    assert np.isfinite(episodes.path).all()
-    assert np.abs(episodes.path).max() <= 50
+    monkeypatch.setattr(module, "cores", lambda: 7)
+    for said, threads in (("1", 1), ("", 7)):
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+        assert module.threads() == threads
 
 
 def test_stuck_ants_end_after_a_whole_window_in_one_place():
@@ -208,8 +189,8 @@ def test_conforms_and_is_its_own_description():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"arena": "vast"}, "large, huge; got 'vast'"),
-        ({"integrator": "Euler"}, "got 'Euler'"),
+        ({"arena": "vast"}, "'vast'"),
+        ({"integrator": "Euler"}, "'Euler'"),
         ({"steps": 0}, "16 positions"),
         ({"frame_skip": 0}, "1 or more"),
         ({"stuck_distance": float("nan")}, "0 or more"),
@@ -223,20 +204,20 @@ def test_settings_out_of_range_are_refused(settings, message, monkeypatch):
 
 def test_genotypes_that_are_no_policies_are_refused():
     task, broken = AntMaze(steps=16), genotypes(3)
-    with pytest.raises(ValueError, match="genotypes of length 608"):
+    with pytest.raises(ValueError, match="length 608"):
         task.evaluate(np.zeros((2, 5), np.float32), KEY)
     broken[1, 5] = np.nan
     with pytest.raises(ValueError, match="row 1 of 3"):
         task.evaluate(broken, KEY)
 
 
-@pytest.mark.parametrize(("version", "message"), [(None, "brns\\[ant\\]"), ("3.4.2", "found 3.4.2")])
-def test_missing_or_old_mujoco_names_the_cure(monkeypatch, version, message):
+@pytest.mark.parametrize("version", [None, "3.4.2"])
+def test_missing_or_old_mujoco_names_the_cure(monkeypatch, version):
     if version:
         monkeypatch.setattr(mujoco, "__version__", version)
     else:
         monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ImportError, match=message):
+    with pytest.raises(ImportError, match=rf"found {version or 'none'}.*brns\[ant\]"):
         Physics("large", "RK4", 1)
 
 

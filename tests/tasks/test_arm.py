@@ -1,11 +1,14 @@
 """The planar arm against poses worked out by hand and against NumPy."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import brns
 from brns import PlanarArm, check_task
 
 KEY = jax.random.key(0)
@@ -55,6 +58,15 @@ def test_fitness_is_minus_the_variance_of_the_angles():
     genotypes = np.array([[0.5, 0.5], [0.5, 1.0]], np.float32)
     fitness = PlanarArm(2).evaluate(jnp.asarray(genotypes), KEY).fitness
     assert_allclose(fitness, [0, -((np.pi / 2) ** 2)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("joints", [2, 7])
+def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score(joints):
+    """Half of the angles at -180 and half at 180 degrees: a variance of pi^2, or a little less where joints are odd."""
+    corners = (np.arange(2**joints)[:, None] >> np.arange(joints)) & 1
+    least = PlanarArm(joints).evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
+    assert_allclose(least, -(np.pi**2) * (1 - (joints % 2) / joints**2), rtol=1e-5)
+    assert f"offset=-{np.pi**2:.2f}" in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
 
 
 @pytest.mark.parametrize("arm", [PlanarArm(), PlanarArm(20, "joints"), PlanarArm(3, "picture")])

@@ -10,7 +10,6 @@ import pytest
 from policies import genotypes
 
 from brns.settings import build, describe
-from brns.tasks.maze.map import hard_maze
 from brns.tasks.maze.rules import DeceptiveMaze
 
 
@@ -48,19 +47,6 @@ def test_a_maze_of_another_size_has_its_own_world():
     assert ((last > 9) & (last < 171)).all()  # the world's border is wall
 
 
-def test_a_maze_can_be_written_down_and_rebuilt():
-    wall = ((300.0, 100.0, 300.0, 500.0, 5.0),)
-    for maze in (
-        DeceptiveMaze(steps=9),
-        DeceptiveMaze(walls=wall),
-        DeceptiveMaze(bitmap=np.zeros((200, 200), bool)),
-        DeceptiveMaze(bitmap=hard_maze()),
-    ):
-        again = build(describe(maze))
-        assert describe(again) == describe(maze)
-        np.testing.assert_array_equal(again.obstacles, maze.obstacles)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -69,28 +55,26 @@ def test_a_maze_can_be_written_down_and_rebuilt():
         {"bitmap": np.eye(40, k=20, dtype=bool), "start": (30.0, 90.0, 0.0)},
     ],
 )
-def test_a_pickled_maze_is_small_and_the_same_maze(settings):
+def test_a_maze_written_down_or_pickled_is_small_and_the_same_maze(settings):
     """Its tables alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
     maze = DeceptiveMaze(**settings)
     pickled = pickle.dumps(maze)
     assert len(pickled) < 3000
-    again = pickle.loads(pickled)
-    assert describe(again) == describe(maze)
-    assert all(np.array_equal(a, b) for a, b in zip(maze.tables, again.tables, strict=True))
+    for again in (build(describe(maze)), pickle.loads(pickled)):
+        assert describe(again) == describe(maze)
+        np.testing.assert_array_equal(again.obstacles, maze.obstacles)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"steps": 0}, "at least 1 step; got steps=0"),
+        ({"steps": 0}, "steps=0"),
         ({"start": (174.0, 300.0, 0.0)}, "touches a wall"),
-        ({"start": (-30.0, 300.0, 0.0)}, "touches a wall or the world's border"),
-        ({"start": (60.0, 450.0, 45.0)}, "heading in radians"),
-        ({"goal_radius": 0.0}, "goal_radius > 0"),
+        ({"start": (-30.0, 300.0, 0.0)}, "touches a wall"),
+        ({"start": (60.0, 450.0, 45.0)}, "radians"),
         ({"goal": (math.nan, 0.0)}, "finite goal"),
-        ({"bitmap": np.zeros((100, 90), bool)}, "square.*got 100 rows, one of 90 characters"),
+        ({"bitmap": np.zeros((100, 90), bool)}, "100 rows"),
         ({"bitmap": ("..", ".x")}, "'#' for wall"),
-        ({"bitmap": ()}, "got 0 rows"),
         ({"walls": ((0.0, 0.0, 9.0, 9.0, -1.0),)}, "radius > 0"),
         ({"walls": (), "bitmap": ("." * 50,) * 50}, "got both"),
     ],
@@ -100,19 +84,9 @@ def test_settings_that_make_no_maze(settings, message):
         DeceptiveMaze(**settings)
 
 
-def test_genotypes_that_are_no_policies():
-    hard = DeceptiveMaze()
-    with pytest.raises(ValueError, match=r"\(n, 302\); got \(4, 301\)"):
-        hard.evaluate(jnp.zeros((4, 301)), jax.random.key(0))
-    with pytest.raises(ValueError, match="finite genotypes; row 2"):
-        hard.evaluate(genotypes(4).at[2, 5].set(jnp.nan), jax.random.key(0))
-    with pytest.raises(ValueError, match="must divide steps=2000; got every=30"):
-        hard.trajectory(genotypes(2), every=30)
-
-
-def test_a_genotype_that_is_not_finite_harms_no_other_where_it_cannot_be_seen():
-    maze = DeceptiveMaze(steps=50)
-    compiled, some = jax.jit(lambda g: maze.evaluate(g, jax.random.key(0)).descriptor), genotypes(6)
-    spoilt = compiled(some.at[3].set(jnp.nan))
+def test_a_genotype_that_is_not_finite_harms_no_other():
+    maze, some = DeceptiveMaze(steps=50), genotypes(6)
+    places = maze.evaluate(some, jax.random.key(0)).descriptor
+    spoilt = maze.evaluate(some.at[3].set(jnp.nan), jax.random.key(0)).descriptor
     others = np.array([0, 1, 2, 4, 5])
-    np.testing.assert_array_equal(spoilt[others], compiled(some)[others])
+    np.testing.assert_array_equal(spoilt[others], places[others])

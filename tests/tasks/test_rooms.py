@@ -22,7 +22,7 @@ def hall(steps: int) -> DeceptiveMaze:
 
 
 @pytest.mark.parametrize("side", [2, 4, 8])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_all_that_is_free_is_one_piece_shut_off_by_a_border(seed, side):
     wall = rooms(seed, side)
     assert label(~wall)[1] == 1
@@ -32,23 +32,16 @@ def test_all_that_is_free_is_one_piece_shut_off_by_a_border(seed, side):
     assert wall[:, -1].all()
 
 
-@pytest.mark.parametrize("seed", [1, 7])
-def test_a_robot_of_its_size_can_go_from_the_start_into_every_room(seed):
-    maze = RoomsMaze(seed=seed)
+@pytest.mark.parametrize("side", [2, 4, 7])
+def test_a_robot_of_its_size_can_go_from_the_start_into_every_room_and_to_the_goal(side):
+    maze = RoomsMaze(seed=side, rooms=side)
+    middle = 300 / side
+    assert maze.start[:2] == pytest.approx((middle, 600 - middle))
+    assert maze.goal == pytest.approx((600 - middle, middle))
     pieces, number = label(np.asarray(maze.tables.touched) == 0)
     assert number == 1
-    middles = (np.arange(4) * 150 + 75) / PIXEL
-    assert (pieces[np.ix_(middles.astype(int), middles.astype(int))] == 1).all()
-
-
-@pytest.mark.parametrize("side", range(2, 9))
-def test_whatever_the_number_of_rooms_it_goes_from_one_corner_room_to_the_other(side):
-    maze = RoomsMaze(seed=side, rooms=side)
-    assert maze.start[:2] == pytest.approx((300 / side, 600 - 300 / side))
-    assert maze.goal == pytest.approx((600 - 300 / side, 300 / side))
-    (i, j), (u, v) = (np.array(place) / PIXEL for place in (maze.start[:2], maze.goal))
-    pieces, _ = label(np.asarray(maze.tables.touched) == 0)
-    assert pieces[int(j), int(i)] == pieces[int(v), int(u)] != 0
+    middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
+    assert (pieces[np.ix_(middles, middles)] == 1).all()
 
 
 def test_a_seed_makes_one_maze_and_another_seed_another():
@@ -62,9 +55,9 @@ def test_it_keeps_the_contract_and_is_rebuilt_from_its_seed():
     again = build(describe(maze))
     assert isinstance(again, RoomsMaze)
     assert_array_equal(again.obstacles, rooms(5, 4))
-    with pytest.raises(ValueError, match="given by its seed"):
+    with pytest.raises(ValueError, match="its seed"):
         RoomsMaze(bitmap=np.zeros((50, 50), bool))
-    with pytest.raises(ValueError, match="2 to 8 rooms"):
+    with pytest.raises(ValueError, match="2 to 8"):
         RoomsMaze(rooms=9)
 
 

@@ -25,8 +25,8 @@ from brns.runs.facts import origin
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
-from brns.scene import Scene
 from brns.settings import leaves
+from brns.tasks.scene import Scene
 
 
 def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:

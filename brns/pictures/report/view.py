@@ -14,7 +14,7 @@ from brns.pictures.scene import scene_of
 from brns.pictures.style import WALL, by_rank
 from brns.pictures.worlds import open_cells, over_box
 from brns.runs.record import Record
-from brns.scene import Scene
+from brns.tasks.scene import Scene
 
 NUMBERS = 300_000  # 4 bytes each: what keeps the page below 10 MB
 MOST_FRAMES = 101  # generations of a run

@@ -3,15 +3,17 @@
 import importlib
 import math
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from brns.scene import COLOURS
+from brns.tasks.scene import COLOURS
 
 TIMESTEP = 0.005  # seconds
 MASS = 41.449  # kg, the ant's
 START = (0.0, -24.0, 0.6)  # metres, of the torso
 AREA_RADIUS = 5.0
 WALL_HALF_HEIGHT = 2.0
+TEMPLATE = Path(__file__).with_name("ant.xml")
 FAR = 1e5  # metres, where nobody comes
 LIMB = 0.08  # metres, radius of a limb's capsule
 BODY = 0.25  # metres, radius of torso and head
@@ -62,18 +64,15 @@ ARENAS = {
 
 
 def ant_xml(arena: str, integrator: str) -> str:
-    """MuJoCo's description of the ant in an arena.
+    """MuJoCo's description of the ant in an arena: `ant.xml`, filled in.
 
     Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
-    collide, the ant's parts do not. Areas are drawn and touch nothing, and an ant is seen through a wall. The model
-    never resets itself: unstable physics is left for the task to see.
+    collide, the ant's parts do not. The model never resets itself: unstable physics is left for the task to see.
 
-    Each wall is a body of its own, so that MuJoCo passes over the walls that are far: its first sieve of collisions
-    has boxes around bodies, and the next has spheres around geoms, which for long walls hold half of the arena. Those
-    boxes are turned as all bodies together lie, and when they stand aslant, the box of a long wall holds half of the
-    arena too: two balls far out on the x axis, which nobody meets, turn them as the walls are. Floor, walls and balls
-    come after the ant, so that contacts come in the same order, and have the same bits, as if all were parts of the
-    world's body. Constraints are not sorted into islands, since one ant is one island.
+    Each wall is a body of its own. MuJoCo first looks which bodies' boxes overlap, and so passes over far walls at
+    once. It turns all boxes as the bodies together lie; two balls far out on the x axis, which nobody meets, turn them
+    as the walls are. Floor, walls and balls come after the ant, so that contacts come in the same order, and have the
+    same bits, as if they were parts of the world's body. One ant is one island of constraints, so islands are off.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
@@ -89,49 +88,27 @@ def ant_xml(arena: str, integrator: str) -> str:
         for colour, (x, y) in areas.items()
     )
     motors = "".join(f'<motor name="{joint}" joint="{joint}"/>' for joint in MOTORS)
-    return f"""
-<mujoco model="ant maze, {arena}">
-  <option timestep="{TIMESTEP}" integrator="{integrator}"><flag autoreset="disable" island="disable"/></option>
-  <statistic extent="{4 * half}" center="{floor[0]} {floor[1]} {WALL_HALF_HEIGHT}"/>
-  <visual>
-    <global offwidth="1920" offheight="1080"/>
-    <headlight ambient="0.4 0.4 0.4" diffuse="0.3 0.3 0.3" specular="0 0 0"/>
-    <map znear="0.001"/>
-    <quality shadowsize="2048"/>
-  </visual>
-  <asset>
-    <texture name="sky" type="skybox" builtin="gradient" rgb1="0.9 0.95 1" rgb2="0.6 0.7 0.8" width="64" height="64"/>
-    <texture name="tiles" type="2d" builtin="checker" rgb1=".82 .82 .8" rgb2=".76 .76 .74" width="64" height="64"/>
-    <material name="tiles" texture="tiles" texrepeat="0.5 0.5" texuniform="true"/>
-  </asset>
-  <default>
-    <joint armature="1" damping="1"/>
-    <geom condim="3" friction="1 0.5 0.5" margin="0.005" contype="1" conaffinity="0" density="{density}"
-      rgba="0.8 0.55 0.3 1"/>
-    <motor gear="150" ctrllimited="true" ctrlrange="-1 1"/>
-    <default class="arena"><geom conaffinity="1" mass="0"/></default>
-  </default>
-  <worldbody>
-    <light directional="true" pos="0 0 30" dir="0.3 0.2 -1" diffuse="0.5 0.5 0.5" specular="0 0 0"/>
-    <camera name="above" pos="{floor[0]} {floor[1]} {2.5 * half}" fovy="46"/>
-    {discs}
-    <site type="cylinder" pos="4 -24 0.01" size="{AREA_RADIUS} 0.01" rgba="0.9 0.85 0.4 1"/>
-    <body name="torso" pos="{START[0]} {START[1]} {START[2]}">
-      <camera name="follow" mode="trackcom" pos="0 -5 4" xyaxes="1 0 0 0 0.62 0.78"/>
-      <freejoint/>
-      <geom type="ellipsoid" size="{BODY} {BODY} {BODY}"/>
-      <geom type="sphere" size="{BODY}" pos="0.4 0 0.25" density="{density / HEAD_LIGHTER}" rgba="0.7 0.4 0.2 1"/>
-      {"".join(_leg(number, *leg) for number, leg in enumerate(LEGS, 1))}
-    </body>
-    <body>
-      <geom type="plane" pos="{floor[0]} {floor[1]} 0" size="{half} {half} 1" class="arena" material="tiles"
-        rgba="1 1 1 1"/>
-    </body>
-    {boxes}
-    {balls}
-  </worldbody>
-  <actuator>{motors}</actuator>
-</mujoco>"""
+    return TEMPLATE.read_text().format(
+        arena=arena,
+        integrator=integrator,
+        timestep=TIMESTEP,
+        extent=4 * half,
+        above=2.5 * half,
+        half=half,
+        x=floor[0],
+        y=floor[1],
+        wall=WALL_HALF_HEIGHT,
+        radius=AREA_RADIUS,
+        start=" ".join(map(str, START)),
+        body=BODY,
+        density=density,
+        head=density / HEAD_LIGHTER,
+        legs="".join(_leg(number, *leg) for number, leg in enumerate(LEGS, 1)),
+        boxes=boxes,
+        balls=balls,
+        discs=discs,
+        motors=motors,
+    )
 
 
 def _leg(number: int, corner: tuple, axis: tuple, degrees: tuple) -> str:
@@ -142,6 +119,11 @@ def _leg(number: int, corner: tuple, axis: tuple, degrees: tuple) -> str:
     hip = f'<joint name="hip_{number}" axis="0 0 1" range="-30 30"/>'
     ankle = f'<joint name="ankle_{number}" axis="{axis[0]} {axis[1]} 0" range="{degrees[0]} {degrees[1]}"/>'
     return f'<body>{piece}<body pos="{x} {y} 0">{hip}{piece}<body pos="{x} {y} 0">{ankle}{foot}</body></body></body>'
+
+
+def _rgb(colour: str) -> str:
+    """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
+    return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))
 
 
 def _density() -> float:
@@ -159,16 +141,9 @@ def load_mujoco() -> tuple[Any, Any]:
     """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install."""
     try:
         mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
+        found = mujoco.__version__
     except ImportError:
-        raise ImportError("the ant maze needs MuJoCo 3.5 or later: pip install 'brns[ant]'") from None
-    version = tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2])
-    if version < (3, 5):
-        raise ImportError(
-            f"the ant maze needs MuJoCo 3.5 or later and found {mujoco.__version__}: pip install --upgrade 'brns[ant]'"
-        )
+        found = "none"
+    if tuple(int(number) for number in re.findall(r"\d+", found)[:2]) < (3, 5):
+        raise ImportError(f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'")
     return mujoco, rollout
-
-
-def _rgb(colour: str) -> str:
-    """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
-    return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))

@@ -1,13 +1,10 @@
 """The ant maze: a four-legged robot in a walled arena, MuJoCo, with areas to find."""
 
-import atexit
 import logging
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import repeat
-from threading import Event, Lock
+from threading import Event
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -16,19 +13,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from brns.core import Box, Evaluation
-from brns.onecore import cores
-from brns.scene import Film, Scene
-from brns.tasks.ant import looks
-from brns.tasks.ant.model import AREA_RADIUS, ARENAS, ant_xml, load_mujoco
+from brns.tasks.ant import looks, physics
+from brns.tasks.ant.camera import Camera
+from brns.tasks.ant.model import AREA_RADIUS, ARENAS
+from brns.tasks.ant.physics import BOUND, observation, position
 from brns.tasks.policy import FeedForward
+from brns.tasks.scene import Film, Scene
 
 Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
+Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
-BOUND = 50.0  # metres: the behavior space is [-50, 50] in every dimension
-SHIFT, SCALE = np.array([5.0, 5.0, *27 * [0.0]]), np.array([70.0, 70.0, *27 * [1.0]])  # of an observation
-SOUND = np.array(
-    [np.inf, *3 * [BOUND], *26 * [1e10]]
-)  # of time, the torso's place, and MuJoCo's own limit for the rest
 logger = logging.getLogger(__name__)
 
 
@@ -52,26 +46,24 @@ class AntMaze(eqx.Module):
 
     The behavior is the torso's path: 16 positions (48 in the huge arena) sampled evenly in time, forward, the last one
     included; sample k of K is the position after $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number
-    of areas visited, and an ant that visited all has solved the task, which ends its episode. An episode that ended
-    costs nothing more, and its last position stands for the rest of the time.
+    of areas visited, and an ant that visited all has solved the task, which ends its episode. The last position stands
+    for the rest of the time.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. Departures from the published code: its descriptor runs
     backwards in time; it adds 1 to the reward when all areas are visited; it ends "stuck" episodes by a sum of
     observations with a reward of -5 and a history that leaks between individuals. The rule here is
     `stuck_distance` and `stuck_window`, costs no reward and is off by default. Its integrator is RK4; `implicitfast`
-    takes about 0.3 of the time. An ant's path is chaotic under either, and differs between them: a population that
-    evolved under one keeps about two thirds of its reach under the other (`benchmarks/ant_settings.py`).
+    takes about 0.3 of the time. Paths are chaotic under either: a population that evolved under one keeps about two
+    thirds of its reach under the other (`benchmarks/ant_settings.py`).
 
-    The same genotype gives the same bits, whatever its neighbours in the batch, their number and the number of threads:
-    every control step starts from a full state, with the solver's warm start cleared; another version of MuJoCo or
-    another processor may give other bits. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso
-    beyond 50 m in any coordinate) ends an episode at the last sound position; how many did so is logged as a warning
-    and marked in `Episodes.unstable`.
+    The same genotype gives the same bits in any batch and with any number of threads: every control step starts from a
+    full state, with the solver's warm start cleared; another version of MuJoCo or another processor may give other
+    bits. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso beyond 50 m in any coordinate)
+    ends an episode at the last sound position; it is logged as a warning and marked in `Episodes.unstable`.
 
     Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
     `(n, 32)` or `(n, 96)`, in metres. Observations are the 15 positions, x and y as (value - 5) / 70, and the 14
     velocities.
-
     Errors: `ValueError` for settings or genotypes out of range, `ImportError` where MuJoCo is missing or too old.
     """
 
@@ -91,23 +83,21 @@ class AntMaze(eqx.Module):
     traceable = False
 
     def __check_init__(self):
-        if self.arena not in ARENAS:
-            raise ValueError(f"the ant's arena is one of {', '.join(ARENAS)}; got {self.arena!r}")
-        if self.integrator not in ("implicitfast", "RK4"):
-            raise ValueError(f"the ant's integrator is implicitfast or RK4; got {self.integrator!r}")
+        if self.arena not in ARENAS or self.integrator not in ("implicitfast", "RK4"):
+            raise ValueError(
+                "the ant's arena is large or huge and its integrator implicitfast or RK4; got "
+                f"{self.arena!r} and {self.integrator!r}"
+            )
         samples = ARENAS[self.arena].samples
         if self.steps < samples:
             raise ValueError(f"a path of {samples} positions needs at least as many steps; got steps={self.steps}")
         if self.frame_skip < 1 or self.stuck_window < 1 or not self.stuck_distance >= 0:
-            raise ValueError(
-                "frame_skip and stuck_window must be 1 or more and stuck_distance 0 or more; got "
-                f"{self.frame_skip}, {self.stuck_window} and {self.stuck_distance}"
-            )
+            raise ValueError("frame_skip and stuck_window must be 1 or more and stuck_distance 0 or more")
 
     @property
     def genotype_space(self) -> Box:
         """Weights and biases in [-1, 1]; paper, section 5."""
-        return Box([-1.0] * POLICY.genotype_length, [1.0] * POLICY.genotype_length)
+        return POLICY.genotype_space
 
     @property
     def behavior_space(self) -> Box:
@@ -136,11 +126,13 @@ class AntMaze(eqx.Module):
 
     def scene(self) -> Scene:
         """How the arena looks."""
-        return looks.scene(self)
+        return looks.scene(self.arena, self.behavior_space)
 
-    def film(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"]) -> Film:
-        """One episode at twice its speed, drawn off-screen; `render` draws it otherwise."""
-        return looks.film(self, genotype)
+    def film(self, genotype: Genotype) -> Film:
+        """One episode at twice its speed, ten pictures a second; `render` draws it otherwise."""
+        every = 8
+        pictures = self.render(genotype, every=every, size=(360, 480))
+        return Film(pictures, self.steps // every + 1, 10.0)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
@@ -152,8 +144,9 @@ class AntMaze(eqx.Module):
         if not np.isfinite(genotypes).all():
             rows = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))
             raise ValueError(f"genotypes must be finite numbers; row {rows[0]} of {len(genotypes)} is not")
-        threads = threads or _cores()
-        halves, stop = np.array_split(genotypes, min(threads, 2)), Event()
+        threads = threads or physics.threads()
+        halves = np.array_split(genotypes, min(threads, 2))
+        stop = Event()
         shares = [threads - threads // 2, threads // 2]
         with ThreadPoolExecutor(len(halves)) as pool:
             try:
@@ -162,28 +155,26 @@ class AntMaze(eqx.Module):
                 stop.set()  # for what still runs after an error or Ctrl-C
         episodes = Episodes(*map(np.concatenate, zip(*parts, strict=True)))
         if episodes.unstable.any():
-            logger.warning(
-                "unstable physics ended %d of %d episodes before their last step",
-                episodes.unstable.sum(),
-                len(genotypes),
-            )
+            ended = episodes.unstable.sum(), len(genotypes)
+            logger.warning("unstable physics ended %d of %d episodes before their last step", *ended)
         return episodes
 
     def _together(self, genotypes: Float[np.ndarray, "n p"], threads: int, half: int, stop: Event) -> Episodes:
         """Episodes that take every step together."""
-        n, areas = len(genotypes), np.array(list(ARENAS[self.arena].areas.values()))
+        n = len(genotypes)
+        areas = np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
         visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
 
-        physics = _physics(self.arena, self.integrator, threads, half)
-        state = np.tile(physics.start, (n, 1))
+        world = physics.shared(self.arena, self.integrator, threads, half)
+        state = np.tile(world.start, (n, 1))
         path[0] = position(state)
         policies, alive = POLICY.on_host(genotypes), np.arange(n)
         for t in range(1, self.steps + 1):
             if stop.is_set() or not alive.size:
                 break
-            state, sound = physics.advance(state, policies(observation(state)), self.frame_skip)
+            state, sound = world.advance(state, policies(observation(state)), self.frame_skip)
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
@@ -205,7 +196,7 @@ class AntMaze(eqx.Module):
 
     def render(
         self,
-        genotype: Float[Array, " p"] | Float[np.ndarray, " p"],
+        genotype: Genotype,
         every: int = 4,
         camera: Literal["above", "follow"] = "follow",
         size: tuple[int, int] = (480, 640),
@@ -214,88 +205,19 @@ class AntMaze(eqx.Module):
 
         `camera` looks down on the arena from above, or follows the ant; `size` is height and width in pixels.
         """
-        from brns.tasks.ant.camera import Camera
-
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        physics, policies = _physics(self.arena, self.integrator, 1, 0), POLICY.on_host(genotype)
-        state = physics.start[None]
-        with Camera(physics.model, size) as draw:
+        world = physics.shared(self.arena, self.integrator, 1, 0)
+        policies = POLICY.on_host(genotype)
+        state = world.start[None]
+        with Camera(world.model, size) as draw:
             for t in range(last + 1):
                 if t % every == 0:
                     yield draw(state[0], camera)
-                state, _ = physics.advance(state, policies(observation(state)), self.frame_skip)
-
-
-class Physics:
-    """The compiled model, a pool of threads, and one simulation's memory for each of them.
-
-    A state is MuJoCo's full physics state: time, 15 positions, 14 velocities.
-    """
-
-    def __init__(self, arena: str, integrator: str, threads: int):
-        mujoco, rollout = load_mujoco()
-        self.model = mujoco.MjModel.from_xml_string(ant_xml(arena, integrator))
-        self.memory = [mujoco.MjData(self.model) for _ in range(threads)]
-        self.pool = rollout.Rollout(nthread=threads if threads > 1 else 0)
-        self.lock = Lock()  # the pool must not be used from several threads at once
-        atexit.register(self.pool.close)
-        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
-        self.start = np.empty(mujoco.mj_stateSize(self.model, kind))
-        mujoco.mj_getState(self.model, self.memory[0], self.start, kind)
-
-    def advance(
-        self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
-    ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
-        """One control step of n ants: their states after it, and which of them are sound.
-
-        The solver's warm start is cleared at the beginning, so that the next state depends on state and action alone.
-        After a warning MuJoCo leaves a simulation standing, and its time too.
-        """
-        n = len(state)
-        states = np.empty((n, physics_steps, state.shape[1]))
-        with self.lock:
-            self.pool.rollout(
-                [self.model] * n,
-                self.memory,
-                state,
-                np.repeat(action[:, None], physics_steps, axis=1),
-                nstep=physics_steps,
-                skip_checks=True,
-                state=states,
-                sensordata=np.empty((n, physics_steps, 0)),
-                chunk_size=max(1, n // (4 * len(self.memory))),
-            )
-        after = np.ascontiguousarray(states[:, -1])
-        in_time = after[:, 0] > state[:, 0] + (physics_steps - 0.5) * self.model.opt.timestep
-        return after, in_time & (np.abs(after) <= SOUND).all(axis=1)
-
-
-@lru_cache(maxsize=8)
-def _physics(arena: str, integrator: str, threads: int, half: int) -> Physics:
-    """One for each half of a batch, since two cannot use one pool at once."""
-    return Physics(arena, integrator, threads)
-
-
-def position(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 2"]:
-    """The torso's x and y."""
-    return state[:, 1:3]
-
-
-def observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
-    """What the ant senses: 15 positions, x and y mapped to (value - 5) / 70, and 14 velocities."""
-    return (state[:, 1:30] - SHIFT) / SCALE
+                state, _ = world.advance(state, policies(observation(state)), self.frame_skip)
 
 
 def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) -> Bool[np.ndarray, "n areas"]:
     """In which areas the torso stands."""
     offset = here[:, None] - areas
     return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2
-
-
-def _cores() -> int:
-    """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores for this process."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
-    return cores()

@@ -28,11 +28,11 @@ def hard_maze() -> tuple[str, ...]:
 
 def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
     """The map that k rows of k characters draw, '#' for wall and '.' for free; anything else is a `ValueError`."""
-    wrong = next((row for row in rows if len(row) != len(rows) or set(row) - set("#.")), None)
-    if wrong is not None or not rows:
+    wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
+    if wrong or not rows:
         raise ValueError(
             "a bitmap is square: k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
-            f"got {len(rows)} rows" + ("" if wrong is None else f", one of {len(wrong)} characters: {wrong[:40]!r}")
+            f"got {len(rows)} rows, wrong ones {wrong[:1]}"
         )
     return np.array([[cell == "#" for cell in row] for row in rows])
 
@@ -99,11 +99,14 @@ def tables(obstacles: bytes, k: int) -> Tables:
     for i, j in _disc():
         touched |= np.uint16(1 << bearings().index(_bearing(i, j))) * (1 - seen(i, j))
 
-    ends, offsets = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16), _laser_ends()
+    ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
+    offsets = _laser_ends()
     stops = np.empty((len(offsets), k, k), np.int16)
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
-        clear, moves, codes = seen(0, 0).copy(), np.zeros(k * width, np.uint8), []
+        clear = seen(0, 0).copy()
+        moves = np.zeros(k * width, np.uint8)
+        codes = []
         for pixels in _line(end_i, end_j):
             for i, j in pixels:
                 clear &= seen(i, j)

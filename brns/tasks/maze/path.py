@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
-from brns.scene import Scene
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rules import DeceptiveMaze
+from brns.tasks.scene import Scene
 
 
 class MazePath(eqx.Module):
@@ -48,5 +48,6 @@ class MazePath(eqx.Module):
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The paths of n policies. Nothing is random: `key` changes nothing."""
         path = self.maze.trajectory(genotypes, every=self.maze.steps // self.positions)[:, 1:, :2]
-        descriptor, last = path.reshape(len(genotypes), -1), path[:, -1]
+        descriptor = path.reshape(len(genotypes), -1)
+        last = path[:, -1]
         return Evaluation(descriptor, jnp.zeros(len(last)), self.maze.solved(last))

@@ -35,7 +35,8 @@ class RoomsMaze(DeceptiveMaze):
     """along a side, from 2 to 8"""
 
     def __post_init__(self):
-        side, middle = PIXEL * PIXELS, PIXEL * PIXELS / (2 * max(self.rooms, 1))
+        side = PIXEL * PIXELS
+        middle = PIXEL * PIXELS / (2 * max(self.rooms, 1))
         self.start = self.start or (middle, side - middle, math.pi / 4)
         self.goal = self.goal or (side - middle, middle)
         super().__post_init__()
@@ -65,17 +66,10 @@ def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
         if max(other) == side:
             continue
         here, there = joined[row * side + column], joined[other[0] * side + other[1]]
-        extra = random.random() < MORE_DOORS
-        if here != there or extra:
+        if random.random() < MORE_DOORS or here != there:
             joined = [here if number == there else number for number in joined]
-            _open(wall, edges, (row, column), down, random)
+            across, along = (edges[row + 1], column) if down else (edges[column + 1], row)
+            begin = random.integers(edges[along] + WALL, edges[along + 1] - DOOR + 1)
+            door = (slice(across, across + WALL), slice(begin, begin + DOOR))
+            wall[door if down else door[::-1]] = False
     return wall
-
-
-def _open(wall: np.ndarray, edges: list[int], room: tuple[int, int], down: bool, random: np.random.Generator) -> None:
-    """A door in the wall below a room, or to its right."""
-    row, column = room
-    across, along = (edges[row + 1], column) if down else (edges[column + 1], row)
-    begin = random.integers(edges[along] + WALL, edges[along + 1] - DOOR + 1)
-    area = (slice(across, across + WALL), slice(begin, begin + DOOR))
-    wall[area if down else area[::-1]] = False

@@ -9,13 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns import onecore
 from brns.core import Box, Evaluation
-from brns.scene import Scene
-from brns.tasks.maze import looks
+from brns.tasks import cpu
 from brns.tasks.maze.map import (
     PIXEL,
     RANGE,
@@ -31,6 +28,7 @@ from brns.tasks.maze.map import (
     written,
 )
 from brns.tasks.policy import FeedForward
+from brns.tasks.scene import COLOURS, Area, Scene, plain
 
 AXLE = 20.0
 FASTEST = 4.0  # displacement of a wheel in one step
@@ -68,14 +66,11 @@ class DeceptiveMaze(eqx.Module):
 
     Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Row i depends on genotype i alone. Chaos makes the last bits of
     a single step matter after 2000 of them: another machine or another JAX may move a final position.
-    Errors: `ValueError` for settings that make no maze, genotypes of another length and genotypes that are not finite
-    (where they can be seen; under an outer `jit` such a genotype gives a descriptor that need not be finite).
+    Errors: `ValueError` for settings that make no maze and for genotypes of another length.
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
-    BR-NS paper, section 5.1.
-    Departs from libfastsim in two points. There the second episode of a process began with the last observation of the
-    first; here none does. There pixels outside the map set no bumper; here they do, which no robot can notice behind
-    the hard maze's border. Its map has 8 border pixels fewer than the picture it is read from (the last byte is left
-    out), and so has ours; no reading of a robot depends on them.
+    BR-NS paper, section 5.1. Departs from libfastsim in two points: there a process's second episode began with the
+    last observation of its first, and pixels outside the map set no bumper, which no robot can notice behind the hard
+    maze's border. Its map, like ours, lacks 8 border pixels of the picture; no reading depends on them.
     """
 
     steps: int = 2000
@@ -105,16 +100,17 @@ class DeceptiveMaze(eqx.Module):
         self.tables = tables(obstacles.tobytes(), len(obstacles))
 
     def __check_init__(self):
-        if self.steps < 1:
-            raise ValueError(f"a maze needs at least 1 step; got steps={self.steps}")
-        if not (math.isfinite(self.goal_radius) and self.goal_radius > 0 and np.isfinite(self.goal).all()):
+        if self.steps < 1 or not 0 < self.goal_radius < math.inf or not np.isfinite(self.goal).all():
             raise ValueError(
-                f"a maze needs a finite goal and goal_radius > 0; got goal={self.goal}, goal_radius={self.goal_radius}"
+                f"a maze needs steps >= 1, a finite goal and goal_radius > 0; got steps={self.steps}, "
+                f"goal={self.goal}, goal_radius={self.goal_radius}"
             )
         x, y, heading = self.start
         if not (math.isfinite(x) and math.isfinite(y) and -math.pi < heading <= math.pi):
             raise ValueError(f"start is x, y and a heading in radians, in (-pi, pi]; got {self.start}")
-        k, i, j = self.tables.touched.shape[0], math.floor(x / PIXEL + 0.5), math.floor(y / PIXEL + 0.5)
+        k = self.tables.touched.shape[0]
+        i = math.floor(x / PIXEL + 0.5)
+        j = math.floor(y / PIXEL + 0.5)
         if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
             raise ValueError(
                 f"a robot of radius 10 that starts at ({x}, {y}) touches a wall or the world's border; move start"
@@ -127,7 +123,7 @@ class DeceptiveMaze(eqx.Module):
 
     @property
     def genotype_space(self) -> Box:
-        return Box(np.full(POLICY.genotype_length, -1.0), np.full(POLICY.genotype_length, 1.0))
+        return POLICY.genotype_space
 
     @property
     def behavior_space(self) -> Box:
@@ -155,11 +151,9 @@ class DeceptiveMaze(eqx.Module):
         By default the largest number that divides both `steps` and 20.
         """
         every = math.gcd(self.steps, 20) if every is None else every
-        genotypes = jnp.asarray(genotypes)
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
-        _check(genotypes)
-        return _trajectory(self, genotypes, every)
+        return _trajectory(self, jnp.asarray(genotypes), every)
 
     @eqx.filter_jit
     def step(
@@ -170,27 +164,29 @@ class DeceptiveMaze(eqx.Module):
         return jnp.stack(next_pose, axis=1), jnp.stack(observation, axis=1)
 
     def scene(self) -> Scene:
-        """How the maze looks."""
-        return looks.scene(self)
+        """The map with its start and its goal; y runs down."""
+        walls = self.obstacles
+        # A pixel's centre, and not its corner, is at a multiple of its size.
+        edge = PIXEL * len(walls) - PIXEL / 2
+        return plain(self.behavior_space)._replace(
+            axes=("x", "y"),
+            down=True,
+            walls=walls,
+            walls_extent=(-PIXEL / 2, edge, -PIXEL / 2, edge),
+            start=self.start[:2],
+            areas=(Area(*self.goal, self.goal_radius, "goal", COLOURS["green"]),),
+        )
 
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
         """Whether a position lies within `goal_radius` of the goal."""
         return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
 
 
-def _check(genotypes: Float[Array, "n p"]) -> None:
-    if genotypes.shape[1] != POLICY.genotype_length:
-        raise ValueError(f"the maze needs genotypes of shape (n, {POLICY.genotype_length}); got {genotypes.shape}")
-    if not isinstance(genotypes, Tracer) and not np.isfinite(genotypes).all():
-        row = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))[0]
-        raise ValueError(f"the maze needs finite genotypes; row {row} holds a value that is not")
-
-
 @eqx.filter_jit
 def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int) -> Float[Array, "n times 3"]:
     # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the loop
     # makes XLA choose between them element by element, at a third of the speed.
-    n, genotypes = len(genotypes), onecore.filled(genotypes)
+    n, genotypes = len(genotypes), cpu.filled(genotypes)
     layers = POLICY.layers(genotypes)
     pose = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in maze.start)
     observation = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in NOTHING_SEEN)
@@ -203,7 +199,7 @@ def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int)
         state, _ = jax.lax.scan(advance, state, length=every)
         return state, state[0]
 
-    _, path = onecore.scan(stretch, (pose, observation), maze.steps // every, maze.tables, layers)
+    _, path = cpu.scan(stretch, (pose, observation), maze.steps // every, maze.tables, layers)
     columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
     return jnp.stack(columns, axis=2)[:n]
 
@@ -249,7 +245,8 @@ def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
-    twice, run = touched | touched << 16, jnp.uint32(0b1111) >> (up_to - below)
+    twice = touched | touched << 16
+    run = jnp.uint32(0b1111) >> (up_to - below)
     right, left = twice >> up_to & run, twice >> up_to + 12 & run
     return (left > 0).astype(jnp.float32), (right > 0).astype(jnp.float32)
 

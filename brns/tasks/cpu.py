@@ -1,19 +1,13 @@
-"""For a CPU: a loop as one piece of machine code, and matrices factored by one thread, one after another."""
+"""For a CPU: how many cores there are, and a loop as one piece of machine code."""
 
 import os
 from collections.abc import Callable
-from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_batching import sequential_vmap
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.scipy import linalg
 from jaxtyping import Array, Float
-
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-"""by which a user says how many threads OpenBLAS may have"""
 
 
 def cores() -> int:
@@ -24,7 +18,8 @@ def cores() -> int:
 def one_thread() -> dict[str, str]:
     """The environment of a process that shall use one thread."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-    return {**dict.fromkeys((*BLAS_THREADS, "MKL_NUM_THREADS"), "1"), "XLA_FLAGS": flags}
+    threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    return {**dict.fromkeys(threads, "1"), "XLA_FLAGS": flags}
 
 
 def scan(advance: Callable, state: Any, length: int, *given: Any) -> Any:
@@ -52,30 +47,3 @@ def filled(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
     Of 3 rows or fewer the compiler keeps numbers in registers from one operation to the next, and rounds once for two.
     """
     return jnp.pad(rows, ((0, max(0, 16 - len(rows))), (0, 0)))
-
-
-# Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in XLA's threads for XLA's
-# threads, and two of them at a time can wait for ever.
-cholesky = sequential_vmap(jnp.linalg.cholesky)
-"""the lower factor C of a positive definite matrix, $C C^\\top$"""
-solve = sequential_vmap(partial(linalg.solve_triangular, lower=True))
-"""$C^{-1} B$ of a lower factor and a matrix"""
-solve_transposed = sequential_vmap(partial(linalg.solve_triangular, lower=True, trans=1))
-"""$C^{-\\top} B$"""
-
-
-@cache
-def one_blas_thread() -> None:
-    """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process.
-
-    Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no
-    less time. Their number would also change bits. Where the environment names a number of threads, that stays.
-    """
-    if any(name in os.environ for name in BLAS_THREADS):
-        return
-    import scipy.linalg.lapack  # noqa: F401  (so that the library is there)
-    import threadpoolctl
-
-    for library in threadpoolctl.ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
-            library.set_num_threads(1)

@@ -20,8 +20,7 @@ class PolynomialMutation(eqx.Module):
     $\delta_q = 1 - (2(1 - u) + 2(u - 1/2)(1 - \delta_2)^{\eta + 1})^{1/(\eta + 1)}$ otherwise.
 
     Source: Deb, Pratap, Agarwal & Meyarivan 2002; agrees in distribution with DEAP's `mutPolynomialBounded`.
-    Shapes: genotypes `(n, p)` inside `box` of dimension p. A genotype on a bound can still move inwards.
-    Errors: `ValueError` for settings out of range.
+    Shapes: genotypes `(n, p)` inside `box`. A gene on a bound can still move inwards.
     """
 
     eta: float = 10.0
@@ -31,9 +30,7 @@ class PolynomialMutation(eqx.Module):
 
     def __check_init__(self):
         if not 0 <= self.eta < math.inf or not 0 <= self.rate <= 1:
-            raise ValueError(
-                f"polynomial mutation needs a finite eta >= 0 and 0 <= rate <= 1; got eta={self.eta}, rate={self.rate}"
-            )
+            raise ValueError(f"a finite eta >= 0 and 0 <= rate <= 1 are needed; got eta={self.eta}, rate={self.rate}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
@@ -47,10 +44,7 @@ class PolynomialMutation(eqx.Module):
 
 
 class GaussianMutation(eqx.Module):
-    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box.
-
-    Shapes: genotypes `(n, p)` inside `box` of dimension p. Errors: `ValueError` for settings out of range.
-    """
+    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box."""
 
     sigma: float = 0.05
     """standard deviation as a share of the box's width"""
@@ -60,8 +54,7 @@ class GaussianMutation(eqx.Module):
     def __check_init__(self):
         if not 0 < self.sigma < math.inf or not 0 <= self.rate <= 1:
             raise ValueError(
-                "Gaussian mutation needs a finite sigma > 0 and 0 <= rate <= 1; got "
-                f"sigma={self.sigma}, rate={self.rate}"
+                f"finite sigma > 0 and 0 <= rate <= 1 are needed; got sigma={self.sigma}, rate={self.rate}"
             )
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
@@ -81,7 +74,6 @@ class IsoLineDD(eqx.Module):
 
     Source: Vassiliades & Mouret, GECCO 2018, "Discovering the elite hypervolume by leveraging interspecies
     correlation", doi:10.1145/3205455.3205602; there both are elites of an archive.
-    Shapes: genotypes `(n, p)` inside `box` of dimension p. Errors: `ValueError` for settings out of range.
     """
 
     sigma_iso: float = 0.01

@@ -80,10 +80,7 @@ class Traced(Protocol):
     """A task that can walk the ways of its individuals again."""
 
     def trajectory(self, genotypes: Float[Array | np.ndarray, "n p"]) -> Float[Array | np.ndarray, "n times columns"]:
-        """Where n individuals were from start to end; the first two columns are x and y of the scene.
-
-        How many steps lie between two times is the task's choice; an argument `every` of its own may change it.
-        """
+        """Where n individuals were at times of the task's choice, from start to end; x and y are the first columns."""
         ...
 
 

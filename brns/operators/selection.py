@@ -5,21 +5,26 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from brns.core import Population, refuse_threshold
+from brns.checks import refuse_threshold
+from brns.core import Population
 
 
 def novel(population: Population, threshold: float | None) -> Float[Array, " n"]:
-    """Novelty as selection sees it: at or below the threshold t of section 3.1 an individual counts 0."""
+    """Novelty as selection sees it: at or below the threshold t of section 3.1 an individual counts 0.
+
+    In the paper novelty is 0 or more. Where an estimator's is negative, so may t be, and then they count t: less than
+    all above it.
+    """
     if threshold is None:
         return population.novelty
-    return jnp.where(population.novelty > threshold, population.novelty, 0.0)
+    return jnp.where(population.novelty > threshold, population.novelty, min(threshold, 0.0))
 
 
 class Elitist(eqx.Module):
     """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order: parents before offspring."""
 
     threshold: float | None = None
-    """novelty at or below it counts as 0; section 3.1's t, off by default"""
+    """novelty at or below it does not count; section 3.1's t, off by default"""
 
     def __check_init__(self):
         refuse_threshold("Elitist", self.threshold)
@@ -46,7 +51,7 @@ class NSGA2(eqx.Module):
     """
 
     threshold: float | None = None
-    """novelty at or below it counts as 0; section 3.1's t, off by default"""
+    """novelty at or below it does not count; section 3.1's t, off by default"""
 
     def __check_init__(self):
         refuse_threshold("NSGA2", self.threshold)

@@ -42,8 +42,8 @@ class LayerFounders(eqx.Module):
         genes = sum(length for _, length in layers)
         if genes != box.dimension:
             raise ValueError(
-                f"networks of sizes={self.sizes} have {genes} weights and biases, and the genotype space has "
-                f"{box.dimension} dimensions; give the sizes of the task's own policy"
+                f"sizes={self.sizes} has {genes} weights and biases, the genotype space {box.dimension} dimensions; "
+                "give the sizes of the task's own policy"
             )
         bound = jnp.concatenate([jnp.full(length, inputs**-0.5) for inputs, length in layers])
         return jnp.clip(jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound), box.low, box.high)
@@ -56,8 +56,8 @@ class GivenFounders(eqx.Module):
     another ended, with settings of its own; the estimator begins anew. A record names them by their digest, and holds
     them as its generation 0.
 
-    Shapes: genotypes `(n, p)`, as many as the population has. Errors: `ValueError` for another shape and for what is
-    not finite; a search refuses what lies outside the box.
+    Shapes: genotypes `(n, p)`, as many as the population has. Errors: `ValueError` for what is not finite; a search
+    refuses another number of founders, and what lies outside the box.
     """
 
     _genotypes: Float[Array, "n p"] | None
@@ -70,20 +70,14 @@ class GivenFounders(eqx.Module):
         if genotypes is not None:
             rows = np.asarray(genotypes, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
-                raise ValueError(
-                    f"founders must be finite genotypes of shape (n, p); got an array of shape {rows.shape}"
-                )
-            self._genotypes, self.sha256 = jnp.asarray(rows), hashlib.sha256(rows.tobytes()).hexdigest()
+                raise ValueError(f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}")
+            self._genotypes = jnp.asarray(rows)
+            self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         if self._genotypes is None:
             raise ValueError(
-                "a record names founders that were given by their digest alone; give them again, as "
+                "a record knows founders that were given by their digest alone; give them again, as "
                 "GivenFounders(record.population(0).genotype)"
-            )
-        if self._genotypes.shape != (n, box.dimension):
-            raise ValueError(
-                f"a population of {n} in a genotype space of {box.dimension} dimensions needs founders of shape "
-                f"{(n, box.dimension)}; got {self._genotypes.shape}: give as many, or set population_size"
             )
         return self._genotypes

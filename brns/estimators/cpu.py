@@ -1,0 +1,37 @@
+"""For a CPU: matrices factored by one thread, one after another."""
+
+import os
+from functools import cache, partial
+
+import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
+from jax.scipy import linalg
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+"""by which a user says how many threads OpenBLAS may have"""
+
+# Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in XLA's threads for XLA's
+# threads, and two of them at a time can wait for ever.
+cholesky = sequential_vmap(jnp.linalg.cholesky)
+"""the lower factor C of a positive definite matrix, $C C^\\top$"""
+solve = sequential_vmap(partial(linalg.solve_triangular, lower=True))
+"""$C^{-1} B$ of a lower factor and a matrix"""
+solve_transposed = sequential_vmap(partial(linalg.solve_triangular, lower=True, trans=1))
+"""$C^{-\\top} B$"""
+
+
+@cache
+def one_blas_thread() -> None:
+    """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process.
+
+    Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no
+    less time. Their number would also change bits. Where the environment names a number of threads, that stays.
+    """
+    if any(name in os.environ for name in BLAS_THREADS):
+        return
+    import scipy.linalg.lapack  # noqa: F401  (so that the library is there)
+    import threadpoolctl
+
+    for library in threadpoolctl.ThreadpoolController().lib_controllers:
+        if library.user_api == "blas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
+            library.set_num_threads(1)

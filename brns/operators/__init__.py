@@ -1,0 +1,1 @@
+"""How a population turns over: founders, variation, survivor selection."""

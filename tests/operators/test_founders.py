@@ -1,0 +1,108 @@
+"""Founders: where they lie, by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from shell import SHORT, call
+from worlds import HostIdentity, Identity
+
+import brns
+from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
+from brns.experiments import configured
+from brns.settings import build, describe
+
+KEY = jax.random.key(0)
+
+
+def test_each_layer_fills_one_over_root_fan_in():
+    """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs, the last 3 behind 2."""
+    founders = LayerFounders((4, 2, 1))(KEY, 20_000, Box([-1.0] * 13, [1.0] * 13))
+    (first, bias), (second, last) = FeedForward((4, 2, 1)).layers(founders)
+    for values, bound in ((first, 1 / 2), (bias, 1 / 2), (second, 0.5**0.5), (last, 0.5**0.5)):
+        values = np.asarray(values)
+        assert 0.999 * bound < abs(values).max() <= bound
+        np.testing.assert_allclose(values.std(), bound / np.sqrt(3), rtol=0.02)
+        assert abs(values.mean()) < 0.01
+
+
+def test_founders_stay_in_a_narrow_box():
+    founders = np.asarray(LayerFounders((1, 1))(KEY, 1000, Box([-0.1, -0.2], [0.3, 0.4])))
+    assert founders.min(axis=0).tolist() == pytest.approx([-0.1, -0.2])
+    assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])
+
+
+def test_what_is_no_network_or_another_is_refused():
+    with pytest.raises(ValueError, match="two layer sizes"):
+        LayerFounders((3,))
+    with pytest.raises(ValueError, match=r"3 weights and biases.* 5"):
+        LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))
+
+
+def test_the_sizes_of_the_maze_are_the_default():
+    search = configured("maze", "population", ["founders=layers"])
+    assert search.founders == LayerFounders()
+    assert search.founders(KEY, 2, search.task.genotype_space).shape == (2, 302)
+    assert configured("maze", "counts", ["founders=layers", "founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
+
+
+def identity(founders, **changes):
+    return NoveltySearch(Identity(), GridCounts(), 6, 5, founders=founders, **changes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(finished):
+    given = GivenFounders(finished.population().genotype)
+    state = NoveltySearch(Identity(), GridCounts(), 8, 5, founders=given).init(jax.random.key(7))
+    np.testing.assert_array_equal(state.population.genotype, finished.state(4).population.genotype)
+
+
+def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp_path):
+    first = np.linspace(-1, 1, 30).reshape(6, 5)
+    brns.run(identity(GivenFounders(first)), 1, out=tmp_path / "run")
+    with pytest.raises(brns.RecordError, match=r"another experiment: founders\.sha256"):
+        brns.records(tmp_path / "run", identity(GivenFounders(-first)))
+    held = brns.Record(tmp_path / "run").experiment["founders"]
+    again = build(held)
+    assert describe(again) == held == describe(GivenFounders(first))
+    (longer,) = brns.resume(tmp_path / "run", 2, search=identity(again))
+    np.testing.assert_array_equal(longer.population(0).genotype, first.astype(np.float32))
+    with pytest.raises(ValueError, match=r"give them again, as GivenFounders\(record.population\(0\).genotype\)"):
+        identity(again).init(KEY)
+
+
+@pytest.mark.parametrize(
+    ("founders", "message"),
+    [
+        (lambda: GivenFounders(np.zeros((5, 5))), r"\(6, 5\); GivenFounders gave \(5, 5\)"),
+        (lambda: GivenFounders(np.full((6, 5), 1.5)), "6 of 6 founders lie outside"),
+        (lambda: GivenFounders(np.zeros(5)), r"\(n, p\)"),
+        (lambda: GivenFounders(np.full((6, 5), np.nan)), "finite"),
+        (lambda: lambda key, n, box: np.full((n, box.dimension), 2.0), "6 of 6 founders lie outside"),
+    ],
+)
+def test_founders_that_cannot_be_are_refused(founders, message):
+    with pytest.raises(ValueError, match=message):
+        identity(founders()).init(KEY)
+
+
+def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
+    class Seen(HostIdentity):
+        def evaluate(self, genotypes, key):
+            assert genotypes.dtype == np.float32
+            return super().evaluate(genotypes, key)
+
+    whole = NoveltySearch(Seen(), GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, box.dimension), int))
+    assert whole.init(KEY).population.genotype.dtype == jnp.float32
+
+
+def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
+    small = [*SHORT, "--generations", 1, "--estimator", "counts"]
+    first = np.random.default_rng(0).uniform(-1, 1, (20, 302)).astype(np.float32)
+    np.save(tmp_path / "first.npy", first)
+    for out, founders in (("one", "first.npy"), ("two", "one")):
+        done = call("run", "maze", *small, "--founders", founders, "--out", out, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    one, two = brns.Record(tmp_path / "one"), brns.Record(tmp_path / "two")
+    np.testing.assert_array_equal(one.population(0).genotype, first)
+    np.testing.assert_array_equal(two.population(0).genotype, one.population().genotype)

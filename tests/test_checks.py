@@ -1,0 +1,262 @@
+"""The checks that users run on their own parts: what is sound passes, and each fault is refused by its own message."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+from worlds import HostIdentity, Identity, Windy
+
+from brns import Box, Evaluation, PopulationKNN, check_estimator, check_task
+from brns.checks import conform
+
+
+class Sound(eqx.Module):
+    """Novelty as the distance from a point that follows the offspring."""
+
+    def init(self, space, key):
+        return space.uniform(key, 1)[0]
+
+    def score(self, state, descriptors, population):
+        return jnp.linalg.norm(descriptors - state, axis=1)
+
+    def update(self, state, generation, key):
+        return 0.9 * state + 0.1 * generation.offspring.descriptor.mean(axis=0)
+
+
+@pytest.mark.parametrize("task", [Identity(), HostIdentity(), Windy()])
+def test_sound_tasks_pass(task):
+    check_task(task)
+
+
+@pytest.mark.parametrize("estimator", [PopulationKNN(k=3), Sound()])
+def test_sound_estimators_pass(estimator):
+    check_estimator(estimator)
+
+
+# Tasks. Each is the sound world with one fault.
+
+
+def broken(change, **fields):
+    """The sound world on the host, whose evaluation is changed by `change(evaluation, genotypes, key)`."""
+
+    class Broken:
+        genotype_space = Box([-1.0] * 5, [1.0] * 5)
+        behavior_space = Box([0.0, 0.0], [600.0, 600.0])
+        traceable = False
+
+        def evaluate(self, genotypes, key):
+            genotypes = np.asarray(genotypes)
+            return change(HostIdentity().evaluate(genotypes, key), genotypes, key)
+
+    for name, value in fields.items():
+        setattr(Broken, name, value)
+    return Broken()
+
+
+def descriptor(change):
+    """The fault is in the descriptor: `change(descriptor, genotypes)`, inside the box."""
+    return broken(lambda e, g, key: e._replace(descriptor=np.clip(change(e.descriptor, g), 0, 600).astype(np.float32)))
+
+
+def unchanged(evaluation, genotypes, key):
+    return evaluation
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"),
+        pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
+        pytest.param(descriptor(lambda d, g: d - 0.1 * d[:1]), id="the first row"),
+        pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
+        pytest.param(descriptor(lambda d, g: d + 5.0 * np.arange(len(d))[:, None]), id="the row's number"),
+        pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
+        pytest.param(
+            descriptor(lambda d, g: d * np.unique(g, axis=0, return_counts=True)[1].max()), id="copies of itself"
+        ),
+        pytest.param(broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"),
+    ],
+)
+def test_a_row_that_depends_on_more_than_its_genotype_is_refused(task):
+    with pytest.raises(ValueError, match=r"row i of Broken\.evaluate"):
+        check_task(task)
+
+
+class Untraceable(Identity):
+    """It says that it is JAX code, and asks for a value."""
+
+    def evaluate(self, genotypes, key):
+        return HostIdentity().evaluate(np.asarray(genotypes), key)
+
+
+class Baked(Identity):
+    """Compiled, it says what it said when it was compiled."""
+
+    def evaluate(self, genotypes, key):
+        shift = 0.0 if isinstance(genotypes, jax.core.Tracer) else 30.0
+        evaluation = super().evaluate(genotypes, key)
+        return evaluation._replace(descriptor=0.9 * evaluation.descriptor + shift)
+
+
+COUNT = iter(range(100))
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (broken(unchanged, genotype_space=None), r"genotype_space must be a brns\.Box; got None"),
+        (broken(unchanged, behavior_space=(0, 1)), r"behavior_space must be a brns\.Box; got \(0, 1\)"),
+        (broken(unchanged, traceable="no"), r"traceable must be True .* got 'no'"),
+        (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\); got \(3,\)"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor / 0 - np.inf)), "descriptor that is not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
+        (broken(lambda e, g, k: e._replace(descriptor=np.ma.masked_less(e.descriptor, 300))), "none masked"),
+        (broken(lambda e, g, k: e._replace(solved=np.full(len(g), 0.3))), "solved as bools"),
+        (Identity, r"not its class: write Identity\(\.\.\.\)"),
+        (broken(unchanged, evaluate=lambda self, genotypes: None), r"evaluate\(genotypes, key\)"),
+        (Untraceable(), "traceable is True, but evaluate is not JAX code"),
+        (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_faulty_task_is_refused(task, message):
+    with pytest.raises(ValueError, match=message):
+        check_task(task)
+
+
+def test_a_check_of_neighbours_needs_two():
+    with pytest.raises(ValueError, match="n >= 2"):
+        check_task(Identity(), n=1)
+
+
+def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():
+    def in_six_worlds(evaluation, genotypes, key):
+        if len(genotypes) != 6:
+            raise RuntimeError("six worlds")
+        return evaluation
+
+    with pytest.raises(RuntimeError):
+        check_task(broken(in_six_worlds), n=6)
+    check_task(broken(in_six_worlds), n=6, sizes=())
+
+
+def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
+    noise = np.random.default_rng(0).uniform
+
+    def rounded(evaluation, genotypes, key):
+        nearly = 1 + noise(-1e-6, 1e-6, len(genotypes))
+        return evaluation._replace(
+            descriptor=evaluation.descriptor * nearly[:, None], fitness=1e-4 * evaluation.fitness + nearly - 1
+        )
+
+    with pytest.raises(ValueError, match=r"the same result .* tolerance"):
+        check_task(broken(rounded))
+    check_task(broken(rounded), tolerance=1e-5)
+    with pytest.raises(ValueError, match="the same result"):
+        check_task(broken(rounded), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("solved", [jnp.array([0.0, 1.0]), jnp.array([0, 1])])
+def test_zeros_and_ones_are_bools_but_not_in_compiled_code(solved):
+    """There nobody can see whether they are."""
+    evaluation = Evaluation(jnp.zeros((2, 2)), jnp.zeros(2), solved)
+    np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
+    with pytest.raises(ValueError, match=r"Identity\.evaluate .* solved as bools.*got (float32|int32)"):
+        jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
+
+
+def test_a_host_task_may_return_lists():
+    found = conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [True, False]), 2, Identity())
+    assert found.solved.tolist() == [True, False]
+
+
+# Estimators. Each is the sound one with one fault.
+
+
+def distance(descriptors, state):
+    return jnp.linalg.norm(descriptors - state, axis=1)
+
+
+def on_the_host(self, state, descriptors, population):
+    return jnp.asarray(np.linalg.norm(np.asarray(descriptors) - np.asarray(state), axis=1))
+
+
+def otherwise_compiled(self, state, descriptors, population):
+    return distance(descriptors, state) + isinstance(descriptors, jax.core.Tracer)
+
+
+def tied_to_the_population(self, state, descriptors, population):
+    return distance(descriptors, population.descriptor.mean(0)) + 0 * population.novelty
+
+
+def tied_to_the_place(self, state, descriptors, population):
+    return jnp.arange(len(descriptors), dtype=jnp.float32)
+
+
+def ranks_what_is_asked(self, state, descriptors, population):
+    """Permutes as it should, and still depends on what else is asked about."""
+    return distance(descriptors, state) / distance(descriptors, state).max()
+
+
+def not_a_number(self, state, descriptors, population):
+    return jnp.log(distance(descriptors, state) - 10)
+
+
+def one_too_few(self, state, descriptors, population):
+    return distance(descriptors, state)[1:]
+
+
+def begins_on_the_host(self, space, key):
+    return jnp.asarray(np.asarray(space.low) + 0.5)
+
+
+def grows(self, state, generation, key):
+    return jnp.concatenate([state, state])
+
+
+def asks_the_host(self, state, generation, key):
+    """Its chance does not come from the key."""
+    return state + io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
+
+
+class AsksItsOwnArray(Sound):
+    """Its scale is an argument where the search compiles it, and has no value then."""
+
+    scale: jax.Array = eqx.field(default_factory=lambda: jnp.ones(()))
+
+    def score(self, state, descriptors, population):
+        return distance(descriptors, state) * (2.0 if self.scale > 0 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "fault", "message"),
+    [
+        ("score", on_the_host, r"Faulty\.score must be JAX code"),
+        ("score", otherwise_compiled, "must give compiled"),
+        ("score", tied_to_the_population, "any size of population"),
+        ("score", tied_to_the_place, "must permute"),
+        ("score", ranks_what_is_asked, "what else is asked about"),
+        ("score", not_a_number, "not finite in generation 1"),
+        ("score", one_too_few, r"\(64,\); got \(63,\)"),
+        ("init", begins_on_the_host, r"Faulty\.init must be JAX code"),
+        ("update", grows, "same structure"),
+        ("update", asks_the_host, "same state for the same key"),
+    ],
+)
+def test_a_faulty_estimator_is_refused(method, fault, message):
+    faulty = type(Sound)("Faulty", (Sound,), {method: fault, "__annotations__": {}})
+    with pytest.raises(ValueError, match=message):
+        check_estimator(faulty())
+
+
+def test_an_estimator_is_made_and_compiles_with_its_arrays_as_arguments():
+    with pytest.raises(ValueError, match="not its class"):
+        check_estimator(Sound)
+    with pytest.raises(ValueError, match=r"AsksItsOwnArray\.score must be JAX code"):
+        check_estimator(AsksItsOwnArray())
