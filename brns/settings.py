@@ -16,7 +16,7 @@ import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
 
@@ -77,32 +77,6 @@ MODULES = {"Chunked": "brns.workers.chunks"} | dict.fromkeys(
     ("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns"
 )
 """what a record may name, and the only modules that reading one can import"""
-
-if TYPE_CHECKING:  # where `brns.Name` is, for type checkers and for `brns` itself
-    from brns.estimators.archive import ArchiveKNN as ArchiveKNN
-    from brns.estimators.archive import PopulationKNN as PopulationKNN
-    from brns.estimators.coins import CoinFlips as CoinFlips
-    from brns.estimators.counts import GridCounts as GridCounts
-    from brns.estimators.density import FeatureDensity as FeatureDensity
-    from brns.estimators.exact import ExactRecognition as ExactRecognition
-    from brns.estimators.hashing import HashCounts as HashCounts
-    from brns.estimators.recognition import BehaviorRecognition as BehaviorRecognition
-    from brns.operators.founders import LayerFounders as LayerFounders
-    from brns.operators.founders import UniformFounders as UniformFounders
-    from brns.operators.mutation import GaussianMutation as GaussianMutation
-    from brns.operators.mutation import IsoLineDD as IsoLineDD
-    from brns.operators.mutation import PolynomialMutation as PolynomialMutation
-    from brns.operators.mutation import Redraw as Redraw
-    from brns.operators.selection import NSGA2 as NSGA2
-    from brns.operators.selection import Elitist as Elitist
-    from brns.operators.selection import Latest as Latest
-    from brns.tasks.ant import AntMaze as AntMaze
-    from brns.tasks.arm import PlanarArm as PlanarArm
-    from brns.tasks.car import MountainCar as MountainCar
-    from brns.tasks.maze import DeceptiveMaze as DeceptiveMaze
-    from brns.tasks.maze import MazePath as MazePath
-    from brns.tasks.maze import RoomsMaze as RoomsMaze
-    from brns.tasks.projection import LinearProjection as LinearProjection
 
 
 class SettingsError(ValueError):
