@@ -30,7 +30,8 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
     columns = {}
-    for name, shape in {"descriptor": (n, task.behavior_space.dimension), "fitness": (n,), "solved": (n,)}.items():
+    d = task.behavior_space.dimension
+    for name, shape in {"descriptor": (n, d), "fitness": (n,), "solved": (n,)}.items():
         given = getattr(evaluation, name)
         values = given if isinstance(given, jax.Array) else np.asanyarray(given)
         if values.shape != shape:

@@ -1,4 +1,8 @@
-"""Novelty search: Algorithm 1 of the paper, whatever the task and the novelty."""
+"""Novelty search: Algorithm 1 of the paper, whatever the task and the novelty.
+
+`NoveltySearch` reads from top to bottom as Algorithm 1 does: `init` is its first loop, `step` the body of its second.
+`ask` is `generate_new_agents`, `turn_over` all that follows the evaluation: novelty, `select_most_novel`, `train`.
+"""
 
 from collections.abc import Callable
 from copy import copy
