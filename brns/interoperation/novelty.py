@@ -2,7 +2,7 @@
 
 import json
 import os
-from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -10,11 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from brns.checks import refuse_wrong, same_structure
 from brns.core import Box, Generation, NoveltyEstimator, individuals, scored, take
-from brns.runs.places import chosen
 from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
 
@@ -38,9 +37,9 @@ class Novelty:
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
         self.estimator = estimator
         self.space = space
-        _, [self.seed] = chosen(seed)
+        self.seed = index(seed)
         self.batches = self.learned = 0
-        self.state: PyTree = _init(estimator, space, self._key)
+        self.state: PyTree = _init(estimator, space, jax.random.key(self.seed))
 
     def __repr__(self) -> str:
         known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
@@ -58,7 +57,7 @@ class Novelty:
             return np.zeros(0, np.float32)
         if not len(living):
             raise ValueError("population must hold somebody; leave it out where nobody else lives")
-        return np.asarray(_score(self.estimator, self.state, rows, living, self._first()))
+        return np.asarray(_score(self.estimator, self.state, rows, living, np.int32(self.learned)))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
         """Remember behaviors, as one generation's offspring; of none nothing changes.
@@ -71,11 +70,12 @@ class Novelty:
             raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
         if not len(rows):
             return
-        learned = _learn(self.estimator, self.state, rows, told, np.int32(number), self._first(), self._key)
+        batch = rows, told, np.int32(number), np.int32(self.learned)
+        learned = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
         same_structure(self.estimator, self.state, learned)
         self.state = learned
         self.batches = number
-        self.learned = self.learned + len(rows)
+        self.learned += len(rows)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
@@ -86,8 +86,8 @@ class Novelty:
             "batches": self.batches,
             "learned": self.learned,
         }
-        told = {"facts": np.frombuffer(json.dumps(facts).encode(), np.uint8)}
-        write_arrays(Path(path), told | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()}, SEAL)
+        written = {"facts": np.frombuffer(json.dumps(facts).encode(), np.uint8)}
+        write_arrays(Path(path), written | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()}, SEAL)
 
     @classmethod
     def load(cls, path: str | os.PathLike, estimator: NoveltyEstimator | None = None) -> "Novelty":
@@ -97,22 +97,12 @@ class Novelty:
         made = build(facts["estimator"]) if estimator is None else estimator
         if facts["estimator"] != (now := describe(made)):
             raise RecordError(f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}")
-        novelty = cls.__new__(cls)
-        novelty.estimator = made
-        novelty.space = Box(**facts["space"])
-        novelty.seed = facts["seed"]
-        novelty.batches, novelty.learned = facts["batches"], facts["learned"]
-        like = eqx.filter_eval_shape(_init, made, novelty.space, novelty._key)
-        novelty.state = restore(like, {k.removeprefix("state."): v for k, v in arrays.items()}, Path(path))
+        novelty = cls(made, Box(**facts["space"]), facts["seed"])
+        novelty.batches = facts["batches"]
+        novelty.learned = facts["learned"]
+        leaves = {k.removeprefix("state."): v for k, v in arrays.items()}
+        novelty.state = restore(novelty.state, leaves, Path(path))
         return novelty
-
-    @cached_property
-    def _key(self) -> Key[Array, ""]:
-        return jax.random.key(self.seed)
-
-    def _first(self) -> np.int32:
-        """The id of who comes next, from 0 on; after 2**31 - 1 comes the least of all."""
-        return np.int64(self.learned).astype(np.int32)
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
