@@ -18,7 +18,7 @@ os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says
 
 COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
 LARGEST = 1e9
-"""bytes, above which what was compiled is thrown away: about ten times what one run of all tests compiles"""
+"""bytes, above which all that was compiled is thrown away, so that it does not grow for ever"""
 
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes begun by this one inherit it
     if sum(file.stat().st_size for file in COMPILED.glob("*")) > LARGEST:
