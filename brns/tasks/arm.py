@@ -26,7 +26,6 @@ class PlanarArm(eqx.Module):
     Fitness is minus the variance of the angles, in square radians; nothing is ever solved.
 
     Shapes: genotypes `(n, joints)`; descriptors `(n, 2)`, `(n, 2 joints)` or `(n, 256)`. Nothing is random.
-    Errors: `ValueError` for settings that make no arm.
     Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret
     2018, doi:10.1145/3205455.3205602 (this world: fitness, and lengths that sum to 1).
     """

@@ -23,7 +23,6 @@ class MountainCar(eqx.Module):
     is how far to the left and to the right the car came, in the same units; fitness is 0.
 
     Shapes: genotypes `(n, 33)`, descriptors `(n, 2)`. Nothing is random.
-    Errors: `ValueError` for `steps` below 1.
     Source: Moore 1990 (the world); Gymnasium's MountainCarContinuous-v0. Departs from it in the start, which is drawn
     from [-0.6, -0.4] there.
     """
