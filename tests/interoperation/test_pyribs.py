@@ -37,7 +37,7 @@ def test_pyribs_schedulers_and_emitters_take_it(add_mode):
     result = GridArchive(solution_dim=3, dims=(5, 5), ranges=[(0, 10), (0, 10)])
     strategy = {"x0": np.zeros(3), "sigma0": 1.0, "ranker": "nov", "batch_size": 6, "seed": 0}
     emitters = [
-        EvolutionStrategyEmitter(archive, es="sep_cma_es", restart_rule=2, **strategy),
+        EvolutionStrategyEmitter(archive, es="openai_es", restart_rule=2, **strategy),
         GaussianEmitter(archive, sigma=0.5, x0=np.zeros(3), batch_size=4, seed=0),
     ]
     scheduler = Scheduler(archive, emitters, result_archive=result, add_mode=add_mode)
