@@ -36,8 +36,7 @@ from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
 from brns.runs.loop import Saved, start
 from brns.tasks.cpu import cores
-from brns.workers.dask import Dask
-from brns.workers.processes import Processes
+from brns.workers import Dask, Processes
 
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""
@@ -181,8 +180,7 @@ def busy(task: Processes | Dask, workers: int = 16, generations: int = 14) -> No
 def by_processes() -> None:
     print("workers: 4 seeds x 25 individuals, chunks of 4, 16 processes; goal: 0.9")
     with Processes(Sleeping(), workers=16) as task:
-        while sum(worker.started for worker in task.pool.workers) < 16:  # on two cores that takes most of a minute
-            task.evaluate(np.zeros((64, 5)), jax.random.key(0))
+        task.evaluate(np.zeros((64, 5)), jax.random.key(0))  # starts all; on two cores that takes most of a minute
         busy(task)
 
 

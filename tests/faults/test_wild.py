@@ -17,8 +17,7 @@ from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
 from brns.runs.loop import run
 from brns.settings import settings as settings_of
-from brns.workers.dask import Dask
-from brns.workers.processes import Processes
+from brns.workers import Dask, Processes
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():
