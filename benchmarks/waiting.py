@@ -36,7 +36,7 @@ from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
 from brns.runs.loop import Saved, start
 from brns.tasks.cpu import cores
-from brns.workers import Dask, Processes
+from brns.workers import Chunked, Dask, Processes
 
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""
@@ -161,7 +161,7 @@ def seconds(genotypes: np.ndarray) -> np.ndarray:
     return 0.1 * (1 + genotypes[:, 2])
 
 
-def busy(task: Processes | Dask, workers: int = 16, generations: int = 14) -> None:
+def busy(task: Chunked, workers: int = 16, generations: int = 14) -> None:
     """From the handing out of generation 2 to that of the last but 2."""
     search = NoveltySearch(task, PopulationKNN(k=3), population_size=25, offspring_size=25)
     keys = [jax.random.key(seed) for seed in range(4)]

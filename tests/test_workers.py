@@ -160,12 +160,6 @@ def test_what_a_world_lacks_is_told_as_without_workers(shared):
         Chunked(Faulty("lacks"), executor=shared).evaluate(GENOTYPES, KEY)
 
 
-def test_a_descriptor_that_is_no_number_ends_the_run(tmp_path):
-    search = brns.NoveltySearch(Chunked(Faulty("nan")), brns.PopulationKNN(k=3), population_size=20)
-    with pytest.raises(ValueError, match=r"descriptor that is not finite for .+ of 20 individuals of generation 0"):
-        brns.run(search, 1, out=tmp_path / "run")
-
-
 def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeypatch):
     Chunked(HostIdentity(), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
     monkeypatch.setattr(shared, "timeout", 5.0)
