@@ -30,7 +30,7 @@ from brns.runs.record import Record, records
 from brns.runs.storage import write_bytes
 from brns.settings import configure
 from brns.tasks.ant.rules import ARENAS, AntMaze, within
-from brns.workers.chunks import innermost
+from brns.workers import innermost
 
 STEPS = (1500, 2500, 5000, 7500, 10000, 12500, 15000, 20000, 25000)
 

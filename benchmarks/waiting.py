@@ -36,8 +36,7 @@ from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
 from brns.runs.loop import Saved, start
 from brns.tasks.cpu import cores
-from brns.workers.dask import Dask
-from brns.workers.processes import Processes
+from brns.workers import Chunked, Dask, Processes
 
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""
@@ -162,7 +161,7 @@ def seconds(genotypes: np.ndarray) -> np.ndarray:
     return 0.1 * (1 + genotypes[:, 2])
 
 
-def busy(task: Processes | Dask, workers: int = 16, generations: int = 14) -> None:
+def busy(task: Chunked, workers: int = 16, generations: int = 14) -> None:
     """From the handing out of generation 2 to that of the last but 2."""
     search = NoveltySearch(task, PopulationKNN(k=3), population_size=25, offspring_size=25)
     keys = [jax.random.key(seed) for seed in range(4)]
@@ -181,8 +180,7 @@ def busy(task: Processes | Dask, workers: int = 16, generations: int = 14) -> No
 def by_processes() -> None:
     print("workers: 4 seeds x 25 individuals, chunks of 4, 16 processes; goal: 0.9")
     with Processes(Sleeping(), workers=16) as task:
-        while sum(worker.started for worker in task.pool.workers) < 16:  # on two cores that takes most of a minute
-            task.evaluate(np.zeros((64, 5)), jax.random.key(0))
+        task.evaluate(np.zeros((64, 5)), jax.random.key(0))  # starts all; on two cores that takes most of a minute
         busy(task)
 
 

@@ -73,9 +73,7 @@ PARTS = (
 )
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
-MODULES = {"Chunked": "brns.workers.chunks"} | dict.fromkeys(
-    ("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns"
-)
+MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns")
 """what a record may name, and the only modules that reading one can import"""
 
 

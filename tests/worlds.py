@@ -1,6 +1,5 @@
 """Small worlds for tests."""
 
-import ctypes
 import os
 import signal
 import time
@@ -40,8 +39,8 @@ class HostIdentity(Identity):
 class Faulty(eqx.Module):
     """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault, always or once.
 
-    dies: the process ends by SIGKILL. forks: so it does, and a child of it lives. raises: a ZeroDivisionError.
-    mute: an error without a text. hangs: an hour passes. holds: it does in C, which keeps the interpreter's lock.
+    dies: the process ends by SIGKILL. raises: a ZeroDivisionError.
+    mute: an error without a text. lacks: an ImportError. hangs: an hour passes.
     wide: three columns. nan: a descriptor that is none.
     A fault meets a genotype once if `flag` names a file, which is made when it has.
     """
@@ -57,23 +56,16 @@ class Faulty(eqx.Module):
         if faulty.any() and not (self.flag and os.path.exists(self.flag)):
             if self.flag:
                 Path(self.flag).touch()
-            if self.fault == "forks":
-                child = os.fork()
-                if child == 0:
-                    time.sleep(100)
-                    os._exit(0)
-                if self.flag:
-                    Path(self.flag).write_text(str(child))
-            if self.fault in ("dies", "forks"):
+            if self.fault == "dies":
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.fault == "raises":
                 raise ZeroDivisionError("the floor has no friction")
             if self.fault == "mute":
                 raise Mute
+            if self.fault == "lacks":
+                raise ImportError("pip install 'brns[ant]'")
             if self.fault == "hangs":
                 time.sleep(3600)
-            if self.fault == "holds":
-                ctypes.PyDLL(None).sleep(3600)
             if self.fault == "wide":
                 return Evaluation(np.zeros((faulty.size, 3)), np.zeros(faulty.size), faulty)
             if self.fault == "nan":
@@ -86,12 +78,6 @@ class Mute(Exception):
 
     def __str__(self):
         raise UnicodeError("no words")
-
-
-class Heavy(HostIdentity):
-    """The world on the host with a map of 8 MB."""
-
-    map: np.ndarray = eqx.field(default_factory=lambda: np.zeros(10**6))
 
 
 class Products(HostIdentity):

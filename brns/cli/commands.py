@@ -88,11 +88,11 @@ def run(
     if founders is not None and any(change.strip().startswith("founders") for change in changes):
         raise SettingsError("--founders and --set founders say both how a search begins; give one of them")
     from brns.cli.follow import to_the_end
+    from brns.cli.parallel import in_parallel
     from brns.cli.place import default_place
     from brns.runs.loop import start
     from brns.runs.places import chosen as chosen_seeds
     from brns.runs.places import folders, refuse_taken
-    from brns.workers.parallel import in_parallel
 
     which = range(seed, seed + seeds) if seeds > 1 else seed
     out = out or default_place(experiment, estimator, changes, which)
@@ -134,9 +134,9 @@ def resume(
     from brns.cli.conclusion import conclude
     from brns.cli.follow import to_the_end
     from brns.cli.own import records_of
+    from brns.cli.parallel import in_parallel
     from brns.runs.loop import go_on
-    from brns.workers.chunks import InChunks
-    from brns.workers.parallel import in_parallel
+    from brns.workers import Chunked
 
     done = records_of([directory], search)
     total = generations or done[0].planned
@@ -146,7 +146,7 @@ def resume(
         typer.echo(f"{directory} has {has} {total} generations already; make it longer with --generations N")
         return conclude(directory, done)
     whole = done[0].search
-    if (workers or dask) and not isinstance(whole.task, InChunks):
+    if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(
             f"{directory} was started without workers, whose chunks of individuals may round otherwise; resume it "
             "without --workers and --dask"
@@ -179,16 +179,16 @@ def fork(
 
     from brns.cli.follow import to_the_end
     from brns.cli.own import records_of
+    from brns.cli.parallel import in_parallel
     from brns.experiments import changed
     from brns.runs.bar import track
     from brns.runs.fork import branch
     from brns.runs.loop import go_on
-    from brns.workers.chunks import InChunks, innermost
-    from brns.workers.parallel import in_parallel
+    from brns.workers import Chunked, innermost
 
     whole = records_of([directory], search)[0].search
     other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
-    if isinstance(whole.task, InChunks):  # a run that was started with workers
+    if isinstance(whole.task, Chunked):  # a run that was started with workers
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     with in_parallel(other, workers, dask, timeout) as other:
         planned = branch(directory, at, other, out=out, generations=generations, track=track)[0].planned

@@ -14,13 +14,14 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from brns.cli.parallel import chunked_as
 from brns.experiments import OPERATORS
 from brns.operators.founders import GivenFounders
 from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
 from brns.settings import MODULES, SettingsError, build, changes, configure, describe, settings, told
-from brns.workers.chunks import InChunks, chunked_as, innermost
+from brns.workers import Chunked, innermost
 
 
 def own_search(text: str) -> NoveltySearch:
@@ -99,7 +100,7 @@ def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with what else a command line changes of one: plain settings, operators, founders, chunks."""
     experiment, world = record.experiment, _set(innermost(search.task), record.world)
-    task = eqx.tree_at(lambda t: t.task, search.task, world) if isinstance(search.task, InChunks) else world
+    task = eqx.tree_at(lambda t: t.task, search.task, world) if isinstance(search.task, Chunked) else world
     parts = {"estimator": _set(search.estimator, experiment["estimator"])}
     for name in OPERATORS:
         part, there = getattr(search, name), experiment[name]

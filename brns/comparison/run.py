@@ -30,7 +30,7 @@ from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
 from brns.tasks.cpu import cores
-from brns.workers.chunks import ByWorkers
+from brns.workers import has_workers
 
 
 class Comparison(NamedTuple):
@@ -220,7 +220,7 @@ def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
         made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
         facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
         return Facts(**facts), made  # ty: ignore[invalid-argument-type]
-    together = job.search.task.traceable or isinstance(job.search.task, ByWorkers)
+    together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
         found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
     made = {key: value for key, value in here().items() if key != "command"}

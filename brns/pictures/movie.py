@@ -23,7 +23,7 @@ from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.runs.tracking import Track, untracked
 from brns.tasks.scene import COLOURS, Filmed
-from brns.workers.chunks import innermost
+from brns.workers import innermost
 
 MOST_FRAMES = 120
 

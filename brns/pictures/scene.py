@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 from brns.core import Task
 from brns.runs.record import Record
 from brns.tasks.scene import Drawable, Scene, Traced, plain
-from brns.workers.chunks import innermost
+from brns.workers import innermost
 
 
 def scene(task: Task) -> Scene:

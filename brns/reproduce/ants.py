@@ -11,6 +11,7 @@ is one such process; those named after the first are forks of it. It prints a li
 """
 
 import argparse
+import contextlib
 import dataclasses
 import signal
 import sys
@@ -28,8 +29,7 @@ from brns.runs.record import Record, records
 from brns.runs.tracking import Track
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
-from brns.workers.chunks import chunked_as
-from brns.workers.parallel import in_parallel
+from brns.workers import Chunked, Dask, innermost
 
 
 def run_ants(
@@ -123,7 +123,8 @@ def begun(search: NoveltySearch, folder: Path, dask: str | None) -> NoveltySearc
     described = Record(folder).experiment["task"]
     if dask and described["name"] != "Chunked":
         raise SettingsError(f"{folder} was begun without --dask, and its ants round otherwise; go on without")
-    return dataclasses.replace(search, task=chunked_as(search.task, described))
+    chunked = described["name"] == "Chunked"
+    return dataclasses.replace(search, task=Chunked(search.task, chunk=described["chunk"]) if chunked else search.task)
 
 
 def advance(search: NoveltySearch, plan: Runs, folder: Path, seed: int) -> Iterator[list[Saved]]:
@@ -147,7 +148,9 @@ def main(arguments: Sequence[str]) -> None:
         folder = place(asked.out, name, asked.seed)
         largest = place(asked.out, asked.names[0], asked.seed)
         whole = begun(methods[name], folder if holds_runs(folder) else largest, asked.dask)
-        with in_parallel(whole, dask=asked.dask) as search:
+        task = Dask(innermost(whole.task), asked.dask) if asked.dask else whole.task
+        search = dataclasses.replace(whole, task=task)
+        with task if isinstance(task, Dask) else contextlib.nullcontext():
             if name != asked.names[0] and not folder.exists():
                 at = shared(methods, asked.keep_every)[name]
                 branch(largest, at, search, out=folder, generations=asked.generations)

@@ -10,8 +10,7 @@ Several lanes are begun by threads, which JAX's settings made by `with` do not r
 
 import contextlib
 import itertools
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -25,7 +24,7 @@ from jaxtyping import Array, Key
 from brns.core import Generation, Task, take
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
-from brns.workers.chunks import ByWorkers
+from brns.workers import has_workers
 
 Step = tuple[SearchState, Generation]
 
@@ -53,7 +52,7 @@ def generations(
     if count < 1:
         return
     if not search.task.traceable:
-        by = _by_workers if isinstance(search.task, ByWorkers) else _in_turn
+        by = _by_workers if has_workers(search.task) else _in_turn
         yield from by(search, keys, states, count)
     elif len(keys) == 1:
         yield from _alone(search, keys[0], states[0], count)
@@ -130,51 +129,31 @@ def stacked(trees: Sequence[Any]) -> Any:
 def _by_workers(
     search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int
 ) -> Iterator[list[Step]]:
-    """Each seed goes on in a thread of its own, so that all have individuals in the workers' queue.
+    """Each seed goes on in a thread of its own, `AHEAD` generations beyond what was asked for.
 
-    Where they are not all asked for, the workers are ended, so that nobody waits for what nobody wants.
+    So all seeds have chunks in the workers' queue. Where not all generations are asked for, the workers are ended.
     """
-    seeds = [_Seed(search, key, state, count) for key, state in zip(keys, states, strict=True)]
+
+    def after(before: Future[Step], key: Key[Array, ""]) -> Step:
+        return jax.device_get(search.step(before.result()[0], key))
+
+    threads = [ThreadPoolExecutor(1) for _ in keys]
+    begun: list[Future] = [
+        thread.submit(lambda state: (state, None), state) for thread, state in zip(threads, states, strict=True)
+    ]
+    ahead: deque[list[Future[Step]]] = deque()
     try:
-        for _ in range(count):
-            yield [seed.next() for seed in seeds]
+        for number in range(count + AHEAD):
+            if number < count:
+                further = zip(threads, begun, keys, strict=True)
+                begun = [thread.submit(after, before, key) for thread, before, key in further]
+                ahead.append(begun)
+            if number >= AHEAD:
+                yield [one.result() for one in ahead.popleft()]
     finally:
-        for seed in seeds:
-            seed.stop()
-        if any(seed.thread.is_alive() for seed in seeds):
+        for thread in threads:
+            thread.shutdown(wait=False, cancel_futures=True)
+        if not all(one.done() for one in begun):
             search.task.close()  # ty: ignore[missing-attribute]
-        for seed in seeds:
-            seed.thread.join(10)
-
-
-class _Seed:
-    """A seed that goes on by itself, `AHEAD` generations beyond what was asked for."""
-
-    def __init__(self, search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int):
-        self.room, self.done = threading.Semaphore(AHEAD), queue.SimpleQueue()
-        self.stopped = False
-        self.thread = threading.Thread(target=self._go, args=(search, key, state, count), daemon=True)
-        self.thread.start()
-
-    def next(self) -> Step:
-        """Its next generation, or the error that ended it."""
-        after = self.done.get()
-        self.room.release()
-        if isinstance(after, BaseException):
-            raise after
-        return after
-
-    def stop(self) -> None:
-        self.stopped = True
-        self.room.release()
-
-    def _go(self, search: NoveltySearch, key: Key[Array, ""], state: SearchState, count: int) -> None:
-        try:
-            for _ in range(count):
-                self.room.acquire()
-                if self.stopped:
-                    return
-                state, generation = search.step(state, key)
-                self.done.put(jax.device_get((state, generation)))
-        except BaseException as error:  # of the task or the estimator; raised where the generation is asked for
-            self.done.put(error)
+        for thread in threads:
+            thread.shutdown()

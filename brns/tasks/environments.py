@@ -1,20 +1,23 @@
 """The two mazes as Gymnasium environments, `brns/AntMaze-v0` and `brns/DeceptiveMaze-v0`.
 
 Importing this file makes them known to Gymnasium, and `gymnasium.make("brns.tasks.environments:brns/AntMaze-v0")`
-imports it by itself. JAX and MuJoCo are imported when an environment is made.
+imports it by itself. MuJoCo is imported when an ant's environment is made.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import equinox as eqx
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Float, UInt8
+from jaxtyping import Array, Bool, Float, UInt8
 
-if TYPE_CHECKING:
-    from brns.tasks.maze.rules import DeceptiveMaze
+from brns.tasks.ant.camera import Camera
+from brns.tasks.ant.model import ARENAS
+from brns.tasks.ant.physics import Physics, observation, position
+from brns.tasks.ant.rules import AntMaze, within
+from brns.tasks.maze.rules import FASTEST, NOTHING_SEEN, RANGE, DeceptiveMaze
 
 
 class AntMazeEnvironment(gymnasium.Env):
@@ -34,25 +37,23 @@ class AntMazeEnvironment(gymnasium.Env):
         render_mode: str | None = None,
         camera: str = "above",
     ):
-        from brns.tasks.ant.model import ARENAS
-        from brns.tasks.ant.physics import Physics
-        from brns.tasks.ant.rules import AntMaze
-
         self.task = AntMaze(arena=arena, integrator=integrator)  # ty: ignore[invalid-argument-type]
         self.physics = Physics(arena, integrator, threads=1)
         self.areas = np.array(list(ARENAS[arena].areas.values()))
         self.observation_space = spaces.Box(-np.inf, np.inf, (29,), np.float64)
         self.action_space = spaces.Box(-1.0, 1.0, (8,), np.float32)
-        self.render_mode, self.camera, self._drawing = render_mode, camera, None
+        self.render_mode = render_mode
+        self.camera = camera
+        self._drawing: Camera | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         super().reset(seed=seed)
-        self.state, self.visited, self.sound = self.physics.start[None].copy(), np.zeros(len(self.areas), bool), True
-        return self._observation(), self._info()
+        self.state = self.physics.start[None].copy()
+        self.visited = np.zeros(len(self.areas), bool)
+        self.sound = True
+        return observation(self.state)[0], self._info()
 
     def step(self, action: Float[np.ndarray, "8"]):
-        from brns.tasks.ant.rules import position, within
-
         action = np.asarray(action, np.float64)[None]
         state, (sound,) = self.physics.advance(self.state, action, self.task.frame_skip)
         self.sound = bool(sound)
@@ -61,13 +62,12 @@ class AntMazeEnvironment(gymnasium.Env):
             self.state = state
             self.visited = self.visited | within(position(state), self.areas)[0]
         reward = float(self.visited.sum() - before)
-        return self._observation(), reward, bool(self.visited.all()) or not self.sound, False, self._info()
+        terminated = bool(self.visited.all()) or not self.sound
+        return observation(self.state)[0], reward, terminated, False, self._info()
 
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         if self.render_mode is None:
             return None
-        from brns.tasks.ant.camera import Camera
-
         self._drawing = self._drawing or Camera(self.physics.model, (480, 640))
         return self._drawing(self.state[0], self.camera)
 
@@ -75,11 +75,6 @@ class AntMazeEnvironment(gymnasium.Env):
         if self._drawing:
             self._drawing.close()
             self._drawing = None
-
-    def _observation(self) -> Float[np.ndarray, "29"]:
-        from brns.tasks.ant.rules import observation
-
-        return observation(self.state)[0]
 
     def _info(self) -> dict[str, Any]:
         return {"position": self.state[0, 1:3].copy(), "visited": self.visited.copy(), "unstable": not self.sound}
@@ -96,24 +91,21 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        from brns.tasks.maze.rules import FASTEST, RANGE
-
-        self.maze, self._step = _deceptive_maze()
+        self.maze = DeceptiveMaze()
         high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
         self.observation_space = spaces.Box(np.zeros(5, np.float32), high)
         self.action_space = spaces.Box(-FASTEST, FASTEST, (2,), np.float32)
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        from brns.tasks.maze.rules import NOTHING_SEEN
-
         super().reset(seed=seed)
         self.pose = np.array(self.maze.start, np.float32)
         return np.array(NOTHING_SEEN, np.float32), self._info()
 
     def step(self, action: Float[np.ndarray, "2"]):
-        self.pose, observation, visited = map(np.array, self._step(self.pose, np.asarray(action, np.float32)))
-        return observation, float(visited), bool(visited), False, self._info(bool(visited))
+        action = np.asarray(action, np.float32)
+        self.pose, sensed, visited = map(np.array, _maze_step(self.maze, self.pose, action))
+        return sensed, float(visited), bool(visited), False, self._info(bool(visited))
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """The map at three pixels a cell: walls dark, goal green, robot orange with a dark nose."""
@@ -137,24 +129,13 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
         return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}
 
 
-@cache
-def _deceptive_maze() -> tuple["DeceptiveMaze", Callable]:
-    """The maze, and one step of one robot in it: compiled once for all environments of a process."""
-    import equinox as eqx
-    import jax
-
-    from brns.tasks.maze.rules import DeceptiveMaze
-
-    maze = DeceptiveMaze()
-    arrays, settings = eqx.partition(maze, eqx.is_array)
-
-    @jax.jit
-    def step(arrays, pose, action):
-        maze = eqx.combine(arrays, settings)
-        pose, observation = maze.step(pose[None], action[None])
-        return pose[0], observation[0], maze.solved(pose[:, :2])[0]
-
-    return maze, partial(step, arrays)
+@eqx.filter_jit
+def _maze_step(
+    maze: DeceptiveMaze, pose: Float[Array | np.ndarray, "3"], action: Float[Array | np.ndarray, "2"]
+) -> tuple[Float[Array, "3"], Float[Array, "5"], Bool[Array, ""]]:
+    """One step of one robot: where it is then, what it senses, and whether it is at the goal."""
+    poses, sensed = maze.step(jnp.asarray(pose)[None], jnp.asarray(action)[None])
+    return poses[0], sensed[0], maze.solved(poses[:, :2])[0]
 
 
 for _name, _steps in (("AntMaze", 1500), ("DeceptiveMaze", 2000)):

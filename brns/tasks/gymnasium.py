@@ -1,7 +1,9 @@
 """Any Gymnasium environment as a task: a policy acts in it, a function of yours says what the behavior was."""
 
+import threading
+import weakref
 from collections.abc import Callable
-from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -64,7 +66,8 @@ class GymnasiumTask(eqx.Module):
     is the output, scaled from [-1, 1] to the bounds where the policy squashes it, else clipped to them. Fitness is the
     sum of the rewards.
 
-    Row i depends on genotype i alone if the environment's `reset(seed=...)` forgets what was before, as Gymnasium asks.
+    Row i depends on genotype i alone if the environment's `reset(seed=...)` forgets what was before, as Gymnasium asks:
+    an environment is made once in each process and thread, and reset for each episode.
     `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
 
     Errors: `ValueError` where the policy does not fit the environment, `describe` does not fit the behavior space, or
@@ -85,17 +88,15 @@ class GymnasiumTask(eqx.Module):
     """the criterion of success; none by default"""
     seed: int | None = 0
     """every episode resets with this seed; None draws one a generation, the same for all of its individuals"""
+    made: "_Made" = eqx.field(default_factory=lambda: _Made(), static=True, init=False, repr=False)
 
     traceable = False
 
     def __post_init__(self):
-        if self.policy is not None and self.behavior_space is not None:
-            return
-        with closing(self._made()) as env:
-            if self.policy is None:
-                self.policy = FeedForward(_ends(env, 10, 10), squash_output=True)
-            if self.behavior_space is None:
-                self.behavior_space = _bounds(env, self.describe)
+        if self.policy is None:
+            self.policy = FeedForward(_sizes(self._env(), 10, 10), squash_output=True)
+        if self.behavior_space is None:
+            self.behavior_space = _bounds(self._env(), self.describe)
 
     def __check_init__(self):
         if self.steps < 1:
@@ -111,81 +112,74 @@ class GymnasiumTask(eqx.Module):
         return Box([-1.0] * self.policy.genotype_length, [1.0] * self.policy.genotype_length)
 
     def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
-        genotypes = np.asarray(genotypes)
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        rows = self._live(genotypes, seed)
-        return Evaluation(
-            jnp.asarray(rows[:, 2:], jnp.float32), jnp.asarray(rows[:, 0], jnp.float32), jnp.asarray(rows[:, 1] > 0)
-        )
+        rows = [self._facts(self.episode(genotype, seed)) for genotype in np.asarray(genotypes)]
+        descriptor, fitness, solved = (np.stack(column) for column in zip(*rows, strict=True))
+        return Evaluation(jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
+
+    def _facts(self, episode: Episode) -> tuple[Float[np.ndarray, " d"], float, bool]:
+        """Descriptor, fitness and success."""
+        descriptor = np.asarray(self.describe(episode), float)
+        if descriptor.shape != self.behavior_space.low.shape:
+            raise ValueError(
+                f"describe must give a descriptor of shape {self.behavior_space.low.shape}, as the behavior space has; "
+                f"got {descriptor.shape}"
+            )
+        return descriptor, episode.rewards.sum(), bool(self.success and self.success(episode))
 
     def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int | None = None) -> Episode:
         """One episode as a whole, by default that by which individuals are evaluated; of a task without a seed, 0."""
-        seed = (self.seed or 0) if seed is None else seed
-        with closing(self._made()) as env:
-            return self._episode(env, np.asarray(genotype), seed)
-
-    def _made(self) -> gymnasium.Env:
-        return gymnasium.make(self.make_env) if isinstance(self.make_env, str) else self.make_env()
-
-    def _live(self, genotypes: Float[np.ndarray, "n p"], seed: int) -> Float[np.ndarray, "n facts"]:
-        """Fitness, success and descriptor of each genotype."""
-        d = self.behavior_space.dimension
-        rows = np.empty((len(genotypes), 2 + d))
-        with closing(self._made()) as env:
-            for row, genotype in zip(rows, genotypes, strict=True):
-                episode = self._episode(env, genotype, seed)
-                descriptor = np.asarray(self.describe(episode), float)
-                if descriptor.shape != (d,):
-                    raise ValueError(
-                        f"describe must give a descriptor of shape ({d},), as the behavior space has; "
-                        f"got {descriptor.shape}"
-                    )
-                row[0], row[1], row[2:] = (
-                    episode.rewards.sum(),
-                    bool(self.success and self.success(episode)),
-                    descriptor,
-                )
-        return rows
-
-    def _episode(self, env: gymnasium.Env, genotype: Float[np.ndarray, " p"], seed: int) -> Episode:
-        act = _acting(env, self.policy, genotype)
-        observation, info = env.reset(seed=seed)
-        observations, actions, rewards, infos, terminated = [], [], [], [info], False
+        env = self._env()
+        act, flat, taken = _acting(env, self.policy, np.asarray(genotype))
+        observation, info = env.reset(seed=(self.seed or 0) if seed is None else seed)
+        observations = [_flat(env.observation_space, observation)]
+        actions, rewards, infos, terminated = [], [], [info], False
         for _ in range(self.steps):
-            observations.append(np.asarray(spaces.flatten(env.observation_space, observation), float))
-            given, action = act(observations[-1])
-            actions.append(given)
-            observation, reward, terminated, truncated, info = env.step(action)
+            output = act(observations[-1])
+            observation, reward, terminated, truncated, info = env.step(taken(output))
+            actions.append(flat(output))
+            observations.append(_flat(env.observation_space, observation))
             rewards.append(float(reward))
             infos.append(info)
             if terminated or truncated:
                 break
-        observations.append(np.asarray(spaces.flatten(env.observation_space, observation), float))
         return Episode(np.stack(observations), np.stack(actions), np.array(rewards), infos, bool(terminated))
+
+    def _env(self) -> gymnasium.Env:
+        return self.made.env(self.make_env)
+
+
+class _Made(threading.local):
+    """A thread's environment, made when it is first needed and closed with its task; a pickle of it is a new one."""
+
+    last: tuple[Any, gymnasium.Env] | None = None
+
+    def env(self, make: Callable[[], gymnasium.Env] | str) -> gymnasium.Env:
+        if self.last is None or self.last[0] is not make:
+            env = gymnasium.make(make) if isinstance(make, str) else make()
+            weakref.finalize(self, env.close)
+            self.last = make, env
+        return self.last[1]
+
+    def __reduce__(self) -> tuple:
+        return _Made, ()
+
+
+def _flat(space: spaces.Space, value: Any) -> Float[np.ndarray, " o"]:
+    return np.asarray(spaces.flatten(space, value), float)
 
 
 def _acting(
     env: gymnasium.Env, policy: FeedForward | Policy, genotype: Float[np.ndarray, " p"]
-) -> Callable[[Float[np.ndarray, " o"]], tuple[Float[np.ndarray, " a"], Any]]:
-    """From an observation to the action, as the policy gave it and as the environment takes it."""
-    if isinstance(policy, FeedForward):
-        to_action, network = _actor(env, policy), policy.on_host(genotype[None])
-
-        def act(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
-            output = network(observation[None])[0]
-            return output, to_action(output)
-
-        return act
-    actor = policy.actor(genotype)
-
-    def own(observation: Float[np.ndarray, " o"]) -> tuple[Float[np.ndarray, " a"], Any]:
-        action = actor(observation)
-        return np.asarray(spaces.flatten(env.action_space, action), float), action
-
-    return own
+) -> tuple[Callable, Callable, Callable]:
+    """From an observation to an output; from that to the action as it is told, and as the environment takes it."""
+    if not isinstance(policy, FeedForward):
+        return policy.actor(genotype), partial(_flat, env.action_space), lambda output: output
+    network = policy.on_host(genotype[None])
+    return lambda observation: network(observation[None])[0], lambda output: output, _taken(env, policy)
 
 
-def _ends(env: gymnasium.Env, *hidden: int) -> tuple[int, ...]:
+def _sizes(env: gymnasium.Env, *hidden: int) -> tuple[int, ...]:
     """Neurons a layer of a network from its observations to its actions."""
     space = env.action_space
     if isinstance(space, spaces.Discrete):
@@ -212,9 +206,9 @@ def _bounds(env: gymnasium.Env, describe: Callable[[Episode], Any]) -> Box:
     return Box(space.low.ravel(), space.high.ravel())
 
 
-def _actor(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:
+def _taken(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:
     """From a policy's output to an action of the environment."""
-    sensed, outputs = _ends(env)
+    sensed, outputs = _sizes(env)
     space: Any = env.action_space
     if (policy.sizes[0], policy.sizes[-1]) != (sensed, outputs):
         raise ValueError(

@@ -1,7 +1,7 @@
 """Tasks that fail and wild settings; and that every fault which docs/reliability.rst names has its test."""
 
-import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,7 @@ from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
 from brns.runs.loop import run
 from brns.settings import settings as settings_of
-from brns.workers.dask import Dask
-from brns.workers.processes import Processes
+from brns.workers import Chunked
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():
@@ -29,39 +28,22 @@ def test_every_fault_that_the_documentation_names_has_its_test():
     assert [name for name in named if f"def {name}" not in code] == []
 
 
-def fails(task, message, folder):
-    """A run of a task that fails on some founders: one error, and no run left behind."""
-    search = NoveltySearch(task, brns.PopulationKNN(k=3), population_size=20, offspring_size=5)
-    with pytest.raises(ValueError, match=message):
-        run(search, 3, out=folder / "run")
-    assert not (folder / "run").exists()
-
-
-FAILURES = [
-    ("raises", "of individuals .* of 20 .* raised ZeroDivisionError: the floor has no friction"),
-    ("hangs", "of individuals .* of 20 .* took more than timeout=20.0 seconds, and was killed"),
-    ("wide", r"of individuals .* of 20 .* must return descriptor of shape \(4, 2\); got \(4, 3\)"),
-    ("nan", "Chunked gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("fault", "message"), FAILURES)
-def test_a_task_that_fails_in_processes_ends_the_run_with_one_error(fault, message, tmp_path):
-    with Processes(Faulty(fault), workers=2, timeout=20.0) as task:
-        fails(task, message.replace("Chunked", "Processes"), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("fault", "message"), FAILURES)
-def test_a_task_that_fails_on_a_cluster_ends_the_run_with_one_error(fault, message, tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
-        Dask(Faulty(fault), cluster.scheduler_address, timeout=20.0) as task,
-    ):
-        fails(task, message.replace("Chunked", "Dask"), tmp_path)
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("raises", "of individuals .* of 20 .* raised ZeroDivisionError: the floor has no friction"),
+        ("wide", r"of individuals .* of 20 .* must return descriptor of shape \(4, 2\); got \(4, 3\)"),
+        ("nan", "Chunked gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
+    ],
+)
+def test_a_task_that_fails_in_workers_ends_the_run_with_one_error(fault, message, tmp_path):
+    """One error, and no run left behind; the workers are threads."""
+    with ThreadPoolExecutor(2) as threads:
+        task = Chunked(Faulty(fault), executor=threads)
+        search = NoveltySearch(task, brns.PopulationKNN(k=3), population_size=20, offspring_size=5)
+        with pytest.raises(ValueError, match=message):
+            run(search, 3, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 SETTINGS = [

@@ -20,7 +20,7 @@ from brns.pictures.report.view import view_of
 from brns.pictures.scene import scene, scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene
-from brns.workers.chunks import Chunked
+from brns.workers import Chunked
 
 
 class Genes(eqx.Module):

@@ -20,7 +20,7 @@ from brns.reproduce.plan import SCALES, Runs, ant_methods
 from brns.reproduce.verdicts import FAILS, HOLDS
 from brns.runs.tracking import untracked
 from brns.settings import SettingsError, build, describe
-from brns.workers.chunks import Chunked
+from brns.workers import Chunked
 
 ALONE = {"paper", "recognition", "exact", "random"}
 

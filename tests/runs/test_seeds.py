@@ -2,8 +2,8 @@
 
 import queue
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,7 @@ from worlds import HostIdentity, Identity
 from brns import GridCounts, NoveltySearch, Record, fork, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
-from brns.workers.chunks import ByWorkers
+from brns.workers import Chunked
 
 pytestmark = pytest.mark.usefixtures("users_compiler")
 
@@ -115,15 +115,16 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
     assert begun.empty()
 
 
-class Fake(ByWorkers):
+class Fake(Chunked):
     """Workers that are this process, and evaluate for two seeds at a time or for none."""
 
-    both: threading.Barrier = eqx.field(static=True, kw_only=True)
-    fails_at: int = eqx.field(default=10**6, static=True, kw_only=True)
-    calls: list = eqx.field(default_factory=list, static=True)
+    both: threading.Barrier
+    fails_at: int
+    calls: list
 
-    def _evaluations(self, batch, key):
-        raise NotImplementedError
+    def __init__(self, both, fails_at=10**6):
+        self.task, self.executor = HostIdentity(), ThreadPoolExecutor(1)
+        self.both, self.fails_at, self.calls = both, fails_at, []
 
     def evaluate(self, genotypes, key):
         self.both.wait(300)
@@ -141,7 +142,7 @@ def begun():
 
 
 def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn():
-    fake = Fake(HostIdentity(), both=threading.Barrier(2))
+    fake = Fake(threading.Barrier(2))
     together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
     in_turn = list(seeds.generations(search(HostIdentity()), KEYS, begun(), 3, 1))
     assert len(together) == 3
@@ -149,7 +150,7 @@ def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn(
 
 
 def test_an_error_of_workers_comes_after_the_generations_before_it():
-    fake = Fake(HostIdentity(), both=threading.Barrier(2), fails_at=5)
+    fake = Fake(threading.Barrier(2), fails_at=5)
     steps = seeds.generations(search(fake), KEYS, begun(), 9, 1)
     assert len([next(steps), next(steps)]) == 2
     with pytest.raises(ZeroDivisionError, match="the floor"):
@@ -158,7 +159,7 @@ def test_an_error_of_workers_comes_after_the_generations_before_it():
 
 def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
     """One that has ended leaves the other in its evaluation, for two at a time, until the workers are closed."""
-    threads, fake = set(threading.enumerate()), Fake(HostIdentity(), both=threading.Barrier(2))
+    threads, fake = set(threading.enumerate()), Fake(threading.Barrier(2))
     steps = seeds.generations(search(fake), KEYS, begun(), 1000, 1)
     next(steps)
     steps.close()

@@ -1,12 +1,17 @@
 """Gymnasium's environments as tasks, and our tasks as Gymnasium's environments."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from trees import same
 
 from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, Processes, check_task
+from brns.workers import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
@@ -33,17 +38,6 @@ class Corridor(gymnasium.Env):
         return np.array([self.x]), self.x, self.x >= 3, False, {"step": 1}
 
 
-def test_an_episode_is_the_one_that_was_evaluated():
-    task, genotype = corridor(seed=7), np.zeros(2, np.float32)
-    (descriptor,) = task.evaluate(genotype[None], KEY).descriptor
-    assert task.episode(genotype).observations[-1] == pytest.approx(descriptor)
-    assert task.episode(genotype, 8).observations[0] != task.episode(genotype).observations[0]
-
-
-def make_pole():
-    return gymnasium.make("CartPole-v1")
-
-
 def last_place(episode):
     return episode.observations[-1, [0, 2]]
 
@@ -56,7 +50,7 @@ def corridor(**changes):
         "steps": 5,
         "success": lambda episode: episode.terminated,
     }
-    return GymnasiumTask(Corridor, **{**settings, **changes})
+    return GymnasiumTask(**{"make_env": Corridor, **settings, **changes})
 
 
 def test_an_episode_worked_out_by_hand():
@@ -81,23 +75,47 @@ def test_a_linear_policy_is_clipped_to_the_bounds():
     assert task.episode(np.array([0, 99], np.float32)).observations.ravel().tolist() == [0, 4]
 
 
-def test_seed_none_draws_one_seed_a_generation():
+def test_an_episode_is_that_of_the_seed():
+    """With a seed it is the one that was evaluated; without one each generation draws one, the same for all."""
     rows = np.zeros((2, 2), np.float32)
-    one = corridor(seed=None, steps=1).evaluate(rows, KEY).descriptor
-    other = corridor(seed=None, steps=1).evaluate(rows, jax.random.key(1)).descriptor
+    task = corridor(seed=7)
+    descriptor = task.evaluate(rows, KEY).descriptor
+    assert task.episode(rows[0]).observations[-1] == pytest.approx(descriptor[0])
+    assert task.episode(rows[0], 8).observations[0] != task.episode(rows[0]).observations[0]
+    one, other = (corridor(seed=None, steps=1).evaluate(rows, jax.random.key(n)).descriptor for n in (0, 1))
     assert one[0] == one[1]
     assert one[0] != other[0]
 
 
-def test_a_real_environment_keeps_the_contract_and_processes_give_its_bits():
-    task = GymnasiumTask(make_pole, FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50)
-    check_task(task, n=4)
-    rows = task.genotype_space.uniform(KEY, 5)
-    alone = task.evaluate(rows, KEY)
-    assert np.asarray(alone.fitness).max() > np.asarray(alone.fitness).min() >= 8
+class Listed(Corridor):
+    """The corridor that notes in a file which process made it."""
+
+    def __init__(self, path):
+        with open(path, "a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def test_an_environment_is_made_once_in_each_process_and_thread(tmp_path):
+    task = corridor(make_env=partial(Listed, tmp_path / "made"))
+    rows = task.genotype_space.uniform(KEY, 9)
+    for _ in range(2):
+        alone = task.evaluate(rows, KEY)
+    task.episode(rows[0])
     with Processes(task, workers=1) as spread:
-        for a, b in zip(alone, spread.evaluate(rows, KEY), strict=True):
-            assert np.array_equal(a, b)
+        for _ in range(2):
+            assert same(spread.evaluate(rows, KEY), alone)
+    made = (tmp_path / "made").read_text().split()
+    assert made[0] == str(os.getpid())
+    assert len(made) == len(set(made)) == 2
+    with ThreadPoolExecutor(2) as threads:
+        assert same(Chunked(task, executor=threads, chunk=2).evaluate(rows, KEY), alone)
+
+
+def test_a_real_environment_keeps_the_contract():
+    task = GymnasiumTask("CartPole-v1", FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50)
+    check_task(task, n=4)
+    fitness = np.asarray(task.evaluate(task.genotype_space.uniform(KEY, 5), KEY).fitness)
+    assert fitness.max() > fitness.min() >= 8
 
 
 def test_an_id_is_enough_where_observations_are_bounded():

@@ -1,0 +1,301 @@
+"""Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster, or by an executor of yours.
+
+A task's answer for a genotype depends on that genotype and the batch's key alone (`brns.Task`). So the bits are the
+same for any number of workers: `chunk` settles what is evaluated together, never who is free. A record keeps `chunk`,
+since compiled code rounds by the shape of its batch, and nothing else of this page. Large matrix products also round by
+BLAS's threads. Workers have one each: for such a task start Python with OMP_NUM_THREADS=1 where it has no workers.
+"""
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import cloudpickle
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.checks import conform
+from brns.core import Box, Evaluation, Task
+from brns.settings import describe
+from brns.tasks.cpu import one_thread
+
+START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
+PATIENCE = 600.0  # seconds within which a cluster must have a worker
+_THREAD = threading.local()  # has the process of a thread that evaluates
+_unpickled = functools.lru_cache(maxsize=4)(pickle.loads)  # so that a worker keeps a task, and what belongs to it
+
+
+class EvaluationError(ValueError):
+    """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
+
+
+class Chunked(eqx.Module):
+    """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
+
+    A record names this one, without an executor, whoever evaluated. So a run is resumed without workers.
+    """
+
+    task: Task
+    """the world"""
+    chunk: int = eqx.field(default=4, kw_only=True)
+    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is compiled"""
+    executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
+    """any of the kind of `concurrent.futures`; it stays yours to shut down"""
+
+    traceable = False
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.task.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        return self.task.behavior_space
+
+    @functools.cached_property
+    def pickled(self) -> bytes:
+        """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
+        return cloudpickle.dumps(self.task)
+
+    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+        genotypes = np.asarray(genotypes)
+        n = len(genotypes)
+        chunks = [genotypes[first : first + self.chunk] for first in range(0, n, self.chunk)]
+        if self.task.traceable:
+            missing = self.chunk - len(chunks[-1])
+            chunks[-1] = np.pad(chunks[-1], ((0, missing), (0, 0)), mode="edge")
+        if self.executor is None:
+            evaluations = [evaluate_chunk(self.task, chunk, key) for chunk in chunks]
+        else:
+            evaluations = self._elsewhere(self.executor, chunks, n, key)
+        columns = zip(*evaluations, strict=True)
+        return Evaluation(*(jnp.asarray(np.concatenate(column)[:n]) for column in columns))
+
+    def close(self) -> None:
+        """End the workers, or leave the cluster; the next evaluation begins anew."""
+        if isinstance(self.executor, Apart):
+            self.executor.shutdown()
+
+    def __enter__(self) -> "Chunked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _elsewhere(self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]) -> list[Evaluation]:
+        """Every chunk's evaluation by the executor, in order; or the first error."""
+        name = f"{type(self.task).__name__}.evaluate"
+        futures = []
+        for i, chunk in enumerate(chunks):
+            last = min((i + 1) * self.chunk, n) - 1
+            asked = f"{name} of individuals {i * self.chunk} to {last} of {n} (rows from 0)"
+            futures.append(executor.submit(evaluate_pickled, asked, self.pickled, chunk, key))
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            for future in filter(Future.done, futures):
+                future.result()
+            return [future.result() for future in futures]
+        except (EvaluationError, ImportError):
+            raise
+        except Exception as error:
+            raise EvaluationError(f"{name} was given up by its executor: {error!r}") from error
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+class Processes(Chunked):
+    """A task evaluated by `workers` processes of this machine; works for every task that cloudpickle takes.
+
+    The processes are loky's: started anew, never forked, when first needed. In each of them XLA and BLAS use one core
+    and no accelerator. They end with this object, on `close()`, at the end of a `with` block, or with this process,
+    however it ends. A JAX task is mostly faster unwrapped; `AntMaze`, which uses all cores by itself, is as fast.
+    A worker that dies (memory, a crash in a simulator) is replaced and its chunk evaluated again. Errors:
+    `EvaluationError`, which names the individuals, where the task raises, where a chunk takes longer than `timeout`
+    seconds (its worker is killed), and where `deaths` workers died on one chunk.
+    """
+
+    def __init__(
+        self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None, deaths: int = 3
+    ) -> None:
+        self.task, self.chunk = task, chunk
+        self.executor = Apart(functools.partial(_threads, workers), timeout, deaths)
+
+
+class Dask(Chunked):
+    """A task evaluated on a Dask cluster: at `address`, or on one that is started here with a worker for each core.
+
+    Each thread of a Dask worker hands its chunks to a process of its own, as `Processes` does; `timeout` and `deaths`
+    mean the same. The workers must have brns and be able to import the task's module. They may join and leave at any
+    time; the chunks of a lost one are given to another.
+
+    Errors: those of `Processes`; `EvaluationError` also where the cluster is lost, or lost one chunk's workers more
+    often than its `distributed.scheduler.allowed-failures` (3); `OSError` where no scheduler answers, or has no worker
+    for ten minutes; `ImportError` without the extra `dask`.
+    """
+
+    def __init__(
+        self, task: Task, address: str | None = None, *, chunk: int = 4, timeout: float | None = None, deaths: int = 3
+    ) -> None:
+        self.task, self.chunk = task, chunk
+        self.executor = Apart(functools.partial(_cluster, address), timeout, deaths)
+
+
+@describe.register
+def _(part: Chunked) -> Any:
+    return {"name": "Chunked", "task": describe(part.task), "chunk": part.chunk}
+
+
+def innermost(task: Task) -> Task:
+    """The world itself: the task within those that evaluate it in chunks."""
+    while isinstance(task, Chunked):
+        task = task.task
+    return task
+
+
+def has_workers(task: Task) -> bool:
+    """Whether others evaluate it, who take the batches of several threads side by side."""
+    return isinstance(task, Chunked) and task.executor is not None
+
+
+@eqx.filter_jit
+def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+    return task.evaluate(genotypes, key)
+
+
+def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluation:
+    """What a task says about one chunk, checked while it is still known which chunk it was."""
+    genotypes = jnp.asarray(genotypes)
+    evaluation = _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
+    evaluation = conform(evaluation, len(genotypes), task)
+    return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
+
+
+def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]) -> Evaluation:
+    """`evaluate_chunk` by an executor. Errors become texts, since a task's own might not be picklable."""
+    try:
+        return evaluate_chunk(_unpickled(task), genotypes, key)
+    except ImportError:  # says what to install
+        raise
+    except BaseException as error:
+        failed = EvaluationError(f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}")
+        failed.add_note(f"In the worker:\n{traceback.format_exc()}")
+    raise failed
+
+
+class Apart(Executor):
+    """Threads with a process each, here or on a cluster; opened when first needed. A pickle of it is a new one."""
+
+    def __init__(self, open: Callable[["Apart"], Executor], timeout: float | None, deaths: int) -> None:
+        self.open, self.timeout, self.deaths = open, timeout, deaths
+        self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
+        self.opened: Executor | None = None
+
+    def __reduce__(self) -> tuple:
+        return Apart, (self.open, self.timeout, self.deaths)
+
+    def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+        with self.lock:
+            self.opened = self.opened or self.open(self)
+            return self.opened.submit(_in_process, self.timeout, self.deaths, function, *chunk)
+
+    def shutdown(self, *_: Any, **__: Any) -> None:
+        with self.lock:
+            self.opened = None
+            self.stack.close()
+
+
+def _threads(workers: int, apart: Apart) -> Executor:
+    """Threads of this process."""
+    processes: list[_Process] = []
+
+    def begin() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the search; a process inherits this
+        _THREAD.process = _Process()
+        processes.append(_THREAD.process)
+
+    threads = ThreadPoolExecutor(workers, initializer=begin)
+    apart.stack.callback(lambda: [process.stop() for process in processes])
+    apart.stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+    return threads
+
+
+def _cluster(address: str | None, apart: Apart) -> Executor:
+    """Threads of the workers of a Dask cluster."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'") from None
+    here = functools.partial(distributed.LocalCluster, threads_per_worker=1, dashboard_address=None)
+    cluster = address or apart.stack.enter_context(here())
+    client = apart.stack.enter_context(distributed.Client(cluster, timeout=4, set_as_default=False))
+    if not client.scheduler_info()["workers"]:
+        print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
+        client.wait_for_workers(1, timeout=PATIENCE)
+    executor = client.get_executor(pure=False)
+    apart.stack.callback(executor.shutdown, wait=False)
+    return executor
+
+
+def _in_process(timeout: float | None, deaths: int, function: Callable, asked: str, *chunk: Any) -> Evaluation:
+    """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
+    if not hasattr(_THREAD, "process"):
+        multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
+        _THREAD.process = _Process()
+    died = None
+    for _ in range(deaths):
+        try:
+            return _THREAD.process.started(timeout).submit(function, asked, *chunk).result(timeout)
+        except TimeoutError:
+            _THREAD.process.stop()
+            raise EvaluationError(f"{asked} took more than timeout={timeout} seconds, and was killed") from None
+        except BrokenExecutor as error:
+            _THREAD.process.stop()
+            died = error
+    raise EvaluationError(f"{asked} ended its process {deaths} times. {died}")
+
+
+class _Process:
+    """A thread's process. It has one chunk at a time, so that it is known on which it died or hung."""
+
+    pool: Any = None
+
+    def started(self, timeout: float | None) -> Executor:
+        if self.pool is None:
+            import loky
+
+            environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
+            self.pool = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
+            self.pool.submit(os.getpid).result(timeout and timeout + START)
+        return self.pool
+
+    def stop(self) -> None:
+        pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.shutdown(kill_workers=True)
+
+
+def _end_with(search: int) -> None:
+    """End this process with the search's, even in the middle of a chunk, and even if that was killed."""
+
+    def watch() -> None:
+        while os.getppid() == search:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

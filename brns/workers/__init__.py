@@ -1,1 +1,0 @@
-"""Tasks that wrap a task and evaluate its batches in chunks: in this process, in others, or on a Dask cluster."""

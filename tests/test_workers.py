@@ -1,0 +1,318 @@
+"""Tasks in chunks: the same bits whoever evaluates, and errors that name the individuals whom they met."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from trees import same
+from worlds import Faulty, HostIdentity, Identity, Windy
+
+import brns
+from brns.settings import build, describe
+from brns.workers import Chunked, Dask, EvaluationError, Processes, innermost
+
+KEY = jax.random.key(3)
+GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
+"""26 individuals of which Faulty's faults meet number 9 alone"""
+EXPECTED = HostIdentity().evaluate(GENOTYPES, KEY)
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """Two workers for all tests: they take the chunks of any task."""
+    with Processes(HostIdentity(), workers=2, deaths=2) as processes:
+        yield processes.executor
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 7, 26, 100])
+@pytest.mark.parametrize("task", [HostIdentity(), Windy()])
+def test_cutting_changes_no_bit(task, chunk):
+    assert same(Chunked(task, chunk=chunk).evaluate(GENOTYPES, KEY), task.evaluate(GENOTYPES, KEY))
+
+
+def test_a_traceable_task_meets_one_shape_whatever_the_batch():
+    shapes = []
+
+    class Noting(Identity):
+        def evaluate(self, genotypes, key):
+            shapes.append(genotypes.shape)
+            return super().evaluate(genotypes, key)
+
+    for n in (26, 25, 8, 3):
+        Chunked(Noting(), chunk=4).evaluate(GENOTYPES[:n], KEY)
+    assert shapes == [(4, 5)]
+
+
+@pytest.mark.parametrize("task", [HostIdentity(), Windy(), brns.DeceptiveMaze(steps=20)])
+def test_processes_give_the_bits_of_chunked(shared, task):
+    genotypes = task.genotype_space.uniform(KEY, 10)
+    here = Chunked(task, chunk=7).evaluate(genotypes, KEY)
+    assert same(Chunked(task, chunk=7, executor=shared).evaluate(genotypes, KEY), here)
+
+
+class Counted(HostIdentity):
+    """The world that notes in a file who unpickles it."""
+
+    path: str = ""
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        with open(self.path, "a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def test_a_worker_receives_a_task_once(shared, tmp_path):
+    task = Chunked(Counted(path=str(tmp_path / "who")), executor=shared)
+    for _ in range(3):
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+    who = (tmp_path / "who").read_text().split()
+    assert len(who) == len(set(who)) <= 2
+    assert str(os.getpid()) not in who
+
+
+def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
+    scale = 300
+
+    class Local(HostIdentity):
+        def evaluate(self, genotypes, key):
+            n = len(genotypes)
+            return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
+
+    assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY))
+
+
+def test_an_executor_of_ones_own_gives_the_bits_of_chunked_and_stays_open():
+    with ThreadPoolExecutor(2) as threads:
+        with Chunked(Windy(), executor=threads) as task:
+            assert same(task.evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+        with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
+            Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
+
+
+def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
+    def search(**chunks):
+        task = Chunked(Windy(), **chunks)
+        return brns.NoveltySearch(task, brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
+
+    brns.run(search(executor=shared), 2, out=tmp_path / "a")
+    (resumed,) = brns.resume(tmp_path / "a", 4, search=search())
+    (whole,) = brns.run(search(), 4, out=tmp_path / "b")
+    assert resumed.experiment["task"] == {"name": "Chunked", "task": describe(Windy()), "chunk": 4}
+    for column in ("survivors.descriptor", "survivors.novelty", "offspring.genotype"):
+        assert np.array_equal(resumed.column(column), whole.column(column))
+    with pytest.raises(brns.RecordError, match=r"task\.chunk was 4 and is 5"):
+        brns.resume(tmp_path / "a", 5, search=search(chunk=5))
+
+
+def test_a_record_rebuilds_the_task_without_workers():
+    maze = brns.DeceptiveMaze(steps=20)
+    for spread in (Processes(maze, workers=8, timeout=1.0, chunk=5), Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
+        rebuilt = build(describe(spread))
+        assert type(rebuilt) is Chunked
+        assert rebuilt.executor is None
+        assert (rebuilt.chunk, describe(rebuilt.task)) == (5, describe(maze))
+        copy = pickle.loads(pickle.dumps(spread))
+        assert copy.executor is not spread.executor
+        assert describe(copy) == describe(spread)
+
+
+def test_the_innermost_task_is_the_world_itself():
+    maze = brns.DeceptiveMaze(steps=20)
+    assert innermost(maze) is maze
+    assert innermost(Processes(Chunked(maze))) is maze
+
+
+def test_a_dead_worker_costs_no_result(shared, tmp_path):
+    once = Chunked(Faulty("dies", flag=str(tmp_path / "died")), executor=shared)
+    assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("raises", "raised ZeroDivisionError: the floor"),
+        ("mute", "raised worlds.Mute: "),
+        ("wide", r"descriptor of shape \(4, 2\); got \(4, 3\)"),
+        ("dies", "ended its process 2 times(.|\n)*-9"),
+    ],
+)
+def test_individuals_whom_an_error_met_are_named(shared, fault, told):
+    with pytest.raises(EvaluationError, match=rf"Faulty.*individuals 8 to 11 of 26 .*{told}") as caught:
+        Chunked(Faulty(fault), executor=shared).evaluate(GENOTYPES, KEY)
+    if fault == "raises":
+        assert "worlds.py" in "".join(caught.value.__notes__)
+
+
+def test_what_a_world_lacks_is_told_as_without_workers(shared):
+    with pytest.raises(ImportError, match=r"^pip install 'brns\[ant\]'$"):
+        Chunked(Faulty("lacks"), executor=shared).evaluate(GENOTYPES, KEY)
+
+
+def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeypatch):
+    Chunked(HostIdentity(), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
+    monkeypatch.setattr(shared, "timeout", 5.0)
+    with pytest.raises(EvaluationError, match=r"individuals 9 to 9 of 26 .*more than timeout=5.0 seconds"):
+        Chunked(Faulty("hangs"), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
+
+
+def hanging(shared, folder, end):
+    """What somebody is told who waits for workers that hang, when they do; and how long it took."""
+    task = Chunked(Faulty("hangs", flag=str(folder / "met")), executor=shared)
+    begun = []
+
+    def wait_and_end():
+        waited((folder / "met").exists)
+        begun.append(time.monotonic())
+        end()
+
+    thread = threading.Thread(target=wait_and_end)
+    thread.start()
+    try:
+        task.evaluate(GENOTYPES, KEY)
+    except BaseException as error:
+        thread.join()
+        return error, time.monotonic() - begun[0]
+
+
+def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
+    main = threading.main_thread().ident
+    error, took = hanging(shared, tmp_path, lambda: signal.pthread_kill(main, signal.SIGINT))
+    assert isinstance(error, KeyboardInterrupt)
+    assert took < 5
+    assert shared.opened is None
+
+
+def test_who_waits_while_the_workers_are_ended_is_told(shared, tmp_path):
+    error, took = hanging(shared, tmp_path, shared.shutdown)
+    assert isinstance(error, EvaluationError)
+    assert took < 5
+
+
+def test_without_the_extra_dask_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"brns\[dask\]"):
+        Dask(HostIdentity()).evaluate(GENOTYPES, KEY)
+
+
+def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypatch, capsys):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("brns.workers.PATIENCE", 1.0)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        Dask(HostIdentity(), cluster.scheduler_address) as task,
+        pytest.raises(TimeoutError, match="0/1 workers"),
+    ):
+        task.evaluate(GENOTYPES, KEY)
+    assert capsys.readouterr().err.count("waiting for workers (0 so far)") == 1
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Dask(HostIdentity(), cluster.scheduler_address, deaths=2, timeout=60.0) as spread,
+        distributed.Client(cluster) as client,
+    ):
+
+        def on(task):
+            return eqx.tree_at(lambda s: s.task, spread, task)
+
+        assert same(spread.evaluate(GENOTYPES, KEY), EXPECTED)
+        os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        assert same(on(Windy()).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+        once = on(Faulty("dies", flag=str(tmp_path / "died")))
+        assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
+        for fault, message in [("dies", "ended its process 2 times"), ("raises", "ZeroDivisionError: the floor")]:
+            with pytest.raises(EvaluationError, match=f"individuals 8 to 11 of 26 .*{message}"):
+                on(Faulty(fault)).evaluate(GENOTYPES, KEY)
+
+
+def session(code, **environment):
+    """Python with this code, as if it was typed: nobody can import it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), **environment}
+    return subprocess.Popen([sys.executable, "-c", code], env=environment)
+
+
+TYPED = """
+import gymnasium, jax, numpy as np, brns, worlds
+from brns.workers import Chunked
+
+SCALE = 300
+
+class Typed(worlds.HostIdentity):
+    def evaluate(self, genotypes, key):
+        return brns.Evaluation(placed(genotypes), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+
+def placed(genotypes):
+    return SCALE + SCALE * np.asarray(genotypes)[:, :2]
+
+line = brns.Box([-1], [1])
+pendulum = brns.GymnasiumTask("Pendulum-v1", describe=lambda e: e.observations[-1, :1], behavior_space=line, steps=3)
+spread = brns.Processes(worlds.Products(), workers=1)
+for task in (Typed(), pendulum, worlds.Products()):
+    genotypes = task.genotype_space.uniform(jax.random.key(0), 8)
+    there, here = (Chunked(task, executor=executor) for executor in (spread.executor, None))
+    there, here = (one.evaluate(genotypes, jax.random.key(0)).descriptor for one in (there, here))
+    assert np.array_equal(there, here), task
+assert np.ptp(here) > 0
+"""
+
+
+@pytest.mark.slow
+def test_workers_take_what_was_typed_into_a_session():
+    """A class, the function and the number that it uses, and a lambda; and matrix products have the bits of a thread.
+
+    It ends by itself though nobody closed the workers.
+    """
+    pytest.importorskip("gymnasium")
+    assert session(TYPED, OMP_NUM_THREADS="1").wait() == 0
+
+
+KILLED = """
+import jax, worlds
+from brns.workers import Processes
+
+task = Processes(worlds.Faulty("hangs", flag="{flag}"), workers=1)
+task.evaluate(task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9), jax.random.key(0))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
+def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
+    process = session(KILLED.format(flag=tmp_path / "met"))
+    waited((tmp_path / "met").exists)
+    workers = [p.name for p in Path("/proc").iterdir() if f"PPid:\t{process.pid}\n" in status(p)]
+    process.kill()
+    process.wait()
+    assert workers
+    waited(lambda: not any(status(Path("/proc", name)) for name in workers))
+
+
+def status(process):
+    try:
+        return (process / "status").read_text()
+    except OSError:
+        return ""
+
+
+def waited(condition, seconds=120):
+    for _ in range(10 * seconds):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"not within {seconds} seconds")
