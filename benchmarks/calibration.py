@@ -43,7 +43,7 @@ def main() -> None:
         f"{provenance_text({'provenance': here(), 'scale': f'{asked.seeds} seeds.'})}\n"
     )
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), text.encode())
-    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"), dpi=110)
+    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"), overwrite=True, dpi=110)
 
 
 def measured(name: str, seeds: int):

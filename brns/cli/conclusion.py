@@ -12,9 +12,8 @@ from rich.table import Table
 from brns.cli.screen import console
 from brns.metrics.numbers import finite, number
 from brns.metrics.summary import estimate, summary
-from brns.pictures import methods, overview, save
-from brns.pictures.scene import scene_of
-from brns.pictures.source import without_search
+from brns.pictures.methods import methods
+from brns.pictures.scene import scene_of, without_search
 from brns.runs.bar import track
 from brns.runs.facts import origin
 from brns.runs.record import Record
@@ -28,8 +27,8 @@ CYCLING = (
 """what the numbers of cycling mean"""
 
 
-def conclude(directory: Path, found: Sequence[Record]) -> None:
-    """Tables of the runs of each method, over their seeds, and a picture of each run."""
+def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) -> None:
+    """Tables of the runs of each method, over their seeds, and a picture of each run, unless it has one already."""
     groups = by_method(found)
     rows = _rows(found)
     for label, runs in groups.items():
@@ -40,18 +39,24 @@ def conclude(directory: Path, found: Sequence[Record]) -> None:
     notes += [*dict.fromkeys(origin(record.facts) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
-    pictures = [record.path / "overview.png" for record in found]
-    for record, picture in track(zip(found, pictures, strict=True), "drawing", len(found)):
-        if picture.exists() and record.known_search is None:
-            console.print(f"{picture} stays as it is: without its search there would be less in it.", soft_wrap=True)
-            continue
-        try:
-            save(overview(record), picture)
-        except RecordError as error:  # a run of somebody else's: its numbers stand above
-            console.print(f"No picture: {error}", soft_wrap=True)
-            return
-    where = directory / "*" / "overview.png" if len(found) > 1 else pictures[0]
-    console.print(f"{'Pictures' if len(found) > 1 else 'Picture'}: {where}", soft_wrap=True)
+    lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]
+    try:
+        if lacking:
+            _draw(lacking, overwrite)
+    except RecordError as error:  # a run of somebody else's: its numbers stand above
+        console.print(f"No picture: {error}", soft_wrap=True)
+        return
+    where = directory / "*" if len(found) > 1 else found[0].path
+    console.print(f"{'Pictures' if len(found) > 1 else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)
+    if len(lacking) < len(found):
+        console.print("Pictures that were there already are kept; --overwrite draws them again.", soft_wrap=True)
+
+
+def _draw(found: Sequence[Record], overwrite: bool) -> None:
+    from brns.pictures import overview, save  # with matplotlib, which takes a second to load
+
+    for record in track(found, "drawing", len(found)):
+        save(overview(record), record.path / "overview.png", overwrite)
 
 
 def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:

@@ -57,7 +57,7 @@ def to_the_end(
     again = shlex.join(["brns", "resume", str(out), *(word for text in own for word in ("--search", text))])
     with TensorBoard() if tensorboard else contextlib.nullcontext() as scalars:
         follow(steps, generations, again, scalars, completed, watch_every)
-    conclude(out, records(out, search))
+    conclude(out, records(out, search), overwrite=True)
 
 
 def follow(

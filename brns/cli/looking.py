@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from brns.cli.options import Directories, Directory, Search
+from brns.cli.options import Directories, Directory, Overwrite, Search
 
 
 def show(
@@ -13,8 +13,9 @@ def show(
     search: Search = None,
     json: Annotated[bool, typer.Option("--json", help="print each run's numbers as JSON, and draw nothing")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="print each run's numbers as CSV, and draw nothing")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Show the numbers of runs, and draw their pictures again."""
+    """Show the numbers of runs, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_numbers
     from brns.cli.own import records_of
     from brns.settings import SettingsError
@@ -25,7 +26,7 @@ def show(
     if json or csv:
         print_numbers(found, "json" if json else "csv")
     else:
-        conclude(directory, found)
+        conclude(directory, found, overwrite)
 
 
 def figure(
@@ -33,6 +34,7 @@ def figure(
     directories: Directories,
     out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
     search: Search = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Draw one of the paper's figures, of one or several methods.
 
@@ -44,7 +46,7 @@ def figure(
     out = out or Path(f"{name}.png")
     timed = PAPER.get(name, name) == "time"
     source = [row for path in directories for row in read_times(path)] if timed else records_of(directories, search)
-    save(draw(name, source), out)
+    save(draw(name, source), out, overwrite)
     typer.echo(f"Figure: {out}")
 
 
@@ -52,6 +54,7 @@ def report(
     directories: Directories,
     out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
     search: Search = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one page about runs, to look into in a browser.
 
@@ -61,7 +64,7 @@ def report(
     from brns.pictures.report import write
     from brns.runs.bar import track
 
-    write(records_of(directories, search), out, track)
+    write(records_of(directories, search), out, track, overwrite)
     typer.echo(f"Report: {out}")
 
 
@@ -74,6 +77,7 @@ def movie(
         str | None, typer.Option(help="film one individual in its world, such as the ant maze: an id, or best")
     ] = None,
     search: Search = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a movie of a run's population, or of one individual.
 
@@ -88,8 +92,8 @@ def movie(
     if individual not in (None, "best") and not individual.isdecimal():
         raise SettingsError(f"--individual takes an id or best; got {individual!r}")
     if individual is None:
-        out = write(record, out or record.path / "movie.gif", track=track)
+        out = write(record, out or record.path / "movie.gif", track=track, overwrite=overwrite)
     else:
         which = "best" if individual == "best" else int(individual)
-        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track)
+        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track, overwrite)
     typer.echo(f"Movie: {out}")

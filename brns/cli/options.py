@@ -34,6 +34,7 @@ Search = Annotated[
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]
 Founders = Annotated[
     Path | None,
     typer.Option(

@@ -143,7 +143,7 @@ def compare(
     reference = jobs[0].method
     comparison = Comparison(worlds, found, seeds, reference, out, made, statistics.judged(found, reference))
     write_bytes(out / "runs.csv", _csv(comparison.rows))
-    save(picture(worlds, found), out / "comparison.png", dpi=110)
+    save(picture(worlds, found), out / "comparison.png", overwrite=True, dpi=110)
     return comparison
 
 

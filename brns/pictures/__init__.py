@@ -10,55 +10,30 @@ what follows from it, archives and the walls of a world need the search: set `re
 run.
 """
 
-from brns.pictures.curves import (
-    age,
-    coverage,
-    eta,
-    kappa,
-    kappa_share,
-    parent_distance,
-    q,
-    qd_score,
-    signature,
-    signature_coverage,
-    signature_uniformity,
-    uniformity,
-)
-from brns.pictures.drawing import draw, overview
-from brns.pictures.figures import FIGURES, PAPER, Picture, figures_of
-from brns.pictures.methods import method, methods
-from brns.pictures.style import save
-from brns.pictures.times import read_times, time
-from brns.pictures.worlds import archive, elites, maze, novelty_grid, novelty_map, population
+from importlib import import_module
+from typing import Any
 
-__all__ = [  # beside `draw`, `overview` and the table, the functions of which whole figures are made
-    "FIGURES",
-    "PAPER",
-    "Picture",
-    "age",
-    "archive",
-    "coverage",
-    "draw",
-    "elites",
-    "eta",
-    "figures_of",
-    "kappa",
-    "kappa_share",
-    "maze",
-    "method",
-    "methods",
-    "novelty_grid",
-    "novelty_map",
-    "overview",
-    "parent_distance",
-    "population",
-    "q",
-    "qd_score",
-    "read_times",
-    "save",
-    "signature",
-    "signature_coverage",
-    "signature_uniformity",
-    "time",
-    "uniformity",
-]
+from brns.pictures.methods import method, methods
+
+_OF_CURVES = "age coverage eta kappa kappa_share parent_distance q qd_score signature signature_coverage "
+_HOME = {
+    "curves": (_OF_CURVES + "signature_uniformity uniformity").split(),
+    "drawing": ["draw", "overview"],
+    "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
+    "style": ["save"],
+    "times": ["read_times", "time"],
+    "worlds": ["archive", "elites", "maze", "novelty_grid", "novelty_map", "population"],
+}
+__all__ = ["method", "methods", *(name for names in _HOME.values() for name in names)]
+
+
+def __getattr__(name: str) -> Any:
+    """What is asked for, from its file: who draws nothing need not wait for matplotlib."""
+    home = next((home for home, names in _HOME.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -36,9 +36,8 @@ def middles(groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False)
     """
     found = [_mean(values) for values in groups]
     several = any(len(values) > 1 for values in groups)
-    if (quartiles and several) or any(
-        (one.low < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True)
-    ):
+    below = any((one.low < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True))
+    if below or (quartiles and several):
         return [Middle(*np.quantile(values, (0.5, 0.25, 0.75), axis=0)) for values in groups], QUARTILES
     return found, ""
 

@@ -13,30 +13,20 @@ from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import evaluated
 from brns.metrics.spread import spread
 from brns.pictures.bands import Line, bands, middles
-from brns.pictures.measured import (
-    common,
-    cycling_of_record,
-    least_fitness,
-    uniformity_of_record,
-)
+from brns.pictures.measured import common, cycling_of_record, least_fitness, two, uniformity_of_record
 from brns.pictures.methods import Runs, colors_of, methods, styles_of
-from brns.pictures.scene import scene
-from brns.pictures.source import search_for
+from brns.pictures.scene import scene, search_for
 from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
 
 
 def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
     """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
-    ax = axes(ax)
-    shape = coverages.cells_of(next(iter(methods(records).values()))[0].behavior_space, shape)
-
-    def statistic(record: Record):
-        return record.generations, coverages.of_record(record, shape)
-
-    _curves(records, statistic, ax, f"coverage of {' × '.join(map(str, shape))} cells")
+    space = next(iter(methods(records).values()))[0].behavior_space
+    shape = coverages.cells_of(space, shape)
+    label = f"coverage of {_product(shape)} cells"
+    ax = _curves(records, lambda record: coverages.of_record(record, shape), ax, label, top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set(ylim=(0, 1.03))
     return ax
 
 
@@ -48,59 +38,36 @@ def qd_score(
     `offset` is by default the least fitness that any of these runs met, so that a new cell never lowers the score.
     Errors: `ValueError` where all have one fitness.
     """
-    ax = axes(ax)
     least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
     offset = least if offset is None else offset
-    label = f"QD score above {offset:.3g}, {' × '.join(map(str, shape))} cells"
-    _curves(records, lambda record: (record.generations, scores(record, shape, offset)), ax, label)
+    label = f"QD score above {offset:.3g}, {_product(shape)} cells"
+    ax = _curves(records, lambda record: scores(record, shape, offset), ax, label)
+    ax.autoscale(axis="y")
     return ax
 
 
 def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
-    ax = axes(ax)
     _only_paths(records)
-    _curves(
-        records,
-        lambda record: (record.generations, paths.coverage_of_record(record)),
-        ax,
-        "coverage of signature space",
-    )
-    ax.set(ylim=(0, None))
+    ax = _curves(records, paths.coverage_of_record, ax, "coverage of signature space")
     ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     return ax
 
 
 def signature_uniformity(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
-    ax = axes(ax)
     _only_paths(records)
-    _curves(
-        records, lambda record: (record.generations, paths.uniformity_of_record(record)), ax, "JS distance to uniform"
-    )
-    ax.set(ylim=(0, None))
-    return ax
+    return _curves(records, paths.uniformity_of_record, ax, "JS distance to uniform")
 
 
 def parent_distance(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3b: the mean distance in behavior space from the population to its parents."""
-    ax = axes(ax)
-    _curves(
-        records,
-        lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
-        ax,
-        "distance to parent",
-    )
-    ax.set(ylim=(0, None))
-    return ax
+    return _curves(records, dynamics.parent_distance_of_record, ax, "distance to parent")
 
 
 def age(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3c: the mean age of the population, in generations since birth."""
-    ax = axes(ax)
-    _curves(records, lambda record: (record.generations, dynamics.age_of_record(record)), ax, "age (generations)")
-    ax.set(ylim=(0, None))
-    return ax
+    return _curves(records, dynamics.age_of_record, ax, "age (generations)")
 
 
 def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
@@ -109,10 +76,26 @@ def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | Non
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
-    ax = axes(ax)
-    _curves(records, lambda record: uniformity_of_record(record, shape), ax, "JS distance to uniform")
-    ax.set(ylim=(0, None))
+    return _lines(records, lambda record: uniformity_of_record(record, shape), ax, "JS distance to uniform")
+
+
+def eta(records: Runs, ax: Axes | None = None) -> Axes:
+    """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
+    ax = _cycling(records, "eta", ax, "η(i)")
+    ax.axhline(1, color=INK, lw=0.8, ls=":")
+    ax.autoscale(axis="y")
+    ax.set_ylim(0, None)
     return ax
+
+
+def kappa(records: Runs, ax: Axes | None = None) -> Axes:
+    """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
+    return _cycling(records, "kappa", ax, "κ(i)")
+
+
+def kappa_share(records: Runs, ax: Axes | None = None) -> Axes:
+    """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
+    return _cycling(records, "kappa_share", ax, "κ(i) per later generation", top=1.03)
 
 
 def q(
@@ -128,14 +111,14 @@ def q(
     of magnitude: its axis is logarithmic where all of it is above 0, with the median over the runs and the quartiles.
     """
     ax = axes(ax)
-    runs = _one_method(records)
+    groups = methods(records)
+    if len(groups) > 1:
+        raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}")
+    (runs,) = groups.values()
     kept = common(record.snapshots for record in runs)
-    _two(kept, runs[0], "Q(i, j) needs the states of")
+    two(kept, runs[0], "Q(i, j), of kept states,")
     chosen = three(kept) if generations is None else list(dict.fromkeys(generations))
-    missing = sorted(set(chosen) - set(kept))
-    if missing:
-        raise ValueError(f"Q(i, j) needs i among the generations whose states all runs keep: {kept}; got {missing}")
-    colors = colors or _over_time(chosen)
+    colors = colors or over_time(chosen)
     lines = []
     for i in chosen:
         row = kept.index(i)
@@ -152,50 +135,15 @@ def q(
     return ax
 
 
-def colors_of_q(kept: Iterable[Sequence[int]]) -> dict[int, Any]:
-    """The colour of each i that `q` draws of methods that keep these generations: one in all panels, no two alike."""
-    return _over_time({i for generations in kept if generations for i in three(generations)})
-
-
 def three(kept: Sequence[int]) -> list[int]:
     """An early, a middle and a later generation of those kept."""
     return list(dict.fromkeys(kept[int(len(kept) * part)] for part in (0.1, 0.4, 0.7)))
 
 
-def _over_time(generations: Iterable[int]) -> dict[int, Any]:
-    """Colours from early to late, which both a light and a dark page show."""
-    ordered = sorted(generations)
+def over_time(generations: Iterable[int]) -> dict[int, Any]:
+    """Colours from early to late."""
+    ordered = sorted(set(generations))
     return dict(zip(ordered, TIME(np.linspace(0.2, 0.75, len(ordered))), strict=True))
-
-
-def eta(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
-    ax = axes(ax)
-    _curves(records, lambda record: (record.snapshots[:-1], cycling_of_record(record).eta), ax, "η(i)")
-    ax.axhline(1, color=INK, lw=0.8, ls=":")
-    ax.set(xlabel="generation i", ylim=(0, None))
-    return ax
-
-
-def kappa(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
-    ax = axes(ax)
-    _curves(records, lambda record: (record.snapshots[:-1], cycling_of_record(record).kappa), ax, "κ(i)")
-    ax.set(xlabel="generation i", ylim=(0, None))
-    return ax
-
-
-def kappa_share(records: Runs, ax: Axes | None = None) -> Axes:
-    """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
-    ax = axes(ax)
-    _curves(
-        records,
-        lambda record: (record.snapshots[:-1], cycling_of_record(record).kappa_share),
-        ax,
-        "κ(i) per later generation",
-    )
-    ax.set(xlabel="generation i", ylim=(0, 1.03))
-    return ax
 
 
 def signature(records: Runs, ax: Axes | None = None) -> Axes:
@@ -214,38 +162,14 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
     shades = colors_of(runs)
     width = 0.8 / len(runs)
     for place, (name, one) in enumerate(zip(runs, found, strict=True)):
-        ax.bar(
-            np.arange(6) + (place + 0.5) * width - 0.4,
-            one.middle,
-            width * 0.92,
-            yerr=[one.middle - one.low, one.high - one.middle],
-            color=shades[name],
-            label=_seeds(name, runs[name]),
-        )
+        x = np.arange(6) + (place + 0.5) * width - 0.4
+        whiskers = [one.middle - one.low, one.high - one.middle]
+        label = _seeds(name, runs[name])
+        ax.bar(x, one.middle, width * 0.92, yerr=whiskers, color=shades[name], label=label)
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
     ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}", yscale="log")
     plain_numbers(ax)
     return ax
-
-
-def _curves(
-    records: Runs, statistic: Callable[[Record], tuple[Sequence[int], np.ndarray]], ax: Axes, ylabel: str
-) -> None:
-    lines = []
-    groups = methods(records)
-    shades = colors_of(groups)
-    styles = styles_of(shades)
-    for name, runs in groups.items():
-        for record in runs:
-            _two(record.generations, record, "a curve over generations needs")
-        known = [dict(zip(*statistic(record), strict=True)) for record in runs]
-        generations = common(known)
-        values = np.array([[one[g] for g in generations] for one in known])
-        if not np.isfinite(values).any():
-            raise ValueError(f"{runs[0].path} has no value to draw in any generation")
-        lines.append(Line(_seeds(name, runs), generations, values, shades[name], styles[name]))
-    note = bands(ax, lines)
-    ax.set(xlabel="generation", ylabel=f"{ylabel}{note}")
 
 
 def plain_numbers(ax: Axes) -> None:
@@ -256,15 +180,59 @@ def plain_numbers(ax: Axes) -> None:
     ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
 
 
-def _seeds(name: str, runs: Sequence[Any]) -> str:
+def _curves(
+    records: Runs,
+    statistic: Callable[[Record], np.ndarray],
+    ax: Axes | None,
+    ylabel: str,
+    top: float | None = None,
+) -> Axes:
+    """Lines of what has a value in every generation."""
+    return _lines(records, lambda record: (record.generations, statistic(record)), ax, ylabel, top)
+
+
+def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None) -> Axes:
+    """Lines of what has a value for every kept generation but the last."""
+    ax = _lines(
+        records, lambda record: (record.snapshots[:-1], getattr(cycling_of_record(record), name)), ax, ylabel, top
+    )
+    ax.set_xlabel("generation i")
+    return ax
+
+
+def _lines(
+    records: Runs,
+    statistic: Callable[[Record], tuple[Sequence[int], np.ndarray]],
+    ax: Axes | None,
+    ylabel: str,
+    top: float | None = None,
+) -> Axes:
+    """A line for each method, over the generations that all of its runs have."""
+    ax = axes(ax)
+    lines = []
+    groups = methods(records)
+    shades = colors_of(groups)
+    styles = styles_of(shades)
+    for name, runs in groups.items():
+        for record in runs:
+            two(record.generations, record, "a curve over generations")
+        known = [dict(zip(*statistic(record), strict=True)) for record in runs]
+        generations = common(known)
+        values = np.array([[one[g] for g in generations] for one in known])
+        if not np.isfinite(values).any():
+            raise ValueError(f"{runs[0].path} has no value to draw in any generation")
+        lines.append(Line(_seeds(name, runs), generations, values, shades[name], styles[name]))
+    note = bands(ax, lines)
+    ax.set(xlabel="generation", ylabel=f"{ylabel}{note}", ylim=(0, top))
+    return ax
+
+
+def _seeds(name: str, runs: Sequence[Record]) -> str:
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
 
-def _one_method(records: Runs) -> list[Record]:
-    runs = methods(records)
-    if len(runs) > 1:
-        raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(runs)}")
-    return next(iter(runs.values()))
+def _product(shape: Sequence[int]) -> str:
+    return " × ".join(map(str, shape))
 
 
 def _only_paths(records: Runs) -> dict[str, list[Record]]:
@@ -272,15 +240,6 @@ def _only_paths(records: Runs) -> dict[str, list[Record]]:
     runs = methods(records)
     first = next(iter(runs.values()))[0]
     if not scene(search_for(first, "a signature").task).paths:
-        raise ValueError(
-            f"a signature needs descriptors that are paths; those of {first.experiment['task']['name']} are not"
-        )
+        name = first.experiment["task"]["name"]
+        raise ValueError(f"a signature needs descriptors that are paths; those of {name} are not")
     return runs
-
-
-def _two(generations: Sequence[int], record: Record, what: str) -> None:
-    if len(generations) < 2:
-        raise ValueError(
-            f"{what} 2 generations or more; {record.path} has {len(generations)}. Let it run on (brns resume), or keep "
-            "more states with `brns run ... --keep-every 1`"
-        )

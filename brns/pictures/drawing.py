@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.pictures.curves import colors_of_q, three
+from brns.pictures.curves import over_time, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.measured import common, last_state
 from brns.pictures.methods import method, methods
@@ -20,6 +20,7 @@ from brns.settings import near
 
 Panel = tuple[str, Callable[..., Axes]]
 """a label, and a function of `ax`"""
+COLUMNS = 3
 
 
 def overview(record: Record) -> Figure:
@@ -34,10 +35,10 @@ def overview(record: Record) -> Figure:
         left, right = figure.subplots(1, 2)
         maze(record, left)
         if mapped:
-            novelty_map(record, right, record.snapshots[-1])
+            novelty_map(record, right)
         else:
             population(record, right)
-        titled(left, f"{method(record)}, seed {record.seed}\n{left.get_title(loc='left')}")
+        titled(left, f"{method(record)}, seed {record.seed}")
         legend_below(figure, columns=8)
     return figure
 
@@ -54,19 +55,16 @@ def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> F
         raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
     picture = FIGURES[name]
     panels = _panels(picture, source)
-    size = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
+    rows = len(panels)
+    columns = max(map(len, panels))
+    width, height = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
     with matplotlib.rc_context(STYLE):
-        rows = len(panels)
-        columns = max(map(len, panels))
-        figure = Shown(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False)
-        for row, line in zip(axes, panels, strict=True):
-            for ax in row[len(line) :]:
-                ax.remove()
-            for ax, (label, panel) in zip(row, line, strict=False):
-                panel(ax=ax)
+        figure = Shown(figsize=(width * columns, height * rows + 0.3), layout="constrained")
+        for row, line in enumerate(panels):
+            for column, (label, panel) in enumerate(line):
+                ax = panel(ax=figure.add_subplot(rows, columns, row * columns + column + 1))
                 if label:
-                    titled(ax, f"{label}\n{ax.get_title(loc='left')}".removesuffix("\n"))
+                    titled(ax, label)
         legend_below(figure)
     return figure
 
@@ -79,12 +77,7 @@ def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
     if picture.panels == "one":
         return [[("", partial(picture.function, [record for seeds in runs.values() for record in seeds]))]]
     if picture.panels == "method":
-        kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-        shared = common(kept)
-        # The same generations in all panels, where there are such.
-        told: dict[str, Any] = {"generations": three(shared)} if len(shared) > 2 else {}
-        told["colors"] = colors_of_q([shared] if told else kept)
-        return _wrapped([(label, partial(picture.function, seeds, **told)) for label, seeds in runs.items()])
+        return _of_methods(picture, runs)
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
@@ -96,9 +89,20 @@ def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
     ]
 
 
+def _of_methods(picture: Picture, runs: Mapping[str, Sequence[Record]]) -> list[list[Panel]]:
+    """A panel for each method: of the same generations in all, where there are such, each in one colour everywhere."""
+    kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
+    shared = common(kept)
+    if len(shared) > 2:
+        chosen = three(shared)
+        told = {"generations": chosen, "colors": over_time(chosen)}
+    else:
+        told = {"colors": over_time(g for generations in kept if generations for g in three(generations))}
+    return _wrapped([(label, partial(picture.function, seeds, **told)) for label, seeds in runs.items()])
+
+
 def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
-    """At most three panels in a row."""
-    return [panels[i : i + 3] for i in range(0, len(panels), 3)]
+    return [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
 
 
 def _spaced(record: Record) -> list[int]:

@@ -1,7 +1,6 @@
 """What figures need of the states that a run keeps: the archive, Q, uniformity; errors say what is missing."""
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
-from brns.pictures.source import search_for
+from brns.pictures.scene import search_for
 from brns.runs.record import Record
 
 
@@ -22,6 +21,15 @@ def last_state(record: Record, generation: int | None, what: str) -> int:
             "run it again with `brns run ... --keep-every 1`"
         )
     return record.snapshots[-1] if generation is None else generation
+
+
+def two(generations: Sequence[int], record: Record, what: str) -> None:
+    """Refuse a curve of less than two generations."""
+    if len(generations) < 2:
+        raise ValueError(
+            f"{what} needs 2 generations or more; {record.path} has {len(generations)}. Let it run on (brns resume), "
+            "or keep more states with `brns run ... --keep-every 1`"
+        )
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -38,22 +46,21 @@ def cycling_of_record(record: Record, generations: Sequence[int] | None = None) 
     return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
 
 
-def least_fitness(records: Sequence[Record], what: str) -> float:
+def least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
     found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
     if found.min() == found.max():
-        raise ValueError(
-            f"{what} needs a task with fitness, and in {records[0].path} every individual has {found.min():g}"
-        )
+        raise ValueError(f"{what} needs a task with fitness, and every individual has {found.min():g}")
     return float(found.min())
 
 
 def uniformity_of_record(record: Record, shape: Sequence[int] | None = None) -> tuple[list[int], np.ndarray]:
     """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
-    space, kept = search_for(record, "uniformity over time").task.behavior_space, record.snapshots
+    space = search_for(record, "uniformity over time").task.behavior_space
     last_state(record, None, "uniformity over time")
+    kept = record.snapshots
     shape = cells_of(space, shape)
-    archives = [archive_entries(record, g) for g in kept]
+    archives = [archive_entries(record, generation) for generation in kept]
     if archives[0] is None:
         return kept, uniformities.of_record(record, shape)
     occupied = [uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives]
@@ -62,4 +69,4 @@ def uniformity_of_record(record: Record, shape: Sequence[int] | None = None) -> 
 
 def common(lists: Iterable[Iterable[int]]) -> list[int]:
     """The generations that are in all lists."""
-    return sorted(reduce(set.intersection, map(set, lists)))
+    return sorted(set.intersection(*map(set, lists)))

@@ -1,19 +1,23 @@
-"""Runs put together by method, and what a method is called."""
+"""Runs put together by method, what a method is called, and its colour."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brns.experiments import has_paper_settings
-from brns.pictures.style import LINES, STYLES
 from brns.runs.record import Record
 from brns.settings import leaves, parts
 
+STYLES = ("-", "--", ":", "-.")
+"""of lines that share a colour"""
+LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in _KNOWN.values()}
 """what estimators are called, by their classes"""
 PAPER_SETTINGS = _KNOWN["paper"].title
 COLORS = dict(zip(NAMES.values(), LINES, strict=False))
 """a method has its colour in every figure"""
+LONGEST = 60
+"""letters of a label"""
 Runs = Record | Sequence[Record]
 
 
@@ -36,16 +40,9 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     records = [records] if isinstance(records, Record) else list(records)
     if not records:
         raise ValueError("a figure needs at least one run; got none")
-    first = records[0]
     groups: list[list[Record]] = []
     for record in records:
-        if record.world != first.world:
-            raise ValueError(
-                f"{first.path} and {record.path} are runs of different tasks, {_text(first.world)} and "
-                f"{_text(record.world)}; compare runs of one task"
-            )
-        if not record.generations:
-            raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
+        _refuse_other_task(record, records[0])
         group = next((g for g in groups if _made_by(g[0]) == _made_by(record)), None)
         if group is None:
             groups.append([record])
@@ -53,18 +50,32 @@ def methods(records: Runs) -> dict[str, list[Record]]:
             raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
         else:
             group.append(record)
-    settings = [leaves(_made_by(group[0])) for group in groups]
-    differing = [
-        k for k in dict.fromkeys(k for s in settings for k in s) if len({_text(s.get(k)) for s in settings}) > 1
-    ]
-    labels: list[str] = []
-    for group, values in zip(groups, settings, strict=True):
-        name = method(group[0])
-        same = [s for g, s in zip(groups, settings, strict=True) if method(g[0]) == name]
-        told = [k for k in differing if len({_text(s.get(k)) for s in same}) > 1]
-        label = _short(", ".join([name, *(f"{k.removeprefix('estimator.')}={_text(values.get(k))}" for k in told)]))
-        labels.append(f"{label} ({len(labels) + 1})" if label in labels else label)
+    labels = _labels([group[0] for group in groups])
     return {label: sorted(group, key=lambda r: r.seed) for label, group in zip(labels, groups, strict=True)}
+
+
+def _refuse_other_task(record: Record, first: Record) -> None:
+    if record.world != first.world:
+        raise ValueError(
+            f"{first.path} and {record.path} are runs of different tasks, {_text(first.world)} and "
+            f"{_text(record.world)}; compare runs of one task"
+        )
+    if not record.generations:
+        raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
+
+
+def _labels(firsts: Sequence[Record]) -> list[str]:
+    """What methods are called; those of one name with the settings in which they differ."""
+    settings = [{k: _text(v) for k, v in leaves(_made_by(record)).items()} for record in firsts]
+    labels: list[str] = []
+    for record, own in zip(firsts, settings, strict=True):
+        name = method(record)
+        same = [other for one, other in zip(firsts, settings, strict=True) if method(one) == name]
+        differing = [k for k in own if any(other.get(k) != own[k] for other in same)]
+        label = ", ".join([name, *(f"{k.removeprefix('estimator.')}={own[k]}" for k in differing)])
+        label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+        labels.append(f"{label} ({len(labels) + 1})" if label in labels else label)
+    return labels
 
 
 def colors_of(labels: Iterable[str]) -> dict[str, str]:
@@ -103,7 +114,3 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{value.get('name')}({', '.join(f'{k}={_text(v)}' for k, v in value.items() if k != 'name')})"
     return str(value)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,6 +1,7 @@
 """How the figures look: colours, type, legends and colour bars."""
 
 import io
+import os
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from matplotlib.legend_handler import HandlerPatch
 from matplotlib.patches import Circle
 
 from brns.metrics.numbers import number
+from brns.pictures.methods import LINES
 from brns.runs.storage import replacing
 
 INK = "#1f2430"
@@ -23,9 +25,6 @@ WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
 START = "#111111"  # No area has it.
-STYLES = ("-", "--", ":", "-.")
-"""of lines that share a colour"""
-LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
 STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -88,8 +87,22 @@ def colorbar(ax: Axes, shown: Any, label: str) -> None:
     bar.solids.set_alpha(1)
 
 
+def unused(path: str | os.PathLike, overwrite: bool) -> Path:
+    """The path, if nothing is there or it may be overwritten; else a `FileExistsError`."""
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"{path} exists already: choose another name, or overwrite it (overwrite=True in Python, --overwrite on "
+            "the command line)"
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {path.parent}")
+    return path
+
+
 def titled(ax: Axes, text: str) -> None:
-    """Set a panel's title, in lines no longer than the panel is wide."""
+    """Put a text above a panel's title, in lines no longer than the panel is wide."""
+    text = f"{text}\n{ax.get_title(loc='left')}".strip()
     place: Any = ax.get_subplotspec()
     figure: Any = ax.figure
     inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.9  # without the axis' numbers and label
@@ -97,8 +110,12 @@ def titled(ax: Axes, text: str) -> None:
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
-def save(figure: Figure, path: Path, **options: Any) -> None:
-    """Write a figure to a file, whole or not at all; its suffix says the format."""
+def save(figure: Figure, path: str | os.PathLike, overwrite: bool = False, **options: Any) -> None:
+    """Write a figure to a file, whole or not at all; its suffix says the format. `options` are those of `savefig`.
+
+    Errors: `FileExistsError` where the file is there already, unless it may be overwritten.
+    """
+    path = unused(path, overwrite)
     if not path.suffix:
         raise ValueError(f"a figure's file ends in .png, .pdf or .svg; got {path.name!r}")
     with replacing(path) as temporary:

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
@@ -17,8 +17,7 @@ from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.measured import archive_entries, last_state, least_fitness
-from brns.pictures.scene import scene_of, trajectories
-from brns.pictures.source import search_for
+from brns.pictures.scene import scene_of, search_for, trajectories
 from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
@@ -39,32 +38,31 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     world = scene_of(record)
     generations = evaluated(record, "descriptor")
     born = np.repeat(record.generations, [len(rows) for rows in generations])
-    behaviors, solved = np.concatenate(generations), np.concatenate(evaluated(record, "solved"))
-    last, drawn = max(record.generations[-1], 1), ""
-    if world.paths:
-        spread = np.linspace(0, len(behaviors) - 1, min(len(behaviors), MOST_PATHS)).astype(int)
-        shown = draw_paths(ax, world, behaviors[spread], born[spread], cmap=TIME, lw=0.6, alpha=0.7)
-        drawn = f"{len(spread)} of " if len(spread) < len(behaviors) else ""
-        shown.set_clim(0, last)
-    else:
-        x, y = world.place(behaviors).T
-        shown = ax.scatter(x, y, c=born, cmap=TIME, s=5, lw=0, alpha=0.8, vmin=0, vmax=last, rasterized=True)
-    colorbar(ax, shown, "generation of birth")
+    behaviors = np.concatenate(generations)
+    solved = np.concatenate(evaluated(record, "solved"))
+    most = min(len(behaviors), MOST_PATHS) if world.paths else len(behaviors)
+    spread = np.linspace(0, len(behaviors) - 1, most).astype(int)
+    _draw_behaviors(ax, world, behaviors[spread], born[spread], record.generations[-1], "generation of birth", 5.0, 0.8)
     draw_world(ax, world)
     if solved.any():
-        x, y = world.place(behaviors[solved]).T
-        ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
-        found = record.solutions()
-        some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-        ways = trajectories(record, found.genotype[some])
-        for number, way in enumerate(ways):
-            label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
-            (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
-            line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
+        _draw_solvers(ax, world, record, behaviors[solved])
+    drawn = f"{most} of " if most < len(behaviors) else ""
     solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
     told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}"
     ax.set_title(told + beyond(world, behaviors))
     return ax
+
+
+def _draw_solvers(ax: Axes, world: Scene, record: Record, behaviors: Float[np.ndarray, "n d"]) -> None:
+    x, y = world.place(behaviors).T
+    ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
+    found = record.solutions()
+    some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
+    ways = trajectories(record, found.genotype[some])
+    for number, way in enumerate(ways):
+        label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
+        (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
+        line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
 
 
 def archive(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
@@ -76,17 +74,9 @@ def archive(record: Record, ax: Axes | None = None, generation: int | None = Non
         raise ValueError(f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}")
     descriptor, entered = entries
     if not len(descriptor):
-        raise ValueError(
-            f"{record.path}: the archive is empty after generation {generation}; choose a later one of record.snapshots"
-        )
+        raise ValueError(f"{record.path}: the archive is empty after generation {generation}; choose a later one")
     world = scene_of(record)
-    if world.paths:
-        shown = draw_paths(ax, world, descriptor, entered, cmap=TIME, lw=0.6, alpha=0.7)
-    else:
-        x, y = world.place(descriptor).T
-        shown = ax.scatter(x, y, c=entered, cmap=TIME, s=9, lw=0, rasterized=True)
-    shown.set_clim(0, max(generation, 1))
-    colorbar(ax, shown, "generation of entry")
+    _draw_behaviors(ax, world, descriptor, entered, generation, "generation of entry", 9.0, 1.0)
     draw_world(ax, world)
     ax.set_title(f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}")
     return ax
@@ -230,11 +220,36 @@ def draw_world(ax: Axes, world: Scene) -> None:
     ax.set_aspect("auto" if world.walls is None else "equal")
 
 
+def _draw_behaviors(
+    ax: Axes,
+    world: Scene,
+    behaviors: Float[np.ndarray, "n d"],
+    generations: Int[np.ndarray, " n"],
+    last: int,
+    label: str,
+    size: float,
+    alpha: float,
+) -> None:
+    """Behaviors, as points or as paths, coloured by a generation of each."""
+    if world.paths:
+        shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
+    else:
+        x, y = world.place(behaviors).T
+        shown = ax.scatter(x, y, c=generations, cmap=TIME, s=size, lw=0, alpha=alpha, rasterized=True)
+    shown.set_clim(0, max(last, 1))
+    colorbar(ax, shown, label)
+
+
 def draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:
     """Behaviors that are paths, from the world's start on, coloured by values."""
-    points = descriptors.reshape(len(descriptors), -1, 2)
-    if world.start is not None:
-        points = np.concatenate([np.broadcast_to(world.start, (len(points), 1, 2)), points], axis=1)
-    lines = LineCollection(list(points), array=values, rasterized=True, **style)
+    lines = LineCollection(list(with_start(world, descriptors)), array=values, rasterized=True, **style)
     ax.add_collection(lines)
     return lines
+
+
+def with_start(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n times 2"]:
+    """Paths from the world's start on, where there is one."""
+    points = descriptors.reshape(len(descriptors), -1, 2)
+    if world.start is None:
+        return points
+    return np.concatenate([np.broadcast_to(np.float32(world.start), (len(points), 1, 2)), points], axis=1)

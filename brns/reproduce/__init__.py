@@ -177,7 +177,7 @@ def _drawn(out: Path, runs: dict[str, list[Record]], names: Sequence[str], count
         if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
             place.unlink(missing_ok=True)
         else:
-            save(figure, place, dpi=90)
+            save(figure, place, overwrite=True, dpi=90)
 
 
 def _rows(records: Sequence[Record], count: Track) -> list[dict[str, float]]:
@@ -194,7 +194,7 @@ def _ablation(out: Path, scale: str, chosen: Scale, follow: Follow, count: Track
         runs[variant.label] = [*runs.get(variant.label, []), *records]  # a reading of both methods has one label
     found = {"provenance": here(), "made": of_runs(runs), "scale": note, "variants": rows}
     results.write_json(out / "ablation" / "results.json", found)
-    save(pictures.ablation(rows), out / "ablation" / "ablation.png", dpi=90)
+    save(pictures.ablation(rows), out / "ablation" / "ablation.png", overwrite=True, dpi=90)
 
 
 def _timing(out: Path, scale: str, chosen: Scale) -> None:
@@ -212,4 +212,4 @@ def _timing(out: Path, scale: str, chosen: Scale) -> None:
         "crossover": pictures.crossover,
         "over-time": pictures.over_time,
     }.items():
-        save(picture(costs), out / f"{name}.png", dpi=90)
+        save(picture(costs), out / f"{name}.png", overwrite=True, dpi=90)

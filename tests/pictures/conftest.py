@@ -1,61 +1,82 @@
-"""The report's runs and pages, for its text and for a browser."""
+"""Runs for all that only read: two methods in a plane with fitness, and the maze; made once."""
 
 import json
+import shutil
 
 import pytest
+from matplotlib.figure import Figure
+from worlds import Identity
 
-from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, NoveltySearch, Record
-from brns.pictures.report import page as report
+from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
+from brns.pictures import report
 from brns.runs.loop import run
-from brns.runs.record import records
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Two methods, two seeds each, and the states of every second generation."""
-    folder = tmp_path_factory.mktemp("runs")
-    recognition, archive = BehaviorRecognition(depths=(0, 1)), ArchiveKNN(k=3, capacity=64)
-    for name, estimator in [("recognition", recognition), ("archive", archive)]:
-        search = NoveltySearch(DeceptiveMaze(steps=50), estimator, population_size=10, offspring_size=10)
-        run(search, 6, out=folder / name, seeds=[0, 1], keep_every=2)
-    return [*records(folder / "recognition"), *records(folder / "archive")]
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
 
 
-def counted(steps, title, total):
-    """A progress that is told the right number of steps."""
-    steps = list(steps)
-    assert len(steps) == total
-    return steps
+def made(path, estimator, seeds):
+    """Runs whose world is our own, told to the records."""
+    search = NoveltySearch(Identity(), estimator, population_size=12, offspring_size=12)
+    runs = run(search, 8, out=path, seeds=seeds, keep_every=1)
+    for record in runs:
+        record.search = search
+    return runs
 
 
-@pytest.fixture(scope="module")
-def page(runs, tmp_path_factory):
-    return report.write(runs, tmp_path_factory.mktemp("report") / "report.html", track=counted)
+@pytest.fixture(scope="session")
+def recognition(folder):
+    return made(folder / "recognition", BehaviorRecognition(depths=(0, 1)), [0, 1, 2])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def archived(folder):
+    return made(folder / "archive", ArchiveKNN(k=3, growth=2, capacity=64), [0, 1])
+
+
+@pytest.fixture(scope="session")
+def mazes(folder):
+    """Two seeds, and the states of every second generation."""
+    search = NoveltySearch(DeceptiveMaze(steps=50), ExactRecognition(size=16), population_size=20, offspring_size=20)
+    return run(search, 6, out=folder / "maze", seeds=[0, 1], keep_every=2)
+
+
+@pytest.fixture
+def maze(mazes):
+    return mazes[0]
+
+
+@pytest.fixture(scope="session")
+def page(recognition, archived, folder):
+    return report.write([*recognition, *archived], folder / "report.html")
+
+
+@pytest.fixture(scope="session")
 def attack():
     owned = "document.title='owned'"
-    return f'</script><script>{owned}</script><img src=x onerror="{owned}">{{{{plotly}}}}$\\frac{{'
+    return f'</script><script>{owned}</script><img src=x onerror="{owned}">{{{{ plotly }}}}$\\frac{{'
 
 
-@pytest.fixture(scope="module")
-def attacked(runs, attack, tmp_path_factory):
+@pytest.fixture(scope="session")
+def attacked(attack, recognition, archived, folder):
     """A report of two runs whose every text is an attempt to break out of it."""
-    folder = tmp_path_factory.mktemp("attack") / "<img src=y onerror=alert(1)>"
+    within = folder / "<img src=y onerror=alert(1)>"
     made = []
-    for place, record in enumerate(runs[::2]):
-        copy = folder / str(place)
-        (folder / str(place)).mkdir(parents=True)
-        for part in ("generations", "states"):
-            (copy / part).symlink_to(record.path / part)
-        facts = json.loads((record.path / "run.json").read_text())
+    for place, record in enumerate([recognition[0], archived[0]]):
+        copy = shutil.copytree(record.path, within / str(place))
+        facts = json.loads((copy / "run.json").read_text())
         facts["command"] = facts["commit"] = facts["versions"][attack] = attack
         facts["experiment"]["estimator"]["name"] = attack
         facts["experiment"]["estimator"]["odd"] = f"{attack}{place}"
         facts["experiment"][attack] = attack
         (copy / "run.json").write_text(json.dumps(facts))
-        bad = Record(copy)
-        bad.search = record.search
-        made.append(bad)
-    return report.write(made, folder.parent / "attacked.html")
+        made.append(Record(copy))
+        made[-1].search = record.search
+    return report.write(made, folder / "attacked.html")
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()

@@ -4,19 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from brns import ArchiveKNN, NoveltySearch, Record
 from brns import pictures as drawn
 from brns.core import Generation, Population
-from brns.metrics.signature import signature
 from brns.pictures.style import SOLVED
 from brns.tasks.ant import AntMaze
-
-
-@pytest.fixture
-def ax():
-    return Figure().subplots()
 
 
 def ant_run(path, seed, reach):
@@ -49,9 +42,6 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     assert heights[1] == pytest.approx(
         (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2
     )
-    one, other = (run.column("offspring.descriptor", [0])[0].reshape(3, 16, 2) for run in runs)
-    expected = (np.std(signature(one), axis=0) + np.std(signature(other), axis=0)) / 2
-    np.testing.assert_allclose(heights, expected, rtol=1e-5)
     ax.figure.draw_without_rendering()
     labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
     assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)  # numbers, no code of a formula

@@ -10,11 +10,11 @@ from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
-from brns.pictures.curves import colors_of_q
-from brns.pictures.methods import colors_of, styles_of
-from brns.pictures.style import LINES, NOVELTY, START, TIME, Shown, by_rank, colorbar, legend_below, titled
+from brns.pictures.curves import over_time
+from brns.pictures.methods import LINES, colors_of, styles_of
+from brns.pictures.style import Shown, by_rank, colorbar, legend_below, titled
 from brns.pictures.worlds import draw_world, open_cells
-from brns.tasks.scene import COLOURS, Scene
+from brns.tasks.scene import Scene
 
 
 def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
@@ -42,14 +42,9 @@ def test_lines_of_one_colour_have_different_styles():
 
 
 def test_lines_of_q_have_one_colour_a_generation_where_methods_keep_different_ones():
-    colors = colors_of_q([list(range(0, 21, 3)), list(range(0, 21, 2))])
-    assert set(colors) == {0, 6, 12} | {2, 8, 14}
+    colors = over_time([0, 6, 12, 2, 8, 14, 8])
+    assert set(colors) == {0, 2, 6, 8, 12, 14}
     assert len({tuple(color) for color in colors.values()}) == 6
-
-
-def test_time_and_novelty_have_different_colours_and_the_start_that_of_no_area():
-    assert TIME.name != NOVELTY
-    assert START not in COLOURS.values()
 
 
 def test_where_a_deviation_would_reach_below_zero_the_median_and_quartiles_stand():

@@ -1,7 +1,6 @@
 """Worlds that brns does not know: pictures, report and movie of what they stored, and all else once they are given."""
 
 import functools
-import json
 from typing import Any
 
 import equinox as eqx
@@ -15,8 +14,7 @@ from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Record, run
 from brns.metrics import coverage
 from brns.metrics.summary import summary
 from brns.pictures import draw, figures_of, movie, overview, report
-from brns.pictures.report.page import _json
-from brns.pictures.report.view import view_of
+from brns.pictures.report import charts, view
 from brns.pictures.scene import scene, scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene
@@ -77,7 +75,7 @@ WORLDS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """The search of each world and a run of it, whose record knows it."""
 
@@ -141,8 +139,8 @@ def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(kno
     if kind:
         for name in set(figures_of(kind)) - {"archive"}:  # this method has none
             assert f'id="figure-{name}"' in whole
-    for one in (alone, record):
-        with Image.open(movie.write(one, tmp_path / "run.gif")) as film:
+    for one, name in ((alone, "alone.gif"), (record, "known.gif")):
+        with Image.open(movie.write(one, tmp_path / name)) as film:
             assert film.n_frames == 4
 
 
@@ -164,8 +162,9 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(tmp
     assert left.get_title(loc="left").endswith(f", {6 * 4} outside")
     assert right.images[0].get_extent() == [-1, 1, -1, 1]
     assert right.get_xlim() == pytest.approx((-2.08, 2.08))
-    view = json.loads(_json(view_of({"a method": [record]})[0]))  # NumPy's numbers too
-    assert (view["world"]["low"], view["runs"][0]["maps"][0]["low"]) == ([-2, -2], [-1, -1])
+    shown = view.view({"a method": [record]})
+    assert (shown["layout"]["xaxis"]["range"], shown["data"][0]["x0"]) == ([-2, 2], -1 + 1 / 40)
+    assert charts.chart(shown, "view")  # of NumPy's numbers, too
 
 
 def test_an_individual_of_a_world_without_a_film_is_refused(known, tmp_path):
@@ -198,7 +197,7 @@ def test_the_best_is_filmed_by_its_own_world(strides, tmp_path):
     fitness = np.concatenate([strides.column("offspring.fitness", [g])[0] for g in strides.generations])
     ends = np.concatenate([strides.column("offspring.descriptor", [g])[0] for g in strides.generations])
     reach = np.hypot(*ends[:, -2:].T)
-    best = movie._genotype(strides, "best")  # of which the last position is genes 30 and 31
+    best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)  # the world's own colours
 

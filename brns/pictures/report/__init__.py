@@ -1,3 +1,6 @@
-"""The report: one self-contained page to look into runs with."""
+"""A report: records in, one page out, which opens from disk and needs no network. `write` makes it."""
 
-from brns.pictures.report.page import write as write
+try:
+    from brns.pictures.report.page import write as write
+except ModuleNotFoundError as error:
+    raise ImportError(f"a report needs {error.name}: pip install 'brns[report]'") from None
