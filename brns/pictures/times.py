@@ -47,7 +47,7 @@ def read_times(path: str | os.PathLike) -> list[dict[str, Any]]:
     kinds = {"method": str, "d": int, "entries": int, "ms": float}
     if not os.path.isfile(path):
         raise ValueError(
-            f"figure 6 is drawn of CSV files of timings, such as timing.csv of `brns reproduce timing`; {path} is none"
+            f"figure 6 is drawn of CSV files of timings, such as results/timing/timing.csv; {path} is none"
         )
     with open(path, newline="") as stream:
         reader = csv.DictReader(stream)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from brns.reproduce.claims import Claim
-from brns.reproduce.costs import KNN, NARROW, TREE, WIDE, Costs
-from brns.reproduce.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
+from reproduction.claims import Claim
+from reproduction.costs import KNN, NARROW, TREE, WIDE, Costs
+from reproduction.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
 
 
 def of_timing(costs: Costs) -> list[Claim]:
