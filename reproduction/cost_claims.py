@@ -59,7 +59,7 @@ def of_timing(costs: Costs) -> list[Claim]:
             f"{1 / saved:.3g} times cheaper; cheaper than the best exact k-NN from "
             f"{costs.crossover(NARROW, 'exact', top, 50).text} entries, the paper's width from "
             f"{costs.crossover(WIDE, 'exact', top, 50).text}",
-            UNTESTED if top < 256 else _graded(1 / saved, 20, 5),
+            UNTESTED if top < 256 else _graded(1 / saved, 20.0, 5.0),
         ),
     ]
 

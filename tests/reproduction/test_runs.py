@@ -54,7 +54,7 @@ def test_all_methods_first_seeds_come_first(tmp_path):
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "numbers", lambda record: {"last": record.last})
+    monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last)})
     job = runs.jobs({"a": SEARCH}, PLAN, tmp_path)[1]
     assert job.done == 0
     run(SEARCH, 4, out=job.folder, seeds=1, keep_every=2)
