@@ -17,7 +17,6 @@ from brns.metrics.summary import summary
 from brns.pictures.measured import cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
 from brns.runs.record import Record
-from brns.search import NoveltySearch
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
 """the generations at which coverage is told"""
@@ -34,7 +33,8 @@ def numbers(record: Record) -> dict[str, float]:
     of_paths = scene(record.search.task).paths
     row = summary(record, of_paths=of_paths)
     if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
-        found = cycling.of_record(record, search=rooted(record.search))
+        rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
+        found = cycling.of_record(record, search=rooted)
         row["eta_root"] = float(found.eta.mean())
         row["kappa_root"] = float(found.kappa_share.mean())
     return row | (_of_paths(record) if of_paths else _of_plane(record))
@@ -63,7 +63,7 @@ def _of_plane(record: Record) -> dict[str, float]:
 
 
 class Rooted(eqx.Module):
-    """The root of an estimator's novelty."""
+    """The root of an estimator's novelty: a distance where that is a squared one."""
 
     squared: NoveltyEstimator
 
@@ -78,11 +78,6 @@ class Rooted(eqx.Module):
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
-
-
-def rooted(search: NoveltySearch) -> NoveltySearch:
-    """The experiment with the root of its estimator's novelty: a distance where that is a squared one."""
-    return eqx.tree_at(lambda s: s.estimator, search, Rooted(search.estimator))
 
 
 def reach(record: Record) -> Curve:

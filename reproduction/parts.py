@@ -56,12 +56,7 @@ def ablation(asked: Asked) -> None:
         name: {"group": one.group, "label": one.label, **results.estimated(list(rows[name].values()))}
         for name, one in chosen.items()
     }
-    found = {
-        "provenance": here(),
-        "made": results.of_runs(labels),
-        "scale": scale,
-        "variants": told,
-    }
+    found = {"provenance": here(), "made": results.of_runs(labels), "scale": scale, "variants": told}
     results.write_json(folder / "results.json", found)
     save(pictures.ablation(told), folder / "ablation.png", dpi=90)
 

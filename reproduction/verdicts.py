@@ -3,15 +3,14 @@
 Every comparison is tested two-sided. Methods share their seeds, so that numbers are compared seed by seed (Wilcoxon's
 signed ranks), where there are seeds enough for that to confirm anything; with fewer, as for the ants, they are compared
 as two groups (Mann-Whitney), which errs on the safe side where equal seeds do alike. A claim of several comparisons is
-as sure as the least sure of them: its p is their largest (an intersection-union test, Berger 1982, which needs no
-adjusting within the claim). The p of one table's claims are adjusted together by Holm's method. A comparison points the
-claim's way where its effect is above one half, and the other way below: the effect counts seeds, or pairs of seeds, so
-that an outlying one decides nothing.
+as sure as the least sure of them: its p is their largest (an intersection-union test, Berger 1982). The p of one
+table's claims are adjusted together by Holm's method. A comparison points the claim's way where its effect is above one
+half, and the other way below: effects count seeds, or pairs of seeds, so that an outlying one decides nothing.
 
 Where the adjusted p is below 0.05, a claim holds if all its comparisons point its way, and partly if a difference is
 smaller than was claimed; the opposite is confirmed if none does; else it holds in part, and the opposite of the rest is
 confirmed. Where p is not, the claim is not confirmed if any comparison points its way, and does not hold if none does.
-With too few seeds for any outcome to be confirmed it cannot be tested: where the least p that they can give, adjusted
+It cannot be tested where no outcome of so few seeds could be confirmed: where the least p that they can give, adjusted
 among those of the table, is not below 0.05.
 """
 
