@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns import IsoLineDD, NoveltySearch, PlanarArm, PolynomialMutation
+from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
-from brns.reproduce.page import provenance_text, table
-from brns.reproduce.provenance import here
+from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 from brns.settings import parts
 

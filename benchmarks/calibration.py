@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from brns import NoveltySearch
 from brns.comparison.calibration import Calibration, calibrated
+from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below, save
-from brns.reproduce.page import provenance_text, table
-from brns.reproduce.provenance import here
+from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 from brns.settings import parts
 

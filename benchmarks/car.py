@@ -25,10 +25,10 @@ from brns import (
     NoveltySearch,
     PopulationKNN,
 )
+from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.experiments import paper_recognition
-from brns.reproduce.page import provenance_text, table
-from brns.reproduce.provenance import here
+from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 ESTIMATORS = {

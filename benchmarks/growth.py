@@ -24,13 +24,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN
+from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below, save
-from brns.reproduce.page import provenance_text, table
-from brns.reproduce.provenance import here
-from brns.reproduce.timed import Novelty, Timed, timed
+from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
+from reproduction.timed import Novelty, Timed, timed
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)

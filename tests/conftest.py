@@ -11,7 +11,7 @@ from pathlib import Path
 import jaxtyping
 import pytest
 
-jaxtyping.install_import_hook("brns", "beartype.beartype").__enter__()
+jaxtyping.install_import_hook(["brns", "reproduction"], "beartype.beartype").__enter__()
 
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0

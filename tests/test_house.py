@@ -20,7 +20,6 @@ LAYERS = (
     {"workers", "metrics"},
     {"runs"},
     {"interoperation", "pictures"},
-    {"reproduce"},
     {"comparison"},
     {"cli"},
     {"__init__"},

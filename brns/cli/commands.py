@@ -212,41 +212,6 @@ for command in (show, figure, report, movie):
 
 
 @app.command()
-def reproduce(
-    what: Annotated[str, typer.Argument(help="maze, ablation, ant, timing, or all")],
-    scale: Annotated[str, typer.Option(help="smoke (minutes), short (hours) or paper")] = "smoke",
-    out: Annotated[Path | None, typer.Option(help="directory", show_default="runs/reproduction-SCALE")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="searches of ants side by side", show_default="all cores")
-    ] = None,
-    dask: Annotated[str | None, typer.Option(help="the scheduler of a Dask cluster that evaluates the ants")] = None,
-    finished: Annotated[
-        bool, typer.Option("--finished", help="run no ants: the page is of those finished here, and on the last page")
-    ] = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
-) -> None:
-    """Run the paper's experiments, or go on with them; write a page of its claims beside what was measured."""
-    from brns.cli.follow import follow_part
-    from brns.reproduce import PARTS, planned
-    from brns.reproduce import reproduce as make
-    from brns.reproduce.estimate import estimate as hours
-    from brns.runs.bar import track
-
-    parts = PARTS if what == "all" else (what,)
-    planned(parts, scale)  # names what there is
-    if "ant" not in parts and (workers or dask):
-        raise SettingsError(f"--workers and --dask are for the ants; {what} has none")
-    if estimate and (dask or finished):
-        raise SettingsError("--estimate tells how long this machine takes for all of it, without --dask and --finished")
-    out = out or Path("runs") / f"reproduction-{scale}"
-    if estimate:
-        typer.echo(hours(parts, planned(parts, scale), out, workers))
-        return
-    page = make(parts, scale, out, workers=workers, dask=dask, finished=finished, follow=follow_part, count=track)
-    typer.echo(f"Page: {page}")
-
-
-@app.command()
 def compare(
     worlds: Annotated[
         list[str],

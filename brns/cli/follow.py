@@ -4,7 +4,7 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from brns.cli.conclusion import conclude
 from brns.cli.screen import console
 from brns.metrics.watch import watch
-from brns.runs.bar import Bar, counting
+from brns.runs.bar import Bar
 from brns.runs.loop import Saved
 from brns.runs.record import records
 from brns.runs.tensorboard import TensorBoard
@@ -89,16 +89,6 @@ def follow(
         _stop(f"Stopped at once. What was finished is saved; go on with: {again}")
     if number < generations:
         _stop(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
-
-
-def follow_part(steps: Iterable[list[Saved]], title: str, total: int, done: int) -> Iterator[list[Saved]]:
-    """Show how far one of several runs is, and hand its generations on."""
-    with counting(console) as progress:
-        bar = progress.add_task(title, total=total, completed=done)
-        for saved in steps:
-            progress.update(bar, completed=saved[0].number)
-            yield saved
-        progress.update(bar, completed=total)
 
 
 def _stop(text: str) -> None:

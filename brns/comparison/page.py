@@ -8,13 +8,13 @@ from urllib.parse import quote
 import numpy as np
 
 from brns.comparison.bars import bars
+from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, Judged, at
 from brns.metrics.numbers import number
 from brns.metrics.summary import estimate
-from brns.reproduce.page import provenance_text, refuse_other, table
-from brns.reproduce.provenance import here
+from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"

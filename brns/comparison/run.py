@@ -22,9 +22,9 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.reproduce.provenance import grouped, here
 from brns.runs.bar import screen, track
 from brns.runs.loop import whole
+from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch

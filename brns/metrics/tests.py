@@ -11,7 +11,7 @@ from scipy import stats
 LEVEL = 0.05
 """the p below which a difference counts as confirmed"""
 EXACT = 20_000
-"""ways to deal numbers to two groups, up to which all are looked at"""
+"""ways to deal numbers to two groups, or signs to differences, up to which all are looked at"""
 
 Values = Sequence[float] | Float[np.ndarray, " n"]
 """one number a seed"""
@@ -21,32 +21,67 @@ class Tested(NamedTuple):
     """What a test makes of two groups."""
 
     p: float
-    """Mann-Whitney, two-sided"""
+    """two-sided"""
     effect: float
-    """A of Vargha & Delaney: how probably one of ours is above one of theirs, ties half; 0.5 is chance"""
+    """how probably one of ours is above one of theirs, ties half; 0.5 is chance"""
+
+
+def paired(ours: Values, theirs: Values) -> Tested:
+    """Wilcoxon's signed ranks, two-sided, of two methods that share their seeds: row s of both is seed s.
+
+    The effect is the share of seeds in which ours is above theirs, ties half. Seeds in which both are equal say nothing
+    and are left out of p, which is 1 where all are equal. It is 1, too, where ranks and effect point to different
+    sides, so that no p supports the other side of what its effect says.
+
+    p is exact where no two differences are of one size, up to 50 seeds, and up to 14 seeds that differ whatever the
+    sizes. Beyond that it is SciPy's normal approximation.
+    """
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if ours.shape != theirs.shape:
+        raise ValueError(f"paired numbers need the same seeds; got {len(ours)} and {len(theirs)} of them")
+    difference = ours - theirs
+    effect = float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+    differing = difference[difference != 0]
+    sizes = np.abs(differing)
+    tied = len(np.unique(sizes)) < len(sizes)
+    side = np.sum(np.sign(differing) * stats.rankdata(sizes))
+    if side * (effect - 0.5) <= 0:
+        return Tested(1.0, effect)
+    all_signs = tied and 2 ** len(differing) <= EXACT
+    method = stats.PermutationMethod(n_resamples=EXACT) if all_signs else "auto"
+    return Tested(float(stats.wilcoxon(differing, method=method).pvalue), effect)
 
 
 def mann_whitney(ours: Values, theirs: Values) -> Tested:
-    """The two-sided test that neither group is above the other. Where all numbers are one, p is 1.
+    """The two-sided test that neither group is above the other, for groups that share no seeds.
 
-    With up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact, ties or not: the share of
-    ways that are as extreme. With more, ties take SciPy's normal approximation, which small groups pass too easily.
+    The effect is A of Vargha & Delaney. p is 1 where all numbers are one, and where a group has a single number, which
+    says nothing of its spread. With up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact,
+    ties or not. With more, ties take SciPy's normal approximation, which small groups pass too easily.
     """
-    few = min(len(ours), len(theirs)) > 1 and math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
-    method = stats.PermutationMethod(n_resamples=EXACT) if few else "auto"
+    few = math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
+    alone = min(len(ours), len(theirs)) < 2
+    method = stats.PermutationMethod(n_resamples=EXACT) if few and not alone else "auto"
     test = stats.mannwhitneyu(ours, theirs, alternative="two-sided", method=method)
-    p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
+    p = 1.0 if alone or np.isnan(test.pvalue) else float(test.pvalue)
     return Tested(p, float(test.statistic) / (len(ours) * len(theirs)))
 
 
 def testable(ours: int, theirs: int) -> bool:
-    """Whether so many seeds can give p < 0.05 at all."""
+    """Whether so many seeds can give p < 0.05 at all, in groups that share none."""
     return least_p(ours, theirs) < LEVEL
 
 
 def least_p(ours: int, theirs: int) -> float:
-    """The p of so many seeds where all of the one lie above all of the other: no outcome gives less."""
+    """The least p of so many seeds in groups that share none: all of the one lie above all of the other."""
+    if min(ours, theirs) < 2:
+        return 1.0
     return min(2 / math.comb(ours + theirs, ours), 1.0)
+
+
+def least_paired_p(seeds: int) -> float:
+    """The least p of so many shared seeds: ours is above theirs in every one."""
+    return min(2.0 ** (1 - seeds), 1.0)
 
 
 def holm(p: Values) -> Float[np.ndarray, " n"]:

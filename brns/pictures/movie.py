@@ -57,8 +57,8 @@ def write_individual(
     """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
-    start, or from the middle where the world has none. Any task with a method `film` will do (`brns.tasks.scene.Filmed`);
-    drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
+    start, or from the middle where the world has none. Any task with a method `film` will do
+    (`brns.tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
     which one that ends early has fewer.
     """
     out = unused(out, overwrite)

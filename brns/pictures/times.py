@@ -53,6 +53,6 @@ def read_times(path: str | os.PathLike) -> list[dict[str, Any]]:
         return [{name: kind(row[name]) for name, kind in KINDS.items()} for row in rows]
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"figure 6 is drawn of CSV files of timings, such as timing.csv of `brns reproduce timing`, with the "
-            f"columns method, d, entries and ms; {path} is none: {type(error).__name__} {error}"
+            f"figure 6 is drawn of CSV files of timings, such as timing.csv of `python -m reproduction timing`, with "
+            f"the columns method, d, entries and ms; {path} is none: {type(error).__name__} {error}"
         ) from None

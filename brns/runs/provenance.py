@@ -6,17 +6,24 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+from brns.tasks.cpu import cores
 
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def command() -> str:
-    """What was called, as one calls it: brns, one of the checkout's benchmarks, or another script."""
+    """What was called, as one calls it: brns, what the checkout has beside it, or another script."""
     script = Path(sys.argv[0])
-    program = f"python {script.parent.name}/{script.name}" if script.parent.name == "benchmarks" else script.name
-    return f"{'brns' if program == '__main__.py' else program} {shlex.join(sys.argv[1:])}".rstrip()
+    folder = script.parent.name
+    program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
+    if program == "__main__.py":
+        program = "brns" if folder == "brns" else f"python -m {folder}"
+    return f"{program} {shlex.join(sys.argv[1:])}".rstrip()
 
 
 @functools.cache  # of what was imported, whatever is edited while it runs
@@ -59,3 +66,55 @@ def device() -> str:
     first = jax.devices()[0]
     kind = "" if first.device_kind == first.platform else f" ({first.device_kind})"
     return first.platform + kind
+
+
+def here() -> dict[str, Any]:
+    """The command, commit, machine, device and versions of this process; `xla_flags` because they change rounding."""
+    return {
+        "command": command(),
+        "commit": commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": cores(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "device": device(),
+        "xla_flags": xla_flags(),
+        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+    }
+
+
+def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Each different answer once, in the order in which they come, with the names of those that gave it as `rows`."""
+    found: list[dict[str, Any]] = []
+    for name, said in answers:
+        same = next((one for one in found if {k: v for k, v in one.items() if k != "rows"} == said), None)
+        if same is None:
+            found.append({**said, "rows": [name]})
+        elif name not in same["rows"]:
+            same["rows"].append(name)
+    return found
+
+
+def text(made: Mapping[str, Any]) -> str:
+    """A sentence on what made something, whatever of it is known."""
+    parts = [f"Commit {made.get('commit') or 'unknown'}"]
+    if made.get("versions"):
+        parts.append(", ".join(f"{name} {version}" for name, version in made["versions"].items()))
+    if machine := made.get("machine"):
+        number = machine["cores"]
+        parts.append(f"{machine['processor']}, {number} core{'s' if number > 1 else ''}")
+    if made.get("device"):
+        parts.append(f"device {made['device']}")
+    if made.get("xla_flags"):
+        parts.append(f"XLA_FLAGS `{made['xla_flags']}`")
+    return "; ".join(parts) + "."
+
+
+def _processor() -> str:
+    """The processor's name, as the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as stream:
+            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"

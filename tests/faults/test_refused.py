@@ -18,7 +18,6 @@ from worlds import Identity
 from brns import Box, GridCounts, Novelty, Record, RecordError, compare, fork
 from brns.cli.own import own_founders
 from brns.interoperation.novelty import SEAL
-from brns.reproduce.results import read_json
 from brns.runs.loop import resume
 from brns.runs.progress import read
 from brns.runs.storage import Seal, comment, read_arrays
@@ -159,13 +158,6 @@ def test_a_file_of_founders_with_objects_is_refused(tmp_path, unexploded, conten
     (tmp_path / "first.npy").write_bytes(content)
     with pytest.raises(SettingsError, match=r"--founders takes a file of numpy\.save"):
         own_founders(tmp_path / "first.npy")
-
-
-@pytest.mark.parametrize("content", [b"", b'{"scale": "Sm', *PICKLES], ids=["empty", "cut", "text", "bytes"])
-def test_results_that_are_no_json_are_named(tmp_path, unexploded, content):
-    (tmp_path / "results.json").write_bytes(content)
-    with pytest.raises(RecordError, match=r"results\.json is not JSON .* cut short"):
-        read_json(tmp_path / "results.json")
 
 
 def test_a_header_that_claims_too_much_is_refused_without_allocating_it(path):

@@ -54,7 +54,7 @@ class AntMaze(eqx.Module):
     observations with a reward of -5 and a history that leaks between individuals. The rule here is
     `stuck_distance` and `stuck_window`, costs no reward and is off by default. Its integrator is RK4; `implicitfast`
     takes about 0.3 of the time. Paths are chaotic under either: a population that evolved under one keeps about two
-    thirds of its reach under the other (`benchmarks/ant_settings.py`).
+    thirds of its reach under the other (`benchmarks/ant_settings.py` of commit da128cf).
 
     The same genotype gives the same bits in any batch and with any number of threads: every control step starts from a
     full state, with the solver's warm start cleared; another version of MuJoCo or another processor may give other

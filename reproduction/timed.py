@@ -16,7 +16,7 @@ from brns.estimators.archive import Archive
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
-from brns.reproduce.costs import DEFAULT, NARROW, WIDE
+from reproduction.costs import DEFAULT, NARROW, WIDE
 
 ESTIMATORS: dict[str, NoveltyEstimator] = {
     WIDE: paper_recognition(),

@@ -1,17 +1,17 @@
 """The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict.
 
-The rules are those of `verdicts`, which also says when a difference is confirmed. BR-NS with the paper's
-settings and with ours, and exact recognition, are judged by the same rows.
+The rules are those of `verdicts`. BR-NS with the paper's settings and with ours, and exact recognition, are judged by
+the same rows.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brns.reproduce.verdicts import (
+from reproduction.verdicts import (
     UNTESTED,
     Finding,
     Judged,
+    Seeds,
     above,
     below,
     both,
@@ -24,6 +24,8 @@ from brns.reproduce.verdicts import (
 
 GENERATIONS = 200
 """the fewest at which the paper's claims on a whole run in the maze mean something: those that its figures show"""
+BEYOND = 1e300
+"""what stands for an infinite number, which JSON has as null: two of them are equal, and so say nothing"""
 CYCLES = 0.05
 """the share of later generations up to which novelty that rises again counts as close to none"""
 
@@ -40,15 +42,18 @@ class Claim(NamedTuple):
 
 
 class Method:
-    """One method's rows of a results file; `method[measure]` are its seeds' values."""
+    """One method's rows of a results file; `method[measure]` are its seeds' numbers."""
 
     def __init__(self, results: Mapping[str, Any], name: str):
         found = results["methods"][name]
-        self.label, self.rows, self.summary = found["label"], found["rows"], found["summary"]
+        self.label: str = found["label"]
+        self.rows = dict(zip(found["seeds"], found["rows"], strict=True))
+        self.summary = found["summary"]
 
-    def __getitem__(self, measure: str) -> list[float]:
+    def __getitem__(self, measure: str) -> Seeds:
         """The seeds that have this number; one that is infinite, as η may be, is above all others."""
-        return [math.inf if row[measure] is None else row[measure] for row in self.rows if measure in row]
+        found = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
+        return {seed: BEYOND if value is None else value for seed, value in found.items()}
 
     def everywhere(self, measure: str, partly: float = 0.5) -> Finding:
         """Whether every seed has this number."""
@@ -198,14 +203,19 @@ def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> l
 def _measured(row: Row, sides: Sides) -> str:
     shown = getattr(sides, row.shown)
     methods = shown if isinstance(shown, Sequence) else [shown]
-    return ". ".join(
-        f"{words}: " + "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
-        for measure, words in row.measures.items()
-    )
+    told = []
+    for measure, words in row.measures.items():
+        numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)
+        told.append(f"{words}: {numbers}")
+    return ". ".join(told)
 
 
 def _evidence(one: Judged) -> str:
-    return "" if one.p is None else f"p = {one.p:.2g}, effect {one.effect:.2f}"
+    if one.p is None or one.effects is None:
+        return ""
+    least, most = one.effects
+    effect = f"{least:.2f} to {most:.2f}" if least <= 0.5 < most else f"{least:.2f}"
+    return f"p = {one.p:.2g}, effect {effect}"
 
 
 def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:

@@ -5,15 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
-from brns.reproduce import ant_claims, claims, elsewhere, provenance
-from brns.reproduce.claims import Claim, estimate_text
-from brns.reproduce.cost_claims import of_timing
-from brns.reproduce.costs import TREE, WIDE, Costs, read
-from brns.reproduce.plan import LABELS, Timing
-from brns.reproduce.results import read_json
+from brns.runs import provenance
 from brns.runs.storage import write_bytes
+from reproduction import ant_claims, claims
+from reproduction.claims import Claim, estimate_text
+from reproduction.cost_claims import of_timing
+from reproduction.costs import TREE, WIDE, Costs, read
+from reproduction.numbers import COVERAGE_AT
+from reproduction.plan import LABELS, Timing
+from reproduction.results import drawn, read_json
 
 HEADING = "# The paper's claims, and what was measured"
 TITLES = {
@@ -21,7 +24,7 @@ TITLES = {
     "eta_root": "η of the root of novelty",
     "kappa_root": "κ per later generation, of the root",
     "full_coverage": "Full coverage by all evaluated (generation)",
-    **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in (10, 25, 50, 100, 200, 400)},
+    **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in COVERAGE_AT},
     "uniformity_first": "JS distance to uniform, first (untrained; the archive's first entries)",
     "uniformity_last": "JS distance to uniform, last",
     "uniformity_visits": "Uniformity of visits, signatures",
@@ -43,48 +46,42 @@ OF_COSTS = {
 }
 
 
+INTRODUCTION = """\
+This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & \
+Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
+standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of claims is about; \
+*BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden layers of 64 and 32 outputs, and keeps \
+no past behaviors; *exact recognition* is the library's default. Figures call *BR-NS, default* BR-NS. Random search \
+has the novelty of the archive of 6000, which looks on.
+
+`python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of \
+seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means is tested \
+over seeds, two-sided: seed by seed between methods (Wilcoxon's signed ranks) where they share six seeds or more, with \
+fewer as two groups (Mann-Whitney), and by signs against a limit or a beginning. The p of a table's claims, each the \
+largest of its comparisons', are adjusted together by Holm's method. Where that p is below 0.05, a claim *holds* if \
+all its comparisons point its way (*partly*, if a difference is smaller than was claimed), *the opposite is confirmed* \
+if none does, and else it *holds in part, the opposite of the rest is confirmed*. Where it is not, the claim is *not \
+confirmed* if any comparison points its way, and *does not hold* if none does. With so few seeds that no test could \
+confirm it, it *cannot be tested*. What is counted and not tested holds in every seed, *partly*, or not. Beside a \
+verdict stand that p and the least effect, or the least to the largest where they point both ways: the share of seeds \
+(of pairs of seeds, as two groups) in which it is as claimed, 0.5 being no difference."""
+
+
 def check(out: Path) -> None:
     """A `ValueError` where `out` has a `README.md` that is no such page, and would be lost."""
     refuse_other(out / "README.md", HEADING)
 
 
-def refuse_other(page: Path, heading: str) -> None:
-    """A `ValueError` where there is a page that does not begin with this heading: it is another's."""
-    if page.exists() and not page.read_bytes().startswith(heading.encode()):
-        raise ValueError(f"{page} is not a page of ours, and would be written over: take another folder (--out)")
-
-
 def write(out: Path) -> Path:
     """Write `README.md` into `out` of the parts whose results are there; returns its path."""
     check(out)
-    parts = [_intro()]
+    parts = [HEADING, INTRODUCTION]
     for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
         if (out / name / "results.json").exists():
             parts.append(section(out, read_json(out / name / "results.json")))
     path = out / "README.md"
     write_bytes(path, ("\n\n".join(parts) + "\n").encode())
     return path
-
-
-def _intro() -> str:
-    return (
-        f"{HEADING}\n\n"
-        "This page is written by `brns reproduce`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & "
-        "Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are "
-        "means ± one standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of "
-        "claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden layers of 64 "
-        "and 32 outputs, and keeps no past behaviors; *exact recognition* is the library's default. Figures "
-        "call *BR-NS, default* BR-NS. Random search has the novelty of the archive of 6000, which looks on.\n\n"
-        "`brns reproduce all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of "
-        "seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means "
-        "is tested over seeds (two-sided: Mann-Whitney between methods, a sign test against a limit or a beginning), "
-        "and the p of a table's claims, each the largest of its comparisons', are adjusted together by Holm's method. "
-        "A claim *holds* where all its comparisons point its way (an effect above 0.5) and are confirmed (p < 0.05), "
-        "*does not hold* where none points its way, and *holds partly* otherwise; with so few seeds that no test could "
-        "confirm it, it *cannot be tested*. "
-        "Beside a verdict stand the largest of its p and the least of its effects: the share of pairs of seeds (of "
-        "seeds, against a limit) in which it is as claimed, 0.5 being no difference."
-    )
 
 
 def _maze(out: Path, results: Mapping[str, Any]) -> str:
@@ -113,7 +110,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
-            provenance_text(results),
+            provenance_text(results) + _measured_before(results),
             results["note"],
             *tables,
             "### Numbers",
@@ -173,7 +170,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _timing(out: Path, results: Mapping[str, Any]) -> str:
-    costs = Costs(out / "timing", Timing(**results["asked"]) if "asked" in results else None)
+    costs = Costs(out / "timing", Timing(**results["asked"]))
     shown = [n for n in costs.entries if n <= 10_000] or costs.entries
     others = [name for name in costs.estimators if name != WIDE]
     lines = [["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]]
@@ -215,13 +212,22 @@ def _numbers(results: Mapping[str, Any]) -> str:
     return table(lines)
 
 
+def _measured_before(results: Mapping[str, Any]) -> str:
+    """What measured the seeds whose records were elsewhere."""
+    lines = []
+    for one in results.get("measured_before", []):
+        seeds = "; ".join(f"{LABELS[name]} {_told(those)}" for name, those in one["seeds"].items())
+        lines.append(f"\n- Measured before, seeds whose records were not here: {seeds}: {provenance.text(one)}")
+    return "".join(lines)
+
+
 def _of_which(results: Mapping[str, Any]) -> str:
     """The seeds that the figures are of, where that is not all."""
-    drawn = elsewhere.drawn_of(results)
+    shown = drawn(results)
     lacking = [
-        f"{method['label']} {_numbers_told(drawn[name])}" if name in drawn else f"{method['label']} none"
+        f"{method['label']} {_told(shown[name])}" if name in shown else f"{method['label']} none"
         for name, method in results["methods"].items()
-        if drawn.get(name) != method["seeds"]
+        if shown.get(name) != method["seeds"]
     ]
     if not lacking:
         return ""
@@ -231,7 +237,7 @@ def _of_which(results: Mapping[str, Any]) -> str:
     )
 
 
-def _numbers_told(seeds: Sequence[int]) -> str:
+def _told(seeds: Sequence[int]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
@@ -241,57 +247,20 @@ def _figures(out: Path, part: str, captions: Mapping[str, str], lead: str = "") 
     return "\n\n".join(["### Figures", *([lead] if lead else []), *figures])
 
 
-def provenance_text(results: Mapping[str, Any]) -> str:
-    """Where a table's numbers come from: what made the runs, as they say themselves, and what measured them."""
-    analysis = provenance.text(results["provenance"])
-    lead = f"Command: `{results['provenance']['command']}`."
-    made = _made(results)
-    if made is None:  # one process made and measured
-        return f"{lead} {analysis} {results['scale']}"
-    told = [provenance.text(one) for one in made]
-    if len(made) > 1:
-        told = [_told(one) for one in made]
-    lines = [f"{lead} {results['scale']}", "", *(f"- Runs: {words}" for words in told), f"- Measured: {analysis}"]
-    for one in results.get("measured_before", []):
-        seeds = "; ".join(f"{LABELS[name]} {_numbers_told(those)}" for name, those in one["seeds"].items())
-        lines.append(f"- Measured before, seeds whose records were not here: {seeds}: {provenance.text(one)}")
-    return "\n".join(lines)
-
-
-def _told(one: Mapping[str, Any]) -> str:
-    return f"{'; '.join(one['rows'])}: {provenance.text(one)}"
-
-
-def _made(results: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """What made the runs; of results of before only the commits are known, or nothing."""
-    if "made" in results:
-        return results["made"]
-    if "variants" in results:
-        return [{}]
-    if "methods" not in results:
-        return None
-    rows: dict[str, list[str]] = {}
-    for method in results["methods"].values():
-        rows.setdefault(", ".join(method.get("commits", [])), []).append(method["label"])
-    return [{"commit": commits, "rows": labels} for commits, labels in rows.items()]
-
-
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where each row was measured: rows of several calls have several places."""
-    if "asked" not in results:  # by a version of before, which wrote one stamp for all
-        return provenance_text(results)
     sessions = read_json(folder / "sessions.json")
     rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
     told = [
-        f"{rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)}"
+        f"- {rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)} {_load(made['load'])}"
         for number, made in enumerate(sessions)
         if rows[str(number)]
     ]
-    if rows[""]:
-        told.append(f"{rows['']} rows: by a version of brns that did not say where it measured.")
-    return "\n".join([f"{results['scale']} Measured by:", "", *(f"- {line}" for line in told)])
+    return "\n".join([f"{results['scale']} Measured by:", "", *told])
 
 
-def table(lines: Sequence[Sequence[str]]) -> str:
-    head, *rows = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
+def _load(load: Mapping[str, Sequence[float]]) -> str:
+    return (
+        f"The machine's load (processes that run, mean of a minute) was {load['before'][0]:.2f} before the timing and "
+        f"{load['after'][0]:.2f} at its end, of which the timing itself is 1."
+    )

@@ -1,10 +1,10 @@
 """The paper's claims on the ant maze, and what selection adds to random search, as `claims` has those on the maze."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from brns.reproduce.claims import CYCLES, Claim, Method, Row, Sides, judged
-from brns.reproduce.verdicts import Finding, above, both, in_every_seed, larger, lowest, ordered
+from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judged
+from reproduction.verdicts import above, alike, both, in_every_seed, larger, lowest, ordered
 
 GENERATIONS = 1000
 """the fewest at which the paper's claims on a whole run mean something: those of its figures"""
@@ -15,7 +15,7 @@ ANT = (
         "every method solves the task within the first hundred generations",
         {"first_solved": "generation of the first solver", "areas": "most areas visited by one ant"},
         lambda s: both(
-            *(in_every_seed(sum(g <= 100 for g in m["first_solved"]), len(m.rows), 0.01) for m in s.everybody)
+            *(in_every_seed(sum(g <= 100 for g in m["first_solved"].values()), len(m.rows), 0.01) for m in s.everybody)
         ),
         least=100,
     ),
@@ -69,7 +69,7 @@ ANT = (
         "figure 5",
         "both reach equally far in signature space (rule: each of the six standard deviations within a factor of 1.5)",
         {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
-        lambda s: both(*(_alike(s.ours[name], s.archive[name]) for name in s.ours.summary if "deviation_" in name)),
+        lambda s: both(*(alike(s.ours[name], s.archive[name], 1.5) for name in s.ours.summary if "deviation_" in name)),
     ),
 )
 
@@ -99,8 +99,3 @@ def of_selection(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, which here stands where the archives do, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
     return judged(SELECTION, Sides(Method(results, "random"), others), results["planned_generations"], GENERATIONS)
-
-
-def _alike(one: Sequence[float], other: Sequence[float]) -> Finding:
-    """Each is confirmed to be below 1.5 times the other."""
-    return both(larger([1.5 * v for v in other], one), larger([1.5 * v for v in one], other))

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from brns.reproduce.claims import Claim
-from brns.reproduce.costs import KNN, NARROW, TREE, WIDE, Costs
-from brns.reproduce.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
+from reproduction.claims import Claim
+from reproduction.costs import KNN, NARROW, TREE, WIDE, Costs
+from reproduction.verdicts import FAILS, HOLDS, PARTLY, UNTESTED
 
 
 def of_timing(costs: Costs) -> list[Claim]:
@@ -59,7 +59,7 @@ def of_timing(costs: Costs) -> list[Claim]:
             f"{1 / saved:.3g} times cheaper; cheaper than the best exact k-NN from "
             f"{costs.crossover(NARROW, 'exact', top, 50).text} entries, the paper's width from "
             f"{costs.crossover(WIDE, 'exact', top, 50).text}",
-            UNTESTED if top < 256 else _graded(1 / saved, 20, 5),
+            UNTESTED if top < 256 else _graded(1 / saved, 20.0, 5.0),
         ),
     ]
 

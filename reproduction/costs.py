@@ -3,13 +3,14 @@
 import csv
 import io
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from brns.reproduce.plan import Timing
 from brns.runs.storage import write_bytes
+from reproduction.plan import Timing
 
 WIDE, NARROW, DEFAULT = "BR-NS, width 3d", "BR-NS, width 64", "BR-NS, default"
 KNN, BRUTE, TREE = "k-NN", "brute force", "KD-tree"
@@ -33,27 +34,24 @@ class Crossover(NamedTuple):
 class Costs:
     """The medians over repeats of `timing.csv`, and `cost-over-time.csv` beside it.
 
-    `asked` are the dimensions, entries, repeats and generations of which to speak, where the files hold more.
+    `asked` are the dimensions, entries and generations of which to speak, where the files hold more.
     """
 
-    def __init__(self, folder: Path, asked: Timing | None = None):
+    def __init__(self, folder: Path, asked: Timing):
         found = defaultdict(list)
         for row in read(folder / "timing.csv"):
             found[row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])].append(float(row["ms"]))
-        self.dimensions = sorted(asked.dimensions if asked else {d for _, d, _, _ in found})
-        self.entries = sorted(asked.entries if asked else {n for _, _, n, _ in found if n})
+        self.dimensions = sorted(asked.dimensions)
+        self.entries = sorted(asked.entries)
         self.medians = {
             key: float(np.median(values))
             for key, values in found.items()
             if key[1] in self.dimensions and key[2] in (0, *self.entries)
         }
         self.estimators = list(dict.fromkeys(method for method, _, n, _ in self.medians if n == 0))
-        self.over_time = [
-            row
-            for row in read(folder / "cost-over-time.csv")
-            if asked is None or row["generations"] == str(asked.generations)
-        ]
-        self.generations = asked.generations if asked else max(int(row["generation"]) for row in self.over_time)
+        self.generations = asked.generations
+        over_time = read(folder / "cost-over-time.csv")
+        self.over_time = [row for row in over_time if row["generations"] == str(asked.generations)]
 
     def ms(self, method: str, d: int, entries: int, individuals: int) -> float:
         """The median CPU time of a generation in milliseconds."""
@@ -75,9 +73,7 @@ class Costs:
         ]
         if costs[0] >= mine:
             return Crossover(self.entries[0], "<")
-        for (n, cost), (more, dearer) in zip(
-            zip(self.entries, costs, strict=True), list(zip(self.entries, costs, strict=True))[1:], strict=False
-        ):
+        for (n, cost), (more, dearer) in pairwise(zip(self.entries, costs, strict=True)):
             if dearer >= mine:
                 share = np.log(mine / cost) / np.log(dearer / cost)
                 return Crossover(float(n * (more / n) ** share), "")
@@ -87,17 +83,16 @@ class Costs:
         """The median cost in the last tenth of the generations over that in the first, in units of the control's.
 
         The control does the same in every generation, so that a machine that grows slower is not taken for a method.
-        Files of before have none, and tell milliseconds.
         """
         control = self._followed(CONTROL)
-        cost = [ms / control.get(when, 1.0) for when, ms in self._followed(method).items()]
+        cost = [ms / control[when] for when, ms in self._followed(method).items()]
         tenth = max(len(cost) // 10, 1)
         return float(np.median(cost[-tenth:]) / np.median(cost[:tenth]))
 
     def _followed(self, method: str) -> dict[tuple[str, str], float]:
         """Milliseconds by call and generation: each call has a control of its own."""
         rows = (row for row in self.over_time if row["method"] == method)
-        return {(row.get("session", ""), row["generation"]): float(row["ms"]) for row in rows}
+        return {(row["session"], row["generation"]): float(row["ms"]) for row in rows}
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -109,9 +104,9 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
-    """The file with these rows too, whole or not at all; rows of before keep what they said, and lack new columns."""
+    """The file with these rows too, whole or not at all."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(read(path))
     for row in rows:

@@ -1,0 +1,129 @@
+"""What is measured of a run: its numbers, and its curves over generations."""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, PyTree
+
+from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.estimators.exact import ExactRecognition
+from brns.estimators.recognition import BehaviorRecognition
+from brns.metrics import coverage, cycling, dynamics, paths, uniformity
+from brns.metrics.recorded import evaluated
+from brns.metrics.spread import spread
+from brns.metrics.summary import summary
+from brns.pictures.measured import cycling_of_record, uniformity_of_record
+from brns.pictures.scene import scene
+from brns.runs.record import Record
+
+COVERAGE_AT = (10, 25, 50, 100, 200, 400)
+"""the generations at which coverage is told"""
+Curve = tuple[Sequence[int], np.ndarray]
+"""generations and the value at each"""
+
+
+def numbers(record: Record) -> dict[str, float]:
+    """The summary of a run, and what the claims need beyond it.
+
+    `eta_root` and `kappa_root` are eta and the share kappa of BR-NS by the root of its novelty, as the published code's
+    analysis takes it: a distance, like kappa's margin. The squared novelty of a well trained network is far below it.
+    """
+    of_paths = scene(record.search.task).paths
+    row = summary(record, of_paths=of_paths)
+    if isinstance(record.search.estimator, BehaviorRecognition | ExactRecognition):
+        rooted = eqx.tree_at(lambda s: s.estimator, record.search, Rooted(record.search.estimator))
+        found = cycling.of_record(record, search=rooted)
+        row["eta_root"] = float(found.eta.mean())
+        row["kappa_root"] = float(found.kappa_share.mean())
+    return row | (_of_paths(record) if of_paths else _of_plane(record))
+
+
+def _of_paths(record: Record) -> dict[str, float]:
+    signed = paths.signatures(np.concatenate(evaluated(record, "descriptor")))
+    space = paths.signature_space(record.behavior_space)
+    deviations = zip(paths.TERMS, spread(signed), strict=True)
+    return {
+        "uniformity_visits": uniformity.of_points(signed, space, paths.GRID),
+        "reach": float(reach(record)[1][-1]),
+        "areas": float(areas(record)[1][-1]),
+        **{f"deviation_{term}": float(value) for term, value in deviations},
+    }
+
+
+def _of_plane(record: Record) -> dict[str, float]:
+    shares = coverage.of_record(record, individuals="evaluated")
+    row = {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
+    if shares[-1] == 1:
+        row["full_coverage"] = float(np.argmax(shares == 1))
+    _, uniform = uniformity_of_record(record)
+    known = uniform[np.isfinite(uniform)]
+    return row | {"uniformity_first": float(known[0]), "uniformity_last": float(known[-1])}
+
+
+class Rooted(eqx.Module):
+    """The root of an estimator's novelty: a distance where that is a squared one."""
+
+    squared: NoveltyEstimator
+
+    def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
+        return self.squared.init(space, key)
+
+    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+        return jnp.sqrt(self.squared.score(state, descriptors, population))
+
+    def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+        return self.squared.update(state, generation, key)
+
+    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+        return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
+
+
+def reach(record: Record) -> Curve:
+    """The furthest distance from the start at which any path evaluated so far was sampled, in metres."""
+    start = np.asarray(scene(record.search.task).start)
+    furthest = [
+        np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1).max()
+        for rows in evaluated(record, "descriptor")
+    ]
+    return record.generations, np.maximum.accumulate(furthest)
+
+
+def areas(record: Record) -> Curve:
+    """The most areas that one ant evaluated so far has visited."""
+    return record.generations, np.maximum.accumulate([rows.max() for rows in evaluated(record, "fitness")])
+
+
+def curves(record: Record) -> dict[str, Curve]:
+    """Every statistic over generations, by its name."""
+    own = OF_PATHS if scene(record.search.task).paths else OF_PLANE
+    return {name: statistic(record) for name, statistic in (OF_ALL | own).items()}
+
+
+def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
+    def curve(record: Record) -> Curve:
+        found = cycling_of_record(record)
+        return found.generations[:-1].tolist(), values(found)
+
+    return curve
+
+
+OF_ALL: dict[str, Callable[[Record], Curve]] = {
+    "parent_distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+    "age": lambda record: (record.generations, dynamics.age_of_record(record)),
+    "eta": _over_kept(lambda found: found.eta),
+    "kappa": _over_kept(lambda found: found.kappa),
+    "kappa_share": _over_kept(lambda found: found.kappa_share),
+}
+OF_PLANE: dict[str, Callable[[Record], Curve]] = {
+    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),
+    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, individuals="evaluated")),
+    "uniformity": uniformity_of_record,
+}
+OF_PATHS: dict[str, Callable[[Record], Curve]] = {
+    "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),
+    "uniformity_signatures": lambda record: (record.generations, paths.uniformity_of_record(record)),
+    "reach": reach,
+    "areas": areas,
+}

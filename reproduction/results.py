@@ -1,0 +1,93 @@
+"""What is kept of a part: each seed's numbers and where they come from, as JSON, and curves over generations."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from brns.metrics.numbers import finite
+from brns.metrics.summary import estimate
+from brns.runs.provenance import grouped, here
+from brns.runs.record import Record
+from brns.runs.storage import RecordError, replacing, write_bytes
+from reproduction.numbers import curves
+from reproduction.plan import LABELS
+
+Rows = Mapping[int, Mapping[str, float]]
+"""each seed's `numbers`"""
+
+
+def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]) -> dict[str, Any]:
+    """The numbers of every method: those of each seed, and their mean and standard deviation over seeds."""
+    methods = {}
+    for name, those in records.items():
+        methods[name] = {
+            "label": LABELS[name],
+            "estimator": those[0].experiment["estimator"],
+            "seeds": list(rows[name]),
+            **estimated(list(rows[name].values())),
+        }
+    first = next(iter(records.values()))[0]
+    return {
+        "provenance": here(),
+        "made": of_runs({LABELS[name]: those for name, those in records.items()}),
+        "planned_generations": first.planned,
+        "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"} | {"task": first.world},
+        "methods": methods,
+    }
+
+
+def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
+    """What the runs' own run.json say, each different answer once, with the names of those that gave it as `rows`."""
+    keys = ("commit", "versions", "device", "xla_flags")
+    return grouped(
+        (name, {key: record.facts[key] for key in keys if key in record.facts})
+        for name, seeds in runs.items()
+        for record in seeds
+    )
+
+
+def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """The rows of the seeds, and the estimate of every number over them."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    return {
+        "rows": rows,
+        "summary": {key: estimate([row[key] for row in rows if key in row])._asdict() for key in names},
+    }
+
+
+def drawn(results: Mapping[str, Any]) -> dict[str, list[int]]:
+    """The seeds of each method that pictures and curves show."""
+    return results.get("drawn") or {name: method["seeds"] for name, method in results["methods"].items()}
+
+
+def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
+    """Every statistic over generations as CSV: method, measure, generation, mean, deviation, seeds."""
+    with replacing(path) as temporary, open(temporary, "w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["method", "measure", "generation", "mean", "deviation", "seeds"])
+        for name, records in runs.items():
+            drawn = [curves(record) for record in records]
+            for measure in drawn[0]:
+                known = [dict(zip(*one[measure], strict=True)) for one in drawn]
+                for g in sorted(set.intersection(*map(set, known))):
+                    mean, deviation, seeds = estimate([float(one[g]) for one in known])
+                    if np.isfinite(mean):
+                        writer.writerow([name, measure, g, f"{mean:.6g}", f"{deviation:.6g}", seeds])
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON that a person can read; a number that is not finite, which JSON does not have, is written as null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, (json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """What `write_json` wrote; what is not JSON is a `RecordError`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RecordError(f"{path} is not JSON ({error}); mend it, or move it away") from None

@@ -1,0 +1,110 @@
+"""Searches side by side: each seed of a method is a run in a folder of its own, in a process with one thread.
+
+A run that was stopped goes on where it was, and one that is finished is only measured. An ant takes 1500 control steps,
+a search 25000 ants: two searches on a core each take less time than two after one another on two cores, which would
+wait for each other at every step.
+"""
+
+import multiprocessing
+import signal
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from brns import run
+from brns.runs.record import Record
+from brns.runs.storage import RecordError
+from brns.search import NoveltySearch
+from reproduction.numbers import numbers
+from reproduction.plan import Runs
+
+
+class Job(NamedTuple):
+    """One seed of a method."""
+
+    name: str
+    search: NoveltySearch
+    seed: int
+    generations: int
+    keep_every: int
+    folder: Path
+
+    @property
+    def done(self) -> int:
+        """The generations that are on disk; what is damaged is refused when the run goes on."""
+        try:
+            return min(Record(self.folder).last, self.generations)
+        except RecordError:
+            return 0
+
+    def __call__(self) -> dict[str, float]:
+        """Run it, as far as it is not, and return its numbers."""
+        (record,) = run(
+            self.search,
+            self.generations,
+            out=self.folder,
+            seeds=self.seed,
+            keep_every=self.keep_every,
+            exist="resume",
+            progress=False,
+        )
+        return numbers(record)
+
+
+def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
+    """The runs of a plan: all methods' first seeds, then the second."""
+    return [
+        Job(name, search, seed, plan.generations, plan.keep_every, out / name / f"seed{seed:04d}")
+        for seed in range(plan.seeds)
+        for name, search in methods.items()
+    ]
+
+
+def measured(todo: Sequence[Job], workers: int, title: str) -> dict[str, dict[int, dict[str, float]]]:
+    """Every job done, so many at a time: the numbers by method and seed.
+
+    Where a job fails, or Ctrl-C ends it, the others are ended too; what they saved stays, and the next call goes on
+    from there.
+    """
+    with side_by_side(workers) as pool:
+        futures = [pool.submit(job) for job in todo]
+        follow(todo, futures, title)
+        rows: dict[str, dict[int, dict[str, float]]] = {}
+        for job, future in zip(todo, futures, strict=True):
+            rows.setdefault(job.name, {})[job.seed] = future.result()
+    return rows
+
+
+@contextmanager
+def side_by_side(workers: int) -> Generator[ProcessPoolExecutor]:
+    """Processes that Ctrl-C leaves to this one, which ends them with whatever ends it."""
+    spawn = multiprocessing.get_context("spawn")
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=ignore) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+
+
+def follow(todo: Sequence[Job], futures: Sequence[Future], title: str) -> None:
+    """Show how many generations are done and how long the rest will take, until all jobs are done or one failed."""
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        total = sum(job.generations for job in todo)
+        ran = progress.add_task(f"{title}, generations", total=total, completed=sum(job.done for job in todo))
+        ended = progress.add_task(f"{title}, runs measured", total=len(todo))
+        while True:
+            done, left = wait(futures, timeout=2, return_when=FIRST_EXCEPTION)
+            progress.update(ran, completed=sum(job.done for job in todo))
+            progress.update(ended, completed=len(done))
+            if not left or any(future.exception() for future in done):
+                return

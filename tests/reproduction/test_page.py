@@ -1,0 +1,205 @@
+"""The page and what stands behind it: crossovers by their definition, provenance, and the parts from end to end."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from brns.comparison.markdown import provenance_text
+from brns.experiments import maze, paper_recognition
+from brns.runs.record import Record
+from reproduction import page, parts, pictures, runs
+from reproduction.__main__ import main
+from reproduction.cost_claims import of_timing
+from reproduction.costs import CONTROL, Costs
+from reproduction.plan import SCALES, Runs, Timing
+from reproduction.results import of_runs
+from reproduction.verdicts import HOLDS, PARTLY
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture
+def costs(tmp_path):
+    """Timings by formulas: BR-NS costs d, or 1 with a fixed width, a tree n d / 100, exact searches n / 100."""
+    lines = ["method,d,entries,individuals,repeat,ms,wall_ms,bytes,session"]
+    for individuals in (50, 200):
+        for d in (4, 16):
+            lines.append(f'"BR-NS, width 3d",{d},0,{individuals},0,{d},1,8,0')
+            lines.append(f'"BR-NS, width 64",{d},0,{individuals},0,1,1,8,0')
+            for n in (200, 800, 3200):
+                lines.append(f"KD-tree,{d},{n},{individuals},0,{n * d / 100},1,8,0")
+                lines.append(f"k-NN,{d},{n},{individuals},0,{n / 50},1,8,0")
+                lines.append(f"brute force,{d},{n},{individuals},0,{n / 100},1,8,0")
+    (tmp_path / "timing.csv").write_text("\n".join(lines) + "\n")
+    over = ["method,d,generations,generation,entries,ms,wall_ms,bytes,session"]
+    for g in range(0, 2000, 20):
+        slower = 1 + g / 4000  # the machine, whoever is timed
+        over += [f'"{CONTROL}",32,2000,{g},2000,{slower},2,8,0', f'"BR-NS, width 3d",32,2000,{g},0,{2 * slower},2,8,0']
+        over += [f"k-NN,32,2000,{g},{10 * g},{slower * (1 + g / 1000)},2,8,0"]
+        over += [f"KD-tree,32,2000,{g},{10 * g},{slower * (1 + g / 500)},2,8,0"]
+        over += [f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1']  # a second call, on a machine twice as slow
+    (tmp_path / "cost-over-time.csv").write_text("\n".join(over) + "\n")
+    return Costs(tmp_path, Timing((4, 16), (200, 800, 3200), 1, 2000))
+
+
+def test_the_crossover_is_where_costs_are_equal(costs):
+    assert costs.crossover("BR-NS, width 3d", "exact", 4, 50).entries == pytest.approx(400)
+    assert costs.crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
+    assert costs.crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
+    assert costs.crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
+
+
+def test_what_costs_more_is_said(costs):
+    found = {row.source: row for row in of_timing(costs)}
+    assert found["table I"].verdict == HOLDS
+    assert found["table I, our baseline"].verdict == PARTLY
+    assert found["3.3"].verdict == HOLDS
+
+
+def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
+    assert costs.drift("BR-NS, width 3d") == pytest.approx(1)
+    assert costs.drift("k-NN") == pytest.approx((1 + 1.89) / (1 + 0.09), rel=0.01)
+    lines = pictures.over_time(costs).axes[0].lines
+    assert [line.get_label() for line in lines].count(CONTROL) == 1
+    assert all(np.all(np.diff(line.get_xdata()) > 0) for line in lines)
+
+
+def test_a_figure_is_flat_where_every_curve_is_0():
+    figure = Figure()
+    ax = figure.subplots()
+    ax.plot([0, 1, 2], [0, 0, 0])
+    ax.axhline(1)
+    assert pictures.flat(figure)
+    ax.plot([0, 1, 2], [0, 0, 0.1])
+    assert not pictures.flat(figure)
+    assert not pictures.flat(Figure())
+
+
+def test_a_table_says_what_made_its_runs(tmp_path):
+    def record(**facts):
+        one = Record.create(tmp_path / f"{len(list(tmp_path.iterdir()))}", maze(paper_recognition()), 0, [0], 1, 1)
+        one.facts.clear()
+        one.facts.update(facts)
+        return one
+
+    made = of_runs(
+        {
+            "one": [record(commit="aaa", versions={"brns": "1"}, device="gpu") for _ in range(2)],
+            "two": [record(commit="aaa", versions={"brns": "1"}, device="gpu")],
+            "three": [record(commit=None)],
+        }
+    )
+    assert [one["rows"] for one in made] == [["one", "two"], ["three"]]
+    here = {"command": "python -m reproduction maze", "commit": "analysis", "versions": {"brns": "2"}}
+    text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
+    assert "- Runs: one; two: Commit aaa; brns 1; device gpu." in text
+    assert "- Runs: three: Commit unknown." in text
+    assert "- Measured: Commit analysis; brns 2." in text
+
+
+def test_the_committed_page_is_of_the_committed_results(tmp_path):
+    """Whoever changes a rule or a claim writes the page again: `python -m reproduction page --out results`."""
+    shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
+    main(["page", "--out", str(tmp_path)])
+    assert (tmp_path / "README.md").read_text() == (RESULTS / "README.md").read_text()
+
+
+def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
+    (tmp_path / "README.md").write_text("# My project")
+    with pytest.raises(SystemExit, match=r"README.md is not a page of ours"):
+        main(["maze", "--out", str(tmp_path)])
+    for part in ("maze", "ablation", "ant"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "results.json").write_text(json.dumps({"scale": "Scale `paper`."}))
+        with pytest.raises(ValueError, match="results of another scale"):
+            parts.PARTS[part](parts.Asked(tmp_path, "smoke", SCALES["smoke"], 1))
+    with pytest.raises(SystemExit):
+        main(["labyrinth"])
+    assert "maze" in capsys.readouterr().err
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The processes' work done in this one, two figures a part, and the least that there is to run."""
+    monkeypatch.setattr(runs, "follow", lambda todo, futures, title: None)
+    monkeypatch.setattr(runs, "side_by_side", lambda workers: InThisProcess())
+    monkeypatch.setattr(parts, "side_by_side", lambda workers: InThisProcess())
+    monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)
+    monkeypatch.setattr(parts, "figures_of", lambda kind: ("age", "kappa"))
+    tiny = SCALES["smoke"]._replace(
+        maze=Runs(2, 2, 1),
+        ablation=Runs(1, 1, 1),
+        variants=("paper", "population"),
+        ant=Runs(1, 2, 1),
+        ant_steps=16,
+        timing=Timing((2,), (200,), 1, 20),
+    )
+    monkeypatch.setitem(SCALES, "smoke", tiny)
+
+
+class InThisProcess:
+    """A pool that does the work when it is asked for."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def submit(self, work, *given):
+        done = work(*given)
+        return type("Done", (), {"result": lambda self: done})()
+
+
+@pytest.mark.slow
+def test_each_part_from_end_to_end(tmp_path, here, capsys):
+    for _ in range(2):  # the second finds all done
+        main(["all", "--out", str(tmp_path)])
+        text = (tmp_path / "README.md").read_text()
+    assert text.count("**cannot be tested at this scale**") > 11 + 12 + 12
+    assert "| no archive: k-NN in the population | 0 of 1 |" in text
+    assert "An episode has 16 control steps. In 2 generations no archive above 20 entries fills up" in text
+    assert "1 repeats. Measured by:" in text
+    for picture in ("maze/age.png", "ant/age.png", "ablation/ablation.png", "timing/over-time.png"):
+        assert (tmp_path / picture).exists()
+        assert f"({picture})" in text
+    assert "kappa.png" not in text  # where nobody cycled there is nothing to see
+    found = json.loads((tmp_path / "maze" / "results.json").read_text(), parse_constant=pytest.fail)
+    assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 4
+
+
+@pytest.mark.slow
+def test_a_page_of_finished_ants_runs_none_and_loses_none(tmp_path, here):
+    with pytest.raises(SystemExit, match="no run is finished"):
+        main(["ant", "--finished", "--out", str(tmp_path)])
+    plan = SCALES["smoke"].ant
+    todo = runs.jobs(parts.ant_methods(16, plan.generations), plan, tmp_path / "runs" / "ant")
+    first, second = (next(job for job in todo if job.name == name) for name in ("archive-6000", "paper"))
+    first()
+    second._replace(generations=1)()
+    main(["ant", "--finished", "--out", str(tmp_path)])
+    text = (tmp_path / "README.md").read_text()
+    assert "of 1 seeds of each: BR-NS, paper's settings: 0;" in text
+    assert "| archive k-NN, 6000 (n = 1) |" in text
+    assert second.done == 1
+    shutil.rmtree(first.folder)
+    second()
+    with pytest.raises(SystemExit, match="1 runs that are not here"):
+        main(["ant", "--finished", "--out", str(tmp_path)])
+
+
+def test_a_page_tells_what_is_drawn_and_measured_elsewhere():
+    """What earlier pages joined: of other seeds, by another commit."""
+    method = {"label": "archive k-NN, 6000", "seeds": [0, 1]}
+    found = {
+        "methods": {"archive-6000": method},
+        "drawn": {"archive-6000": [0]},
+        "measured_before": [{"commit": "aaa", "seeds": {"archive-6000": [1]}}],
+    }
+    assert page._of_which(found).endswith("these alone: archive k-NN, 6000 seed 0.")
+    assert page._of_which(found | {"drawn": {"archive-6000": [0, 1]}}) == ""
+    assert page._measured_before(found).endswith("archive k-NN, 6000 seed 1: Commit aaa.")

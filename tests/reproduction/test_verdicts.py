@@ -1,0 +1,162 @@
+"""The rules of verdicts, by numbers that are known: exact p of small samples, Holm's by hand, and what each refuses."""
+
+import pytest
+
+from brns.metrics.tests import paired
+from reproduction.verdicts import (
+    FAILS,
+    HOLDS,
+    MIXED,
+    OPPOSITE,
+    PARTLY,
+    UNCONFIRMED,
+    UNTESTED,
+    above,
+    alike,
+    below,
+    both,
+    falls,
+    in_every_seed,
+    judge,
+    larger,
+    lowest,
+    no_larger,
+    ordered,
+)
+
+
+def seeds(*values):
+    return dict(enumerate(values))
+
+
+def verdict(finding):
+    (one,) = judge([finding])
+    return one.verdict
+
+
+LOW, HIGH = seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), seeds(7.0, 8.0, 9.0, 10.0, 11.0, 12.0)
+THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
+FOUR, BELOW = seeds(4.0, 5.0, 6.0, 7.0), seeds(0.0, 1.0, 2.0, 3.0)
+
+
+def test_signed_ranks_by_hand():
+    assert paired([1.0] * 6, [0.0] * 6) == (2 / 64, 1.0)
+    assert paired([2.0, 3.0, 4.0, 0.5], [1.0] * 4) == (
+        pytest.approx(4 / 16),
+        0.75,
+    )  # of the ranks only the least is less
+    assert paired([1.0, 1.0, 0.0], [1.0, 1.0, 0.0]) == (1.0, 0.5)
+    assert paired([1.0] * 6 + [5.0], [0.0] * 6 + [5.0]) == pytest.approx((2 / 64, 6.5 / 7))  # a tie says nothing
+
+
+def test_equal_seeds_are_compared_with_each_other():
+    """Seeds differ by 100, the methods by 1: as two groups nothing would be seen."""
+    ours, theirs = seeds(*(100.0 * s + 1 for s in range(6))), seeds(*(100.0 * s for s in range(6)))
+    assert larger(ours, theirs) == [(2 / 64, 1.0, 2 / 64, True)]
+    assert verdict(larger(ours, theirs)) == HOLDS
+    (moved,) = larger(ours, {seed + 10: value for seed, value in theirs.items()})
+    assert moved.p > 0.5
+
+
+def test_fewer_than_six_common_seeds_are_two_groups():
+    """Five pairs could never confirm anything: 2 / 32."""
+    (one,) = larger(FOUR, BELOW)
+    assert (one.p, one.effect) == (pytest.approx(2 / 70), 1.0)  # 2 of the C(8, 4) orders are as far apart
+    (one,) = larger(seeds(1.0, 2.0), seeds(1.0, 3.0))
+    assert one.effect == 0.375  # of the pairs 1-1 is a tie, 1-3 and 2-3 are not, 2-1 is: (0.5 + 1) / 4
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        (larger(HIGH, LOW), HOLDS),
+        (larger(LOW, HIGH), OPPOSITE),
+        (larger(seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6)), UNCONFIRMED),
+        (larger(seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6), seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)), FAILS),
+        (larger(HIGH, HIGH), FAILS),
+        (larger(MORE, THREE), UNTESTED),  # 3 a side give p = 0.1 at best
+        (larger(THREE, MORE), UNTESTED),
+        (larger({}, LOW), FAILS),
+        (no_larger(HIGH, HIGH), HOLDS),
+        (no_larger(HIGH, LOW), OPPOSITE),
+        (lowest(LOW, [HIGH, {seed: value + 1 for seed, value in LOW.items()}]), HOLDS),
+        (lowest(seeds(*[6.5] * 6), [HIGH, LOW]), MIXED),  # below one of two
+        (lowest(HIGH, [LOW, LOW]), OPPOSITE),
+        (lowest(LOW, []), UNTESTED),
+        (ordered([HIGH, LOW, seeds(*[-1.0] * 6)]), HOLDS),
+        (ordered([HIGH, LOW, HIGH]), MIXED),
+        (ordered([HIGH]), UNTESTED),
+        (alike(LOW, LOW, 1.5), HOLDS),
+        (alike(LOW, HIGH, 1.5), MIXED),
+        (falls(seeds(*[0.4] * 6), seeds(*[0.1] * 6)), HOLDS),
+        (falls(seeds(*[0.4] * 6), seeds(*[0.3] * 6)), PARTLY),  # not to a half
+        (falls(seeds(*[0.4] * 8), seeds(*[0.1] * 5, *[0.5] * 3)), UNCONFIRMED),  # 5 of 8 seeds: p = 0.73
+        (falls(seeds(*[0.4] * 6), seeds(*[0.5] * 6)), OPPOSITE),
+        (falls(seeds(*[0.4] * 5), seeds(*[0.1] * 5)), UNTESTED),  # 5 seeds give 2 / 32 at best
+        (below(seeds(*[0.01] * 6), 0.05), HOLDS),
+        (below(seeds(*[0.0] * 5, 0.2), 0.05), UNCONFIRMED),  # 5 of 6: p = 0.22
+        (below(seeds(*[0.3] * 6), 0.05), OPPOSITE),
+        (above(seeds(*[1.0] * 6), 0.99), HOLDS),
+        (above({}, 0.99), FAILS),
+        (in_every_seed(8, 8), HOLDS),
+        (in_every_seed(4, 8), PARTLY),
+        (in_every_seed(3, 8), FAILS),
+        (both(larger(HIGH, LOW), larger(LOW, HIGH)), MIXED),
+        (both(HOLDS, FAILS), FAILS),
+        (both(HOLDS, larger(LOW, HIGH)), OPPOSITE),
+        (both(PARTLY, larger(HIGH, LOW)), PARTLY),
+        (both(HOLDS, HOLDS), HOLDS),
+    ],
+)
+def test_each_rule_on_both_sides(finding, expected):
+    assert verdict(finding) == expected
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        larger(seeds(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1000.0), seeds(*map(float, range(1, 10)))),
+        below(seeds(*[0.051] * 8, -10.0), 0.05),
+        falls(seeds(*[0.1] * 8, 5.0), seeds(*[0.15] * 8, 0.1)),
+    ],
+)
+def test_one_outlying_seed_confirms_nothing_that_the_others_deny(finding):
+    """The mean is as claimed, and all seeds but one deny it."""
+    assert finding[0].effect < 0.5
+    assert verdict(finding) in (FAILS, OPPOSITE)
+
+
+def test_a_sure_opposite_is_called_so_and_is_no_support():
+    """One half of the claim is as sure as the opposite of the other half, and the p is that of both."""
+    (one,) = judge([both(larger(HIGH, LOW), larger(LOW, HIGH))])
+    assert one == (MIXED, 2 / 64, (0.0, 1.0))
+
+
+def test_a_tie_says_nothing():
+    (one,) = below(seeds(*[0.05] * 4, *[0.01] * 6), 0.05)
+    assert one.p == pytest.approx(2 / 64)
+    assert one.effect == pytest.approx(0.8)
+
+
+def test_a_table_is_adjusted_together():
+    once = larger(FOUR, BELOW)  # p = 2 / 70
+    assert judge([once])[0] == (HOLDS, pytest.approx(2 / 70), (1.0, 1.0))
+    twice = judge([once, "holds", once])
+    assert [one.verdict for one in twice] == [UNTESTED, HOLDS, UNTESTED]  # 4 / 70 is the best that they can have
+    nine, less = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)), falls(seeds(*[0.4] * 9), seeds(*[0.1] * 8, 0.5))
+    assert [one.p for one in judge([nine, less])] == pytest.approx([4 / 512, 20 / 512])
+    untested = larger(seeds(2.0, 3.0), seeds(0.0, 1.0))
+    assert [one.verdict for one in judge([once, untested])] == [HOLDS, UNTESTED]
+
+
+def test_a_claim_is_as_sure_as_the_least_sure_of_its_comparisons():
+    sure, once = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)), larger(FOUR, BELOW)  # p = 2 / 512 and 2 / 70
+    assert judge([both(sure, once, sure)])[0] == (HOLDS, pytest.approx(2 / 70), (1.0, 1.0))
+    assert [one.p for one in judge([both(sure, once), sure])] == pytest.approx([2 / 70, 4 / 512])
+
+
+def test_five_seeds_a_side_decide_six_claims_of_a_table_and_no_more():
+    """The ants' protocol: 2 of the C(10, 5) orders are as far apart, and 6 x 2 / 252 is below 0.05."""
+    five = larger(seeds(7.0, 8.0, 9.0, 10.0, 11.0), seeds(1.0, 2.0, 3.0, 4.0, 5.0))
+    assert {one.verdict for one in judge([five] * 6)} == {HOLDS}
+    assert {one.verdict for one in judge([five] * 7)} == {UNTESTED}
