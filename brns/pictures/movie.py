@@ -58,8 +58,8 @@ def write_individual(
 
     `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
     start, or from the middle where the world has none. Any task with a method `film` will do
-    (`brns.tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
-    which one that ends early has fewer.
+    (`brns.tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the
+    pictures of a whole episode, of which one that ends early has fewer.
     """
     out = unused(out, overwrite)
     task = innermost(search_for(record, "a movie of an individual").task)
