@@ -71,7 +71,7 @@ def _read(path: Path) -> Listed:
     last = len(files) - 1 if files else None
     if files and int(files[-1].stem) != last:
         raise ValueError(f"a generation before {files[-1].stem} is missing")
-    if files and not running and zipfile.ZipFile(files[-1]).testzip():
+    if files and not running and not (zipfile.is_zipfile(files[-1]) and zipfile.ZipFile(files[-1]).testzip() is None):
         raise ValueError(f"{files[-1].name} is damaged")
     rows = _rows(path / "progress.csv")[: len(files)]
     task, estimator, changed = _told(facts)
