@@ -115,7 +115,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 def _told(facts: dict[str, Any]) -> tuple[str, str, str]:
     """What task, estimator and settings are called, the task without its chunks."""
     task, estimator = facts["experiment"]["task"], facts["experiment"]["estimator"]["name"]
-    changed = {name.replace("task.task", "task"): value for name, value in facts["changed"].items()}
+    changed = {name.replace("task.task", "task"): value for name, value in facts.get("changed", {}).items()}
     while task["name"] == "Chunked":
         task = task["task"]
     names = {one.attribute: one.name for one in CLASSES.values()}

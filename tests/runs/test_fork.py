@@ -35,6 +35,7 @@ from brns.experiments import configured
 from brns.runs import loop
 from brns.runs.facts import origin
 from brns.runs.fork import branch
+from brns.cli.listing import listing
 
 ARCHIVE = ArchiveKNN(k=2, growth=3, capacity=40)
 
