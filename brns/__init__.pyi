@@ -30,9 +30,9 @@ from .operators.mutation import GaussianMutation as GaussianMutation
 from .operators.mutation import IsoLineDD as IsoLineDD
 from .operators.mutation import PolynomialMutation as PolynomialMutation
 from .operators.mutation import Redraw as Redraw
+from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
 from .operators.selection import Latest as Latest
-from .operators.selection import NSGA2 as NSGA2
 from .runs.fork import fork as fork
 from .runs.loop import Saved as Saved
 from .runs.loop import generations as generations
