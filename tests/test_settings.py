@@ -1,118 +1,94 @@
-"""Settings: described, rebuilt, changed by name."""
+"""The table of parts, and settings: described, rebuilt, changed by name, told in a line."""
 
 import functools
-import importlib
 import json
+import subprocess
+import sys
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from worlds import Identity
 
+import brns
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
-from brns.settings import MODULES, SettingsError, build, configure, describe, settings, value
+from brns.checks import refuse_wrong
+from brns.core import Mutation, Task
+from brns.experiments import configured, has_paper_settings, named, value
+from brns.settings import (
+    CLASSES,
+    PARTS,
+    SettingsError,
+    build,
+    configure,
+    describe,
+    parts,
+    settings,
+    shown,
+    unusual,
+)
+from brns.workers.chunks import Chunked
 
-PLAIN = sorted(set(MODULES) - {"NoveltySearch", "Chunked", "LooseBox"})
-"""the parts that hold no other part"""
-
-
-def part(name):
-    return getattr(importlib.import_module(MODULES[name]), name)
+SEARCH = NoveltySearch(
+    brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)
+)
 
 
 def through_json(description):
     return json.loads(json.dumps(description))
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_every_part_is_rebuilt_from_its_description(name):
-    usual = part(name)()
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_every_part_is_where_the_table_says_tells_its_settings_and_is_rebuilt(part):
+    usual = part.load()()
+    assert type(usual) is getattr(brns, part.attribute)
+    assert {part.attribute, "pictures", "generations"} <= set(dir(brns))
+    assert all(setting.meaning for setting in settings(type(usual)))
     again = build(through_json(describe(usual)))
-    assert type(again) is type(usual)
     assert describe(again) == describe(usual)
-    for setting in settings(part(name)):
-        assert getattr(again, setting.name) == getattr(usual, setting.name)
-        assert type(getattr(again, setting.name)) is type(getattr(usual, setting.name))
+    for setting in settings(type(usual)):
+        mine, its = getattr(usual, setting.name), getattr(again, setting.name)
+        assert (type(mine), mine) == (type(its), its)
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_every_setting_of_every_part_has_a_meaning(name):
-    for setting in settings(part(name)):
-        assert setting.meaning, f"{name}.{setting.name} has no string under it"
+def test_every_name_is_that_of_one_part_and_what_is_none_is_no_attribute():
+    assert len({part.name for part in PARTS}) == len(CLASSES) + 1 == len(PARTS)
+    assert brns.experiments.maze
+    assert not hasattr(brns, "picture")
+
+
+@pytest.mark.parametrize("world", parts("world"))
+def test_every_world_runs_with_every_estimator(world):
+    for name in parts("estimator", "preset"):
+        search = named(world, name)
+        assert type(search.task) is parts("world")[world].load()
+        described = describe(search.estimator)
+        assert CLASSES[described["name"]].name == ("recognition" if name == "paper" else name)
+        assert has_paper_settings(described) == (name == "paper")
+        if name == "counts" and search.task.behavior_space.dimension > 3:
+            with pytest.raises(ValueError, match="a grid of cells"):
+                search.state_shape()
+        else:
+            assert search.state_shape().population.id.shape == (search.population_size,)
+
+
+def test_the_archive_of_each_experiment_is_the_papers():
+    """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
+    for world, expected in (("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))):
+        estimator = named(world, "archive").estimator
+        assert (estimator.k, estimator.growth, estimator.capacity) == expected
 
 
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
-    chunked = part("Chunked")(part("DeceptiveMaze")(steps=7), chunk=3)
+    chunked = Chunked(brns.DeceptiveMaze(steps=7), chunk=3)
     estimator = BehaviorRecognition(depths=(1, 4), width=9, learn_from="survivors", learning_rate=0.5)
     search = NoveltySearch(chunked, estimator, 10, 20, GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5), False)
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
-    assert again.task.task.steps == 7
-    assert again.task.chunk == 3
-    assert again.estimator == estimator
+    assert (again.task.task.steps, again.task.chunk, again.estimator) == (7, 3, estimator)
     assert (again.population_size, again.offspring_size, again.fresh_parents) == (10, 20, False)
-    assert again.mutate == GaussianMutation(0.1, 0.2)
-    assert again.select == NSGA2(threshold=1.5)
-
-
-def test_a_description_is_plain_json():
-    assert describe(PolynomialMutation(eta=5.0)) == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
-    assert describe(Identity())["behavior_space"] == {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
-    assert describe(through_json) == {"name": "through_json"}
-    assert describe([(1, None), "a", True]) == [[1, None], "a", True]
-    assert describe(object()) == {"name": "object"}
-
-
-def test_large_arrays_are_described_by_a_digest_of_their_content():
-    one, same, other = jnp.arange(100), np.arange(100, dtype=np.int32), jnp.arange(100).at[99].set(0)
-    assert describe(one) == describe(same) != describe(other)
-    assert describe(one)["shape"] == [100]
-    assert describe(jnp.arange(3)) == [0, 1, 2]
-
-
-def test_settings_are_the_plain_fields_with_what_stands_under_them():
-    found = {s.name: s for s in settings(BehaviorRecognition)}
-    assert found["width"].default == 64
-    assert (
-        found["width"].meaning
-        == "neurons in a hidden layer; with none the paper's 3 d, section 5, whose cost grows with d squared"
-    )
-    assert found["depths"].type == tuple[int, int]
-    names = [s.name for s in settings(NoveltySearch)]
-    assert names == ["population_size", "offspring_size", "fresh_parents"]  # parts are no plain values
-
-
-def test_configure_changes_what_is_named_and_nothing_else():
-    estimator = BehaviorRecognition(width=7)
-    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"})
-    assert changed == BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
-    assert estimator == BehaviorRecognition(width=7)
-    search = NoveltySearch(Identity(), estimator)
-    assert configure(search, {"population_size": 5}).estimator is estimator
-
-
-def test_all_that_is_wrong_is_said_at_once_with_what_was_meant():
-    wrong = {"epoch": 5, "width": "broad", "inputs": "small", "depths": [1, 2, 3], "zzz": 1}
-    with pytest.raises(SettingsError) as caught:
-        configure(BehaviorRecognition(), wrong)
-    lines = str(caught.value).splitlines()
-    assert len(lines) == 5
-    assert lines[0].startswith(
-        "BehaviorRecognition has no setting 'epoch'; did you mean epochs? It has: embedding, width"
-    )
-    assert lines[1].startswith("BehaviorRecognition has no setting 'zzz'. It has: embedding, width")
-    text = str(caught.value)
-    assert "BehaviorRecognition.width (neurons in a hidden layer; with none the paper's 3 d, " in text
-    assert "got 'broad'" in text
-    assert "'raw' or 'scaled'; got 'small'" in text
-    assert "got [1, 2, 3]" in text
-
-
-def test_values_out_of_range_are_refused_by_the_part_itself():
-    with pytest.raises(ValueError, match="epochs must be at least 1; got 0"):
-        configure(BehaviorRecognition(), {"epochs": 0})
+    assert (again.mutate, again.select) == (GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5))
 
 
 class Stranger(eqx.Module):
@@ -125,7 +101,7 @@ class Stranger(eqx.Module):
         (describe(Stranger()), r"'Stranger' is not a part of brns.* search=\.\.\."),
         ({"name": "os.system"}, "'os.system' is not a part of brns"),
         ({}, "None is not a part of brns"),
-        ({"name": "Elitist", "speed": 1}, "Elitist has no setting speed: is the record from a newer version"),
+        ({"name": "Elitist", "speed": 1}, "Elitist has no setting speed"),
         ({"name": "ArchiveKNN", "k": "many"}, r"ArchiveKNN.k: .*integer.*; got 'many'"),
     ],
 )
@@ -134,44 +110,145 @@ def test_what_cannot_be_rebuilt_is_refused(description, message):
         build(description)
 
 
-def test_a_rebuilt_estimator_computes_the_same():
-    estimator = ArchiveKNN(k=3, growth=2, capacity=20)
-    again = build(through_json(describe(estimator)))
-    space = Identity().behavior_space
-    a, b = (jax.tree.leaves(e.init(space, jax.random.key(0))) for e in (estimator, again))
-    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
 class Throw:
     """A task of one's own that is no dataclass."""
 
     traceable = False
 
-    def __init__(self, gain, wind=(1.0, 2.0)):
-        self.gain, self.wind, self.table = gain, wind, np.arange(100.0)
+    def __init__(self, gain):
+        self.gain, self.wind, self.table = gain, (1.0, 2.0), np.arange(100.0)
         self.simulator, self._calls = object(), 0
 
 
-def test_a_part_of_ones_own_is_described_by_its_public_values():
-    described = describe(Throw(0.5))
-    assert {name: described[name] for name in ("name", "gain", "wind")} == {
-        "name": "Throw",
-        "gain": 0.5,
-        "wind": [1.0, 2.0],
+def test_a_description_is_plain_json():
+    assert describe(PolynomialMutation(eta=5.0)) == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
+    assert describe(Identity())["behavior_space"] == {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
+    assert describe(through_json) == {"name": "through_json"}
+    assert describe([(1, None), "a", True]) == [[1, None], "a", True]
+    assert describe(object()) == {"name": "object"}
+    described = through_json(describe(Throw(0.5)))
+    assert set(described) == {"name", "gain", "wind", "table"}  # what it is made with, and nothing that lives
+    assert (described["gain"], described["wind"]) == (0.5, [1.0, 2.0])
+    for make in (Throw, lambda gain: {"gain": gain}, lambda gain: functools.partial(Throw, gain=gain)):
+        assert through_json(describe(make(0.5))) == describe(make(0.5)) != describe(make(0.6))
+
+
+def test_large_arrays_are_described_by_a_digest_of_their_content():
+    one, same, other = jnp.arange(100), np.arange(100, dtype=np.int32), jnp.arange(100).at[99].set(0)
+    assert describe(one) == describe(same) != describe(other)
+    assert describe(one)["shape"] == [100]
+    assert describe(jnp.arange(3)) == [0, 1, 2]
+
+
+def test_settings_are_the_plain_fields_with_what_stands_under_them():
+    found = {s.name: s for s in settings(BehaviorRecognition)}
+    assert found["width"].meaning.startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
+    assert found["depths"].type == tuple[int, int]
+    names = [s.name for s in settings(NoveltySearch)]
+    assert names == ["population_size", "offspring_size", "fresh_parents"]  # parts are no plain values
+
+
+def test_configure_changes_what_is_named_and_nothing_else():
+    estimator = BehaviorRecognition(width=7)
+    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"})
+    assert changed == BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
+    assert estimator == BehaviorRecognition(width=7)
+    search = NoveltySearch(Identity(), estimator)
+    assert configure(search, {"population_size": 5}).estimator is estimator
+    with pytest.raises(ValueError, match="epochs must be at least 1"):  # refused by the part itself
+        configure(BehaviorRecognition(), {"epochs": 0})
+
+
+def test_all_that_is_wrong_is_said_at_once_with_what_was_meant():
+    wrong = {"epoch": 5, "width": "broad", "inputs": "small", "depths": [1, 2, 3], "zzz": 1, "batch": True}
+    with pytest.raises(SettingsError) as caught:
+        configure(BehaviorRecognition(), wrong)
+    epoch, width, inputs, depths, unknown, batch = str(caught.value).splitlines()
+    assert "has no setting 'epoch'; did you mean epochs? It has: embedding, width" in epoch
+    assert width.startswith("BehaviorRecognition.width (neurons in a hidden layer;")
+    assert width.endswith("got 'broad'")
+    assert "'raw' or 'scaled'; got 'small'" in inputs
+    assert "got [1, 2, 3]" in depths
+    assert "has no setting 'zzz'. It has" in unknown
+    assert "valid integer; got True" in batch
+
+
+def test_an_operator_is_chosen_by_name_and_then_set():
+    search = configured("maze", "counts", ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2"])
+    assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
+    with pytest.raises(SettingsError, match=r"NAME=VALUE(.|\n)*mutate must be one of polynomial.*; got 'blend'"):
+        configured("maze", "counts", ["mutate=blend", "nonsense"])
+    with pytest.raises(SettingsError, match=r"experiment must be one of maze, .*; got 'maz'; did you mean maze\?"):
+        configured("maz", "counts", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", 5),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("False", False),
+        (".5", 0.5),
+        ("1.5.2", "1.5.2"),
+        ("none", None),
+        ("[3, 5]", [3, 5]),
+        ("(3,5)", [3, 5]),
+        ("raw", "raw"),
+        ('"raw"', "raw"),
+    ],
+)
+def test_values_are_read_as_toml_and_bare_words_are_strings(text, expected):
+    assert value(text) == expected
+
+
+def test_a_part_tells_the_settings_that_are_not_its_defaults():
+    assert shown(ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
+    assert shown(brns.DeceptiveMaze()) == "DeceptiveMaze()"
+    assert shown(np.zeros((2, 3))) == "float64[2, 3]"
+    assert unusual(SEARCH) == {
+        "task": "DeceptiveMaze",
+        "task.steps": 50,
+        "estimator": "ArchiveKNN",
+        "population_size": 20,
+        "mutate": "GaussianMutation",
+        "mutate.sigma": 0.2,
     }
-    assert described["table"]["name"] == "array"
-    assert set(described) == {"name", "gain", "wind", "table"}
-    assert describe(Throw(0.6)) != described
-    json.dumps(described)
+    assert repr(SEARCH).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop")
 
 
-def test_what_a_dict_or_a_partial_function_holds_tells_them_apart():
-    assert describe({"gain": 1.0}) != describe({"gain": 2.0})
-    one, other = (functools.partial(Throw, gain=gain) for gain in (0.5, 0.6))
-    assert describe(one) == describe(functools.partial(Throw, gain=0.5)) != describe(other)
-    json.dumps(describe(one))
+@pytest.mark.parametrize(
+    ("name", "part", "kind", "contract", "message"),
+    [
+        ("task", brns.DeceptiveMaze, "world", Task, r"write DeceptiveMaze\(...\); got the class DeceptiveMaze"),
+        ("task", "maze", "world", Task, r"did you mean brns.DeceptiveMaze\(\)\? Got 'maze'"),
+        ("task", "PlanerArm", "world", Task, r"did you mean brns.PlanarArm\(\)"),
+        ("task", {}, "world", Task, r"must have genotype_space, behavior_space, traceable, evaluate, as .*; got {}"),
+        ("mutate", 0.5, "mutation", Mutation, r"mutate must have __call__, as brns.core.Mutation says; got 0.5"),
+    ],
+)
+def test_a_wrong_part_is_refused_by_name(name, part, kind, contract, message):
+    with pytest.raises(ValueError, match=message):
+        refuse_wrong(name, part, kind, contract)
 
 
-@pytest.mark.parametrize("text", ["[3, 5]", "(3,5)", "(3, 5)"])
-def test_a_tuple_may_be_written_as_a_list_or_as_python_prints_it(text):
-    assert value(text) == [3, 5]
+CHEAP = """
+import sys
+from brns.cli.__main__ import main
+import brns
+for words in (["--help"], ["run", "--help"], ["run", "maez"], ["list", "maez"], ["runs", "."]):
+    sys.argv = ["brns", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        print(words, ended.code)
+assert not {"jax", "numpy", "equinox"} & set(sys.modules)
+"""
+
+
+def test_names_help_and_lists_of_runs_need_no_jax(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    done = subprocess.run([sys.executable, "-c", CHEAP], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("did you mean maze?") == 2
+    assert "['runs', '.'] 0" in done.stdout

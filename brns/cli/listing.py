@@ -71,7 +71,7 @@ def _read(path: Path) -> Listed:
     last = len(files) - 1 if files else None
     if files and int(files[-1].stem) != last:
         raise ValueError(f"a generation before {files[-1].stem} is missing")
-    if files and not running and zipfile.ZipFile(files[-1]).testzip():
+    if files and not running and not (zipfile.is_zipfile(files[-1]) and zipfile.ZipFile(files[-1]).testzip() is None):
         raise ValueError(f"{files[-1].name} is damaged")
     rows = _rows(path / "progress.csv")[: len(files)]
     task, estimator, changed = _told(facts)
@@ -115,7 +115,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 def _told(facts: dict[str, Any]) -> tuple[str, str, str]:
     """What task, estimator and settings are called, the task without its chunks."""
     task, estimator = facts["experiment"]["task"], facts["experiment"]["estimator"]["name"]
-    changed = {name.replace("task.task", "task"): value for name, value in facts["changed"].items()}
+    changed = {name.replace("task.task", "task"): value for name, value in facts.get("changed", {}).items()}
     while task["name"] == "Chunked":
         task = task["task"]
     names = {one.attribute: one.name for one in CLASSES.values()}

@@ -59,7 +59,6 @@ FORM: dict[str, Callable[[Any], bool]] = {
     "experiment": lambda value: (
         isinstance(value, dict) and all(_part(value.get(name)) for name in ("task", "estimator"))
     ),
-    "changed": lambda value: isinstance(value, dict),
     "generations": _count(1),
     "keep_every": _count(1),
     "seed": _count(0),
@@ -73,6 +72,7 @@ LATER: dict[str, Callable[[Any], bool]] = {
     "behavior_space": _box,
     "forked": _forked,
     "lanes": _count(1),
+    "changed": lambda value: isinstance(value, dict),
 }
 
 

@@ -13,40 +13,22 @@ from shell import SHORT, begin, call
 
 import brns
 from brns import Record
-from brns.cli import screen
 from brns.cli.place import default_place
-from brns.experiments import changes, configured, named
 from brns.metrics.summary import summary
 from brns.runs.record import records
-from brns.settings import describe
-from brns.settings import value as read
 
 RUN = "runs/maze-exact-seed0"
-BEFORE = Path(__file__).parent.parent / "runs" / "made_before"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with one finished run in the default place."""
-    folder = tmp_path_factory.mktemp("shell")
-    several = ("--generations", 4, "--keep-every", 1, "--watch-cycling", 3, "--out", RUN)
-    done = call("run", "maze", *several, *SHORT, folder=folder)
-    assert done.returncode == 0, done.stderr
-    (folder / "run.txt").write_text(done.stdout)
-    return folder
 
 
 def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
     record = Record(folder / RUN)
     assert record.generations == [0, 1, 2, 3, 4]
-    assert record.experiment["task"]["steps"] == 50
-    assert record.experiment["population_size"] == 20
+    assert (record.experiment["task"]["steps"], record.experiment["population_size"]) == (50, 20)
     assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
     text = (folder / "run.txt").read_text()
     assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
-    assert "overview.png" in text
-    assert "Generation 3, seed 0: eta" in text
-    assert "eta: below 1 where what was visited became less novel" in text
+    for told in ("overview.png", "Generation 3, seed 0: eta", "eta: below 1 where what was visited became less novel"):
+        assert told in text
 
 
 def test_the_default_place_tells_changed_settings_apart():
@@ -64,7 +46,7 @@ def test_the_default_place_tells_changed_settings_apart():
 
 def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(folder, monkeypatch):
     before = sorted((folder / "runs").rglob("*"))
-    monkeypatch.setattr("brns.cli.commands._chosen", None)  # which would be called to build the search
+    monkeypatch.setattr("brns.cli.commands._search", None)  # which would be called to build the search
     done = call("run", "maze", folder=folder)
     assert done.returncode == 2
     assert "exists already; resume it (brns resume" in done.stderr
@@ -72,17 +54,18 @@ def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(fold
 
 
 def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(folder):
-    whole = call("run", "maze", "--generations", 6, "--out", "whole", *SHORT, folder=folder)
-    assert whole.returncode == 0, whole.stderr
-    first = call("run", "maze", "--generations", 3, "--out", "longer", *SHORT, folder=folder)
-    assert first.returncode == 0, first.stderr
-    longer = call("resume", "longer", "--generations", 6, folder=folder)
-    assert longer.returncode == 0, longer.stderr
+    shutil.copytree(folder / RUN, folder / "longer")
+    (folder / "longer/overview.png").unlink()
+    for words in (("run", "maze", "--generations", 6, "--out", "whole", *SHORT), ("resume", "longer")):
+        done = call(*words, *("--generations", 6), folder=folder)
+        assert done.returncode == 0, done.stderr
     for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
         np.testing.assert_array_equal(Record(folder / "whole").column(name), Record(folder / "longer").column(name))
-    again = call("resume", "longer", folder=folder)
-    assert again.returncode == 0
-    assert "has its 6 generations already" in again.stdout
+    assert (folder / "longer/overview.png").exists()
+    for asked, told in ((6, "has its 6 generations already"), (2, "6 generations, more than the 2")):
+        again = call("resume", "longer", "--generations", asked, folder=folder)
+        assert again.returncode == 0
+        assert told in again.stdout
 
 
 PLAIN = """
@@ -92,18 +75,24 @@ search = NoveltySearch(PlanarArm(), GridCounts(), population_size=8, offspring_s
 """
 
 
-@pytest.mark.slow
-def test_several_seeds_end_with_their_spread(folder):
+def test_several_seeds_end_with_their_spread_and_methods_have_a_table_each(folder):
+    """`--seeds 3` are three seeds, `--seed 3` is seed number 3."""
     (folder / "plain_search.py").write_text(PLAIN)
-    done = call("run", "plain_search:search", "--seeds", 3, "--generations", 2, "--out", "several", folder=folder)
+    search = ("run", "plain_search:search", "--generations", 2)
+    done = call(*search, "--seeds", 3, "--out", "both/several", folder=folder)
     assert done.returncode == 0, done.stderr
-    ages = [record.column("survivors.born") for record in records(folder / "several")]
-    values = [np.mean(np.arange(3)[1:, None] - born[1:]) for born in ages]
+    made = records(folder / "both/several")
+    assert [record.seed for record in made] == [0, 1, 2]
+    values = [np.mean(np.arange(3)[1:, None] - record.column("survivors.born")[1:]) for record in made]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith(" age ")]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 3]
     np.testing.assert_allclose([float(word) for word in line.split()[1:]], expected, rtol=0.01)
-    assert "several/*/overview.png" in done.stdout
-    assert len(list(folder.glob("several/*/overview.png"))) == 3
+    assert len(list(folder.glob("both/several/*/overview.png"))) == 3
+    other = call(*search, "--seed", 3, "--set", "mutate=redraw", "--out", "both/other", folder=folder)
+    assert Record(folder / "both/other").seed == 3, other.stderr
+    shutil.move(folder / "both/several/seed0001", folder / "both/one")
+    titles = [line for line in call("show", "both", folder=folder).stdout.splitlines() if line.startswith("both: ")]
+    assert titles == ["both: PlanarArm, grid counts", "both: PlanarArm, random search"]
 
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
@@ -115,164 +104,65 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
     text, _ = child.communicate(timeout=120)
     assert child.returncode == 130
     record = Record(folder / "stopped")
-    last = record.generations[-1]
-    assert f"Stopped after generation {last}" in text
+    assert f"Stopped after generation {record.last}" in text
     assert "brns resume stopped" in text
-    assert record.snapshots[-1] == last
+    assert record.snapshots[-1] == record.last
 
 
-def test_wrong_names_and_values_are_told_at_once_with_what_exists(folder):
-    done = call(
-        *(
-            "run",
-            "maze",
-            "--estimator",
-            "recognition",
-            "--out",
-            "no",
-            "--set",
-            "estimator.epoch=5",
-            "--set",
-            "estimator.batch=many",
-        ),
-        *("--set", "task.step=3", "--set", "nonsense"),
-        folder=folder,
-    )
-    assert done.returncode == 2
-    assert not (folder / "no").exists()
-    for told in ("did you mean epochs?", "BehaviorRecognition.batch", "'many'", "did you mean steps?", "NAME=VALUE"):
-        assert told in done.stderr
-    for arguments, names in [
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("resume", "nowhere"), "is not a run"),
+        (("show", "."), "is not a run"),
+        (("movie", "."), "is not a run"),
+        (("report", "."), "is not a run"),
         (("run", "labyrinth"), "maze, ant"),
-        (
-            ("run", "maze", "--estimator", "k-nn"),
-            "exact, recognition, paper, archive",
-        ),
-    ]:
-        done = call(*arguments, folder=folder)
-        assert done.returncode == 2
-        assert names in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [("resume", "nowhere"), ("show", "nowhere"), ("movie", "."), ("report", ".")])
-def test_what_is_no_run_is_an_error_that_says_so(folder, arguments, tmp_path):
-    done = call(*arguments, folder=tmp_path)
+        (("list", "labyrinth"), "maze, ant"),
+        (("run", "maze", "--estimator", "k-nn"), "exact, recognition, paper, archive"),
+        (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
+        (("run", "maze", "--founders", "x.npy", "--set", "founders=uniform"), "give one of them"),
+        (("compare", "arm", "--estimator", "counts", "--estimator", "counts"), "give each once"),
+        (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
+    ],
+)
+def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
+    done = call(*words, folder=tmp_path)
     assert done.returncode == 2
-    assert "is not a run" in done.stderr
+    assert told in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_list_names_every_setting_with_its_default_and_meaning(folder):
-    text = call("list", folder=folder).stdout
+    text = call("list", "maze", folder=folder).stdout
     for line in ("estimator.learning_rate=0.01", "estimator.k=15", "task.steps=2000", "mutate.eta=10.0"):
         assert line in text
-    for meaning in ("with none the paper's 3 d, section 5", "crowding degree", "steps of an evaluation"):
-        assert meaning in text
-
-
-def test_the_list_of_one_experiment(folder):
-    text = call("list", "maze", folder=folder).stdout
-    assert "brns run maze" in text
+    for told in ("estimator.embedding=none", "founders.sizes=[5,10,10,10,2]", "crowding degree", "brns run maze"):
+        assert told in text
     assert "brns run ant" not in text
-    unknown = call("list", "labyrinth", folder=folder)
-    assert unknown.returncode == 2
-    assert "one of maze, ant" in unknown.stderr
 
 
 def test_the_version(folder):
     assert call("--version", folder=folder).stdout.split() == ["brns", brns.__version__]
 
 
-def test_fewer_generations_than_there_are_is_said_as_it_is(folder):
-    done = call("resume", "runs/maze-exact-seed0", "--generations", 2, folder=folder)
-    assert done.returncode == 0
-    assert "has 4 generations, more than the 2" in done.stdout
-
-
-def test_a_list_of_runs_names_changed_settings(folder):
-    told = call("runs", folder=folder).stdout
-    changed = "task.steps=50, population_size=20, offspring_size=20"
-    assert changed in " ".join(told.split())
-
-
-def test_changed_settings_are_those_that_are_not_the_experiments_own():
-    assert changes(describe(named("maze", "paper"))) == {}
-    changed = configured("maze", "paper", ["estimator.epochs=5", "task.steps=9", "mutate=gaussian"])
-    assert changes(describe(changed)) == {"task.steps": 9, "estimator.epochs": 5, "mutate": "GaussianMutation"}
-    assert changes({**describe(changed), "task": {"name": "Mine"}}) == {}
-
-
-@pytest.mark.slow
-def test_runs_of_different_methods_have_a_table_each(tmp_path):
-    shutil.copytree(BEFORE, tmp_path / "before")
-    shown = call("show", "before", folder=tmp_path).stdout
-    titles = [line.strip() for line in shown.splitlines() if line.startswith("before: ")]
-    assert titles == ["before: DeceptiveMaze, archive k-NN", "before: DeceptiveMaze, BR-NS"]
-    assert "deviation" not in shown  # one seed each: no mean over methods
-
-
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_numbers_for_other_programs_are_the_summarys(form, folder):
-    path = "runs/maze-exact-seed0"
-    text = call("show", path, f"--{form}", folder=folder).stdout
+    text = call("show", RUN, f"--{form}", folder=folder).stdout
     (row,) = json.loads(text) if form == "json" else csv.DictReader(text.splitlines())
-    expected = summary(Record(folder / path))
+    expected = summary(Record(folder / RUN))
     assert {name: float(row[name]) for name in expected} == expected
     assert (row["method"], int(row["seed"])) == ("DeceptiveMaze, exact recognition", 0)
 
 
-def test_a_truth_value_is_no_number(folder):
-    done = call(
-        *("run", "maze", "--estimator", "recognition", "--out", "no"),
-        *("--set", "task.steps=true", "--set", "estimator.epochs=1.5"),
-        folder=folder,
-    )
-    assert done.returncode == 2
-    assert "DeceptiveMaze.steps" in done.stderr
-    assert "valid integer; got True" in done.stderr
-    assert "BehaviorRecognition.epochs" in done.stderr
-    assert not (folder / "no").exists()
-
-
 def test_figure_movie_and_show(folder):
-    run = "runs/maze-exact-seed0"
     for name in ("coverage", "3b"):
-        done = call("figure", name, run, "--out", f"{name}.png", folder=folder)
+        done = call("figure", name, RUN, "--out", f"{name}.png", folder=folder)
         assert done.returncode == 0, done.stderr
         assert (folder / f"{name}.png").stat().st_size > 5000
-    done = call("movie", run, folder=folder)
+    done = call("movie", RUN, folder=folder)
     assert done.returncode == 0, done.stderr
-    assert (folder / run / "movie.gif").read_bytes()[:3] == b"GIF"
-    assert "coverage evaluated" in call("show", run, folder=folder).stdout
-    unknown = call("figure", "9z", run, folder=folder)
+    assert (folder / RUN / "movie.gif").read_bytes()[:3] == b"GIF"
+    assert "coverage evaluated" in call("show", RUN, folder=folder).stdout
+    unknown = call("figure", "9z", RUN, folder=folder)
     assert unknown.returncode == 2
     assert "coverage" in unknown.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("5", 5),
-        ("1e-3", 1e-3),
-        ("true", True),
-        ("False", False),
-        (".5", 0.5),
-        ("1.5.2", "1.5.2"),
-        ("none", None),
-        ("[3, 5]", [3, 5]),
-        ("raw", "raw"),
-        ('"raw"', "raw"),
-    ],
-)
-def test_values_are_read_as_toml_and_bare_words_are_strings(text, value):
-    assert read(text) == value
-
-
-def test_counting_hands_on_what_there_is():
-    assert list(screen.track(iter("abc"), "letters", 3)) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="no more"):
-        list(screen.track(failing(), "failures", 3))
-
-
-def failing():
-    yield 1
-    raise ValueError("no more")

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from brns.runs.listing import listing
 from files import bits
 from rich.console import Console
 from shell import SHORT, call
@@ -31,6 +30,7 @@ from brns import (
     fork,
     run,
 )
+from brns.cli.listing import listing
 from brns.experiments import configured
 from brns.runs import loop
 from brns.runs.facts import origin

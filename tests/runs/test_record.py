@@ -175,7 +175,7 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole, path):
     assert record.state(9).population.id.shape == (8,)
     (again,) = records(path, SEARCH)
     assert again.search is SEARCH
-    with pytest.raises(ValueError, match=r"'Identity' is not a part .* brns.records\(path, search=...\)"):
+    with pytest.raises(ValueError, match=r"'Identity' is not a part .* search=\.\.\."):
         Record(path).search  # noqa: B018
     other = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0, rate=0.25))
     with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
@@ -186,16 +186,6 @@ def test_the_box_of_behaviors_needs_no_search(whole):
     space = Record(whole).behavior_space
     assert (space.low.tolist(), space.high.tolist()) == ([0, 0], [600, 600])
     assert Record(whole).experiment["task"]["name"] == "Identity"
-
-
-def test_an_experiment_from_before_a_setting_was_there_is_the_one_with_its_default(path):
-    facts = json.loads((path / "run.json").read_text())
-    del facts["experiment"]["fresh_parents"], facts["experiment"]["mutate"]["rate"]
-    (path / "run.json").write_text(json.dumps(facts))
-    default = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0))
-    assert Record(path, default).search is default
-    with pytest.raises(RecordError, match=r"mutate.rate was None and is 0.5"):
-        Record(path, SEARCH)
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):

@@ -1,0 +1,17 @@
+"""What the tests of the command line only read."""
+
+import pytest
+from shell import SHORT, call
+
+RUN = "runs/maze-exact-seed0"
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """A folder with one finished run in the default place, and what the command said."""
+    folder = tmp_path_factory.mktemp("shell")
+    several = ("--generations", 4, "--keep-every", 1, "--watch-cycling", 3, "--out", RUN)
+    done = call("run", "maze", *several, *SHORT, folder=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "run.txt").write_text(done.stdout)
+    return folder
