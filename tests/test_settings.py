@@ -28,7 +28,7 @@ from brns.settings import (
     shown,
     unusual,
 )
-from brns.workers.chunks import Chunked
+from brns.workers import Chunked
 
 SEARCH = NoveltySearch(
     brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)
