@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 # BR-NS in the paper, section 5, and in its published code where the paper is silent.
-PAPER = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
+PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
@@ -107,7 +107,7 @@ class Setting(NamedTuple):
     meaning: str
 
 
-def settings(part: type) -> list[Setting]:
+def settings(part: Any) -> list[Setting]:
     """The fields of a part that a person can write on a command line, each with the string that stands under it."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
     names = [field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])]

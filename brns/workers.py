@@ -22,6 +22,7 @@ from typing import Any
 
 import cloudpickle
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
@@ -31,6 +32,8 @@ from brns.core import Box, Evaluation, Task
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
 
+# Of compiled code, as JAX was told in the process of the search.
+CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
 _THREAD = threading.local()  # has the process of a thread that evaluates
@@ -280,6 +283,8 @@ class _Process:
             import loky
 
             environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
+            told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
+            environment |= {name: str(value) for name, value in told.items() if value is not None}
             self.pool = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
             self.pool.submit(os.getpid).result(timeout and timeout + START)
         return self.pool

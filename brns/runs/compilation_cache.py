@@ -1,5 +1,7 @@
 """Compiled code, kept between processes: a second start is as quick in Python as on the command line."""
 
+from typing import Any
+
 import jax
 import platformdirs
 from jax.experimental.compilation_cache import compilation_cache
@@ -13,19 +15,20 @@ SHORTEST = 0.1
 def keep() -> None:
     """Let JAX keep what it compiles in this user's cache, where nobody told it of another place.
 
-    It is asked when a run begins, since importing brns changes nothing of the process. A worker process has what
-    `jax.config` says here. `JAX_ENABLE_COMPILATION_CACHE=false` in the environment keeps nothing.
+    It is asked when a run begins, since importing brns changes nothing of the process.
+    `JAX_ENABLE_COMPILATION_CACHE=false` in the environment keeps nothing.
     """
-    if jax.config.jax_compilation_cache_dir is not None:
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is not None:
         return
     folder = platformdirs.user_cache_path("brns") / "programs"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written
         return
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    if jax.config.jax_compilation_cache_max_size == -1:
-        jax.config.update("jax_compilation_cache_max_size", LARGEST)
-    if jax.config.jax_persistent_cache_min_compile_time_secs == 1.0:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
+    config.update("jax_compilation_cache_dir", str(folder))
+    if config.jax_compilation_cache_max_size == -1:
+        config.update("jax_compilation_cache_max_size", LARGEST)
+    if config.jax_persistent_cache_min_compile_time_secs == 1.0:
+        config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
     compilation_cache.reset_cache()  # it may have settled, at a first compilation, that there is none
