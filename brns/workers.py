@@ -102,9 +102,8 @@ class Chunked(eqx.Module):
         name = f"{type(self.task).__name__}.evaluate"
         futures = []
         for i, chunk in enumerate(chunks):
-            last = min((i + 1) * self.chunk, n) - 1
-            asked = f"{name} of individuals {i * self.chunk} to {last} of {n} (rows from 0)"
-            futures.append(executor.submit(evaluate_pickled, asked, self.pickled, chunk, key))
+            rows = f"individuals {i * self.chunk} to {min((i + 1) * self.chunk, n) - 1} of {n} (rows from 0)"
+            futures.append(executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key))
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
             for future in filter(Future.done, futures):
@@ -228,7 +227,6 @@ def _threads(workers: int, apart: Apart) -> Executor:
     processes: list[_Process] = []
 
     def begin() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the search; a process inherits this
         _THREAD.process = _Process()
         processes.append(_THREAD.process)
 
@@ -244,8 +242,8 @@ def _cluster(address: str | None, apart: Apart) -> Executor:
         import distributed
     except ImportError:
         raise ImportError("evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'") from None
-    here = functools.partial(distributed.LocalCluster, threads_per_worker=1, dashboard_address=None)
-    cluster = address or apart.stack.enter_context(here())
+    here = {"threads_per_worker": 1, "dashboard_address": None}
+    cluster = address or apart.stack.enter_context(distributed.LocalCluster(**here))
     client = apart.stack.enter_context(distributed.Client(cluster, timeout=4, set_as_default=False))
     if not client.scheduler_info()["workers"]:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
@@ -297,6 +295,7 @@ class _Process:
 
 def _end_with(search: int) -> None:
     """End this process with the search's, even in the middle of a chunk, and even if that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
 
     def watch() -> None:
         while os.getppid() == search:
