@@ -11,10 +11,10 @@ STYLES = ("-", "--", ":", "-.")
 """of lines that share a colour"""
 LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
 _KNOWN = parts("estimator", "preset")
-NAMES = {part.attribute: part.title for part in _KNOWN.values()}
+NAMES = {part.attribute: part.title for part in parts("estimator").values()}
 """what estimators are called, by their classes"""
 PAPER_SETTINGS = _KNOWN["paper"].title
-COLORS = dict(zip(NAMES.values(), LINES, strict=False))
+COLORS = dict(zip((part.title for part in _KNOWN.values()), LINES, strict=False))
 """a method has its colour in every figure"""
 LONGEST = 60
 """letters of a label"""

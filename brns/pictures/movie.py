@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -57,9 +57,9 @@ def write_individual(
     """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
-    start, or from the middle where the world has none. Any task with a method `film` will do
-    (`brns.tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the
-    pictures of a whole episode, of which one that ends early has fewer.
+    start, or from the middle where the world has none. Any task with a method `film` will do (`tasks.scene.Filmed`);
+    drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
+    which one that ends early has fewer.
     """
     out = unused(out, overwrite)
     task = innermost(search_for(record, "a movie of an individual").task)
@@ -118,8 +118,9 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
 def _writer(out: Path, frames_per_second: float) -> AbstractMovieWriter:
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
+    fps: Any = frames_per_second  # matplotlib's stubs have whole numbers
     if out.suffix == ".gif":
-        return PillowWriter(frames_per_second)
+        return PillowWriter(fps)
     if out.suffix != ".mp4":
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     try:
@@ -127,7 +128,7 @@ def _writer(out: Path, frames_per_second: float) -> AbstractMovieWriter:
     except ImportError:
         raise ImportError("an .mp4 needs imageio-ffmpeg: pip install 'brns[video]'; a .gif needs no more") from None
     matplotlib.rcParams["animation.ffmpeg_path"] = get_ffmpeg_exe()
-    return FFMpegWriter(frames_per_second, codec="libx264", extra_args=["-pix_fmt", "yuv420p"])
+    return FFMpegWriter(fps, codec="libx264", extra_args=["-pix_fmt", "yuv420p"])
 
 
 def _save(out: Path, pictures: Iterable[np.ndarray], writer: AbstractMovieWriter) -> None:

@@ -252,4 +252,4 @@ def with_start(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> Float[np.
     points = descriptors.reshape(len(descriptors), -1, 2)
     if world.start is None:
         return points
-    return np.concatenate([np.broadcast_to(np.float32(world.start), (len(points), 1, 2)), points], axis=1)
+    return np.concatenate([np.broadcast_to(np.asarray(world.start, np.float32), (len(points), 1, 2)), points], axis=1)

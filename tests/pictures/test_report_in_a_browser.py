@@ -36,7 +36,7 @@ def opened(browser, path, theme="light"):
     tab.on("pageerror", lambda error: said.append(str(error)))
     tab.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
     tab.goto(path.as_uri())
-    tab.wait_for_selector("#view .slider-label", timeout=60_000)
+    tab.wait_for_selector("#view .slider-rail-rect", timeout=60_000)
     tab.locator("#view").scroll_into_view_if_needed()
     return tab, said
 

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.io
 from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
@@ -87,8 +87,8 @@ def _line(line: Line2D) -> dict[str, Any]:
 
 def _band(band: FillBetweenPolyCollection) -> dict[str, Any]:
     gap = [[np.nan, np.nan]]
-    x, y = np.concatenate([[*path.vertices, *gap] for path in band.get_paths()]).T
-    red, green, blue = (round(255 * part) for part in to_rgb(band.get_facecolor()[0]))
+    x, y = np.concatenate([part for path in band.get_paths() for part in (np.asarray(path.vertices), gap)]).T
+    red, green, blue = (round(255 * part) for part in np.asarray(band.get_facecolor())[0, :3])
     return {
         "type": "scatter",
         "mode": "none",
