@@ -100,11 +100,14 @@ def follow(todo: Sequence[Job], futures: Sequence[Future], title: str) -> None:
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         total = sum(job.generations for job in todo)
-        ran = progress.add_task(f"{title}, generations", total=total, completed=sum(job.done for job in todo))
+        before = sum(job.done for job in todo)
+        ran = progress.add_task(f"{title}, generations", total=total, completed=before)
         ended = progress.add_task(f"{title}, runs measured", total=len(todo))
         while True:
             done, left = wait(futures, timeout=2, return_when=FIRST_EXCEPTION)
-            progress.update(ran, completed=sum(job.done for job in todo))
+            pairs = zip(todo, futures, strict=True)
+            ready = sum(job.generations if future.done() else job.done for job, future in pairs)
+            progress.update(ran, completed=ready)
             progress.update(ended, completed=len(done))
             if not left or any(future.exception() for future in done):
                 return
