@@ -43,9 +43,9 @@ class Part(NamedTuple):
 
 
 # BR-NS in the paper, section 5, and in its published code where the paper is silent.
-EVERYTHING = {"growth": 200, "capacity": 40_100}
-"""of an archive that nobody leaves: in 400 generations of 100 + 100 as many are evaluated"""
 PAPER = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
+# An archive that nobody leaves: in 400 generations of 100 + 100 as many are evaluated.
+EVERYTHING = {"growth": 200, "capacity": 40_100}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),

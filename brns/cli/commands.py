@@ -4,8 +4,6 @@ JAX and what needs it is imported within a command, once it is known that the co
 """
 
 import dataclasses
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -253,10 +251,9 @@ def compare(
     own = [name for name in worlds if ":" in name]
     if own and len(worlds) > 1:
         raise SettingsError(f"what is your own is compared alone; got {', '.join(worlds)}: name {own[0]} only")
+    from brns.cli.comparing import to_its_page
     from brns.cli.own import own_object
-    from brns.comparison import page
     from brns.comparison.estimate import hours
-    from brns.comparison.run import compare as make
     from brns.comparison.run import worlds_of
     from brns.comparison.worlds import SUITE, world
     from brns.runs import compilation_cache
@@ -274,19 +271,7 @@ def compare(
         first, jobs = next(iter(made.values())), len(made) * max(len(mutations), 1)
         typer.echo(hours(worlds_of(wanted), first, jobs, seeds, generations, track))
         return
-    there = page.place(out)
-    try:
-        found = make(
-            wanted, made, seeds=seeds, generations=generations, out=out, mutations=mutations or None, workers=workers
-        )
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped. What is finished is in {out}: the same command goes on from there.")
-        sys.stdout.flush()
-        os._exit(130)  # what threads compute cannot be stopped otherwise, and is nowhere written
-    for line in found.verdicts:
-        typer.echo(line)
-    page.write(found, there)
-    typer.echo(f"Page: {there}")
+    to_its_page(wanted, made, seeds, generations, out, mutations, workers)
 
 
 @app.command(name="list")
