@@ -44,6 +44,8 @@ class Part(NamedTuple):
 
 # BR-NS in the paper, section 5, and in its published code where the paper is silent.
 PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
+# An archive that nobody leaves: in 400 generations of 100 + 100 as many are evaluated.
+EVERYTHING: dict[str, Any] = {"growth": 200, "capacity": 40_100}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
@@ -56,6 +58,7 @@ PARTS = (
     Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns past behavior", "BR-NS"),
     Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", "BR-NS, paper's settings", PAPER),
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population", "archive k-NN"),
+    Part("preset", "everything", "ArchiveKNN", "all evaluated in an archive", "k-NN in everything", EVERYTHING),
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population", "population k-NN"),
     Part("estimator", "density", "FeatureDensity", "rarity by a density of random features", "feature density"),
     Part("estimator", "hashing", "HashCounts", "rarity of a hash code, by its visits", "hash counts"),

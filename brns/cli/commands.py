@@ -222,7 +222,8 @@ def compare(
     estimator: Annotated[
         list[str] | None,
         typer.Option(
-            help="a method, the first is the reference; repeatable", show_default="archive, and all but counts"
+            help="a method, or your own as module:object; the first is the reference; repeatable",
+            show_default="archive, and all but counts",
         ),
     ] = None,
     mutation: Annotated[
@@ -245,15 +246,14 @@ def compare(
     for what, given in (("--estimator", names), ("--mutation", mutation or [])):
         if len(set(given)) < len(given):
             raise SettingsError(f"{what} gives {', '.join(given)}; give each once")
-    methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names}
+    methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names if ":" not in name}
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
     if own and len(worlds) > 1:
         raise SettingsError(f"what is your own is compared alone; got {', '.join(worlds)}: name {own[0]} only")
+    from brns.cli.comparing import to_its_page
     from brns.cli.own import own_object
-    from brns.comparison import page
     from brns.comparison.estimate import hours
-    from brns.comparison.run import compare as make
     from brns.comparison.run import worlds_of
     from brns.comparison.worlds import SUITE, world
     from brns.runs import compilation_cache
@@ -262,19 +262,16 @@ def compare(
     compilation_cache.keep()
     suite = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds if not own]
     wanted = own_object(own[0]) if own else suite
-    made = {name: part.load()() for name, part in methods.items()}
+    made = {}
+    for name in names:
+        theirs = name.partition(":")[2]
+        made[theirs or name] = own_object(name) if theirs else methods[name].load()()
     mutations = {name: part.load()() for name, part in operators.items()}
     if estimate:
-        told = hours(worlds_of(wanted), made, seeds, generations, track, workers, max(len(mutations), 1))
-        typer.echo(told)
+        first, jobs = next(iter(made.values())), len(made) * max(len(mutations), 1)
+        typer.echo(hours(worlds_of(wanted), first, jobs, seeds, generations, track))
         return
-    page.place(out)
-    found = make(
-        wanted, made, seeds=seeds, generations=generations, out=out, mutations=mutations or None, workers=workers
-    )
-    for line in found.verdicts:
-        typer.echo(line)
-    typer.echo(f"Page: {page.write(found)}")
+    to_its_page(wanted, made, seeds, generations, out, mutations, workers)
 
 
 @app.command(name="list")

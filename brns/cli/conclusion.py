@@ -1,8 +1,6 @@
 """How a run ends: its numbers, by method, and its pictures."""
 
-import csv
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -10,7 +8,7 @@ from typing import Literal
 from rich.table import Table
 
 from brns.cli.screen import console
-from brns.metrics.numbers import finite, number
+from brns.metrics.numbers import csv_text, finite, number
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
@@ -70,10 +68,7 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
     if form == "json":
         print(json.dumps(finite(lines), indent=1, allow_nan=False))
         return
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    print(csv_text(lines), end="")
 
 
 def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:

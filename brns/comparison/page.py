@@ -1,4 +1,4 @@
-"""A comparison as a page to read: the bars and whether they were reached, shares by world, cycling, cost."""
+"""A comparison as a page to read: verdicts, shares by world, tests, cycling, cost, and where the numbers come from."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from brns.comparison.bars import bars
-from brns.comparison.markdown import provenance_text, refuse_other, table
-from brns.comparison.measure import Facts
+from brns.comparison.markdown import provenance_text, table
+from brns.comparison.measure import KEPT, Facts
 from brns.comparison.run import Comparison
-from brns.comparison.statistics import FRACTIONS, Judged, at
+from brns.comparison.statistics import FRACTIONS, at
 from brns.metrics.numbers import number
 from brns.metrics.summary import estimate
 from brns.runs.provenance import here
@@ -23,56 +22,44 @@ HALVES = {
     "report": "Worlds to report by",
     "held out": "Worlds held out of the suite",
 }
+AGAIN = "Worlds once more, in a larger box"
+MARKS = {"more": "**", "less": "*", "neither": ""}
 
 
 def place(out: Path) -> Path:
-    """OUT.md beside the folder OUT; a `ValueError` where that is no page of a comparison, and would be lost."""
+    """OUT.md beside the folder OUT; a `ValueError` where that is no page of OUT's, and would be lost."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
-    refuse_other(page, HEADING)
+    ours = page.exists() and page.read_bytes().startswith(HEADING.encode()) and (out / "runs.csv").exists()
+    if page.exists() and not ours:
+        raise ValueError(f"{page} is not the page of {out}, and would be written over: take another folder (--out)")
     return page
 
 
-def write(comparison: Comparison) -> Path:
-    """Write OUT.md beside the folder OUT of a comparison, and return its path."""
-    page = place(comparison.out)
+def write(comparison: Comparison, page: Path) -> None:
+    """Write the page, which `place` gave, beside the folder OUT of a comparison."""
     write_bytes(page, text(comparison, quote(page.stem)).encode())
-    return page
 
 
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
-    judged, reference, seeds = comparison.judged, comparison.reference, len(comparison.seeds)
-    kept = next(iter(next(iter(comparison.found.values())).values())).q.shape[1]
+    reference, seeds = comparison.reference, len(comparison.seeds)
     parts = [
         HEADING,
         f"Coverage by everything evaluated, of the cells that can be reached, over {seeds} seeds; each share is of "
         f"what {reference} covers, ± the standard deviation over seeds. **Bold**: more than {reference}, confirmed; "
-        "*italic*: less, confirmed (Mann-Whitney, two-sided, p < 0.05 after Holm's correction over all methods and "
-        f"worlds at that point of the run). The tidy numbers are in [runs.csv]({folder}/runs.csv), effect sizes below.",
-        *(f"- {line}." for line in comparison.verdicts),
+        "*italic*: less, confirmed (methods share their seeds: Wilcoxon's signed ranks, two-sided, p < 0.05 after "
+        "Holm's correction over all methods and worlds at that point of the run). Intervals are a bootstrap's. The "
+        f"tidy numbers are in [runs.csv]({folder}/runs.csv), effect sizes below.",
+        "\n".join(f"- {line}." for line in comparison.verdicts),
         f"![Coverage over evaluations, a panel a world]({folder}/comparison.png)",
-    ]
-    if len(comparison.worlds) > 1:
-        parts += [
-            "## The bars",
-            "What one setting for all worlds must reach, and what was measured. A world with a loose box is another "
-            "one once more, its box declared 10 or 100 times too large: to novelty without a unit, such as the "
-            "archive's, the same runs.",
-            _bars(comparison),
-        ]
-    for half, title in HALVES.items():
-        names = [name for name, world in comparison.worlds.items() if world.half == half]
-        if names:
-            parts += [f"## {title}"]
-            parts += [_shares(comparison, judged, names, fraction) for fraction in FRACTIONS[::-1]]
-    parts += [
+        *_sections(comparison),
         "## Effect sizes",
-        f"A of Vargha and Delaney at the end: how probably a seed covers more than one of {reference}.",
-        _by_world(comparison, lambda world, method: _effect(judged, world, method)),
+        f"The share of seeds in which a method covers more than {reference} at the end, ties half.",
+        _by_world(comparison, lambda world, method: _effect(comparison, world, method)),
         "## Cycling",
-        f"η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
-        f"(over {kept} generations of each run): the largest over seeds.",
+        "η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
+        f"(over at least {KEPT} generations of each run): the largest over seeds.",
         _by_world(comparison, lambda world, method: _cycling(comparison.found[world][method])),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",
@@ -86,35 +73,42 @@ def text(comparison: Comparison, folder: str) -> str:
         _worlds(comparison),
         provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{seeds} seeds."}),
     ]
-    lines = "\n\n".join(parts).replace(".\n\n- ", ".\n- ")
-    return lines + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
-def _bars(comparison: Comparison) -> str:
-    methods = [name for name in next(iter(comparison.found.values())) if name != comparison.reference]
-    columns = {method: bars(comparison, method) for method in methods}
-    rows = [["bar", *methods]]
-    for i, first in enumerate(columns[methods[0]] if methods else []):
-        cells = [columns[method][i] for method in methods]
-        rows.append([first.text, *(f"{one.measured} {'✓' if one.reached else '✗'}" for one in cells)])
-    return table(rows)
+def _sections(comparison: Comparison) -> list[str]:
+    """A section a half of the suite, and one of the worlds that no mean counts."""
+    again = [name for name, world in comparison.worlds.items() if world.again in comparison.worlds]
+    parts = []
+    for half, title in HALVES.items():
+        names = [name for name, world in comparison.worlds.items() if world.half == half and name not in again]
+        if names:
+            parts += [f"## {title}", *(_shares(comparison, names, fraction) for fraction in FRACTIONS[::-1])]
+    if again:
+        parts += [
+            f"## {AGAIN}",
+            "Another world each, its behavior box declared 10 or 100 times too large. To a novelty that does not see "
+            "the box they are the same runs, so that no mean above counts them.",
+            *(_shares(comparison, again, fraction) for fraction in FRACTIONS[::-1]),
+        ]
+    return parts
 
 
-def _shares(comparison: Comparison, judged: Sequence[Judged], names: Sequence[str], fraction: float) -> str:
+def _shares(comparison: Comparison, names: Sequence[str], fraction: float) -> str:
     reference = comparison.reference
     methods = [name for name in comparison.found[names[0]] if name != reference]
+    judged = {(row.world, row.method): row for row in comparison.judged if row.fraction == fraction}
     rows = [[f"after {fraction:.0%}", f"{reference}, cells", *methods]]
-    shares: dict[str, list[float]] = {method: [] for method in methods}
     for name in names:
         mean, deviation, _ = estimate(at(comparison.found[name][reference], fraction).tolist())
         row = [comparison.worlds[name].title, f"{mean:.0f} ± {deviation:.0f}"]
         for method in methods:
-            one = next(j for j in judged if (j.world, j.method, j.fraction) == (name, method, fraction))
-            shares[method].append(one.share)
-            mark = {"more": "**", "less": "*", "neither": ""}[one.confirmed]
+            one = judged[name, method]
+            mark = MARKS[one.confirmed]
             row.append(f"{mark}{one.share:.2f} ± {one.deviation:.2f}{mark}")
         rows.append(row)
-    rows.append(["mean", "", *(f"{np.mean(shares[method]):.3f}" for method in methods)])
+    means = [np.mean([judged[name, method].share for name in names]) for method in methods]
+    rows.append(["mean", "", *(f"{mean:.3f}" for mean in means)])
     return table(rows)
 
 
@@ -125,9 +119,9 @@ def _by_world(comparison: Comparison, cell: Callable[[str, str], str]) -> str:
     return table(rows)
 
 
-def _effect(judged: Sequence[Judged], world: str, method: str) -> str:
-    found = [one.effect for one in judged if (one.world, one.method, one.fraction) == (world, method, 1.0)]
-    return f"{found[0]:.2f}" if found else "-"
+def _effect(comparison: Comparison, world: str, method: str) -> str:
+    ends = {(row.world, row.method): row for row in comparison.judged if row.fraction == 1.0}
+    return f"{ends[world, method].effect:.2f}" if (world, method) in ends else "-"
 
 
 def _cycling(facts: Facts) -> str:
@@ -135,7 +129,7 @@ def _cycling(facts: Facts) -> str:
 
 
 def _first(facts: Facts) -> str:
-    solved = facts.first_solved[facts.first_solved >= 0]
+    solved = facts.first_solved[np.isfinite(facts.first_solved)]
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
 
 

@@ -8,7 +8,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from brns.comparison.measure import Facts
+from brns.comparison.measure import Facts, moments
 from brns.comparison.worlds import World
 from brns.pictures.methods import colors_of, styles_of
 from brns.pictures.style import STYLE, legend_below
@@ -31,8 +31,9 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
         for i, (name, methods) in enumerate(found.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
             for method, facts in methods.items():
-                share = facts.covered / world.cells.reachable
-                evaluations = world.individuals + world.born * np.arange(share.shape[1])
+                known = np.isfinite(facts.covered).all(axis=0)
+                share = facts.covered[:, known] / world.cells.reachable
+                evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
                 mean = share.mean(axis=0)
                 ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=styles[method])
                 if len(share) > 1:

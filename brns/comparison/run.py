@@ -2,7 +2,7 @@
 
 import csv
 import dataclasses
-import io
+import itertools
 import json
 import operator
 import os
@@ -20,12 +20,13 @@ from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
+from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.runs.bar import screen, track
+from brns.runs.bar import track
 from brns.runs.loop import whole
 from brns.runs.provenance import grouped, here
-from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
+from brns.runs.storage import RecordError, write_bytes
 from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
@@ -56,15 +57,12 @@ class Comparison(NamedTuple):
     @property
     def verdicts(self) -> list[str]:
         """A sentence for every method but the reference."""
-        rows = self.judged
-        methods = list(dict.fromkeys(row.method for row in rows))
-        tuned = {name for name, each in self.worlds.items() if each.half == "tune"}
-        return [statistics.verdict(rows, method, self.reference, tuned) for method in methods]
+        methods = dict.fromkeys(row.method for row in self.judged)
+        return [statistics.verdict(self.found, self.judged, one, self.reference, self.worlds) for one in methods]
 
     def __repr__(self) -> str:
-        return f"Comparison of {len(self.worlds)} worlds over {len(self.seeds)} seeds, in {self.out}\n" + "\n".join(
-            self.verdicts
-        )
+        heading = f"Comparison of {len(self.worlds)} worlds over {len(self.seeds)} seeds, in {self.out}"
+        return "\n".join([heading, *self.verdicts])
 
 
 class _Job(NamedTuple):
@@ -72,6 +70,8 @@ class _Job(NamedTuple):
     method: str
     search: NoveltySearch
     path: Path
+    settings: dict[str, Any]
+    """all that decides what it finds"""
 
 
 def compare(
@@ -94,63 +94,42 @@ def compare(
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs, by default as many as there are cores, run side by side.
 
-    `out` gets a file a world and method when it is done, so that a second call goes on where the first was stopped and
-    computes nothing twice; then runs.csv, the tidy frame, and comparison.png. Memory and disk hold coverage curves and
-    Q of ten generations, no records.
+    `out` gets a file a world and method when it is done, so that a second call goes on where the first was stopped,
+    computes nothing twice, and can add worlds and methods; then runs.csv, the tidy frame, and comparison.png. No
+    records are kept.
 
-    Ctrl-C ends it when every job has come to the next tenth of its run. A bar shows how many jobs are done, at a
-    terminal and in a notebook; `progress=False` shows none.
+    After Ctrl-C what is being computed is dropped, at its next generation; what is finished is in `out`.
+    A bar shows how many jobs are done, at a terminal and in a notebook; `progress=False` shows none.
 
-    Errors: `ValueError` for settings that make no comparison, or files in `out` that other settings made. A part that
-    is your own counts as the same where its class has the same name and its settings the same values: take another
-    folder after a change of its code.
+    Errors: `ValueError` for settings that make no comparison, for files in `out` that other settings made, and where
+    runs.csv in `out` has worlds or methods that this call does not have, which would be lost. A part that is your own
+    counts as the same where its class has the same name and its settings the same values: take another folder after a
+    change of its code.
     """
     given = seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))
     seeds = [operator.index(one) for one in given]
     if not isinstance(estimators, Mapping):
         raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
-    if cells is not None and not isinstance(cells, Cells):
-        raise ValueError(f"cells must be brns.comparison.worlds.Cells, which say where an individual lies; got {cells}")
-    generations = None if generations is None else whole("generations", generations, 2)
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
-    chosen = worlds_of(what, generations, cells)
-    worlds = {each.name: each for each in chosen}
-    _refuse_twice(
-        [each.name for each in chosen], "worlds of one name: name them apart, such as world._replace(name=...)"
-    )
+    generations = None if generations is None else whole("generations", generations, 2)
+    worlds, out = worlds_of(what, generations, cells), Path(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
-    out = Path(out)
-    jobs = list(_jobs(what, worlds.values(), estimators, varied, out))
-    _refuse_twice([str(job.path) for job in jobs], "methods whose names make one file: give them other names")
-    found: dict[str, dict[str, Facts]] = {name: {} for name in worlds}
-    stop, alone, follow = Event(), Lock(), track if progress else untracked
-    with ThreadPoolExecutor(workers or cores()) as pool:
-        begun = [pool.submit(_done, job, seeds, stop, alone) for job in jobs]
-        try:
-            for _ in follow((done.result() for done in as_completed(begun)), "comparing", len(begun)):
-                pass
-        except KeyboardInterrupt:
-            told = f"Stopping: each job goes on to the next tenth of its run. What is finished is in {out}, and"
-            screen().print(told, "the same call goes on from there.", soft_wrap=True)
-            raise
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-    for job, done in zip(jobs, begun, strict=True):
-        found[job.world.name][job.method], _ = done.result()
-    made = grouped((job.method, done.result()[1]) for job, done in zip(jobs, begun, strict=True))
-    reference = jobs[0].method
-    comparison = Comparison(worlds, found, seeds, reference, out, made, statistics.judged(found, reference))
-    write_bytes(out / "runs.csv", _csv(comparison.rows))
-    save(picture(worlds, found), out / "comparison.png", overwrite=True, dpi=110)
+    jobs = list(_jobs(what, worlds, estimators, varied, seeds, out))
+    paths = [job.path for job in jobs]
+    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
+        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
+    _refuse_lost(jobs, out)
+    done = _finished(jobs, seeds, workers or cores(), track if progress else untracked)
+    found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
+    for job, (facts, _) in zip(jobs, done, strict=True):
+        found[job.world.name][job.method] = facts
+    made = grouped((job.method, answer) for job, (_, answer) in zip(jobs, done, strict=True))
+    reference, named = jobs[0].method, {each.name: each for each in worlds}
+    comparison = Comparison(named, found, seeds, reference, out, made, statistics.judged(found, reference))
+    write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
+    save(picture(named, found), out / "comparison.png", overwrite=True, dpi=110)
     return comparison
-
-
-def _refuse_twice(names: list[str], what: str) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"a comparison has no place for several {what}; got {', '.join(twice)} more than once")
 
 
 def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = None) -> list[World]:
@@ -159,89 +138,106 @@ def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = N
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
         )
-    if isinstance(what, str):
-        chosen = list(SUITE) if what == "suite" else [world(what)]
-    elif isinstance(what, World):
-        chosen = [what]
-    elif isinstance(what, NoveltySearch):
-        chosen = [
-            of_task(what.task, what.population_size, generations or 200, cells)._replace(offspring=what.offspring_size)
-        ]
-    elif isinstance(what, Task):
-        chosen = [of_task(what, 100, generations or 200, cells)]
-    elif isinstance(what, Sequence):
-        chosen = [world(each) if isinstance(each, str) else each for each in what]
-    else:
+    if isinstance(what, NoveltySearch):
+        own = of_task(what.task, what.population_size, generations or 200, cells)
+        return [own._replace(offspring=what.offspring_size)]
+    if isinstance(what, Task):
+        return [of_task(what, 100, generations or 200, cells)]
+    if isinstance(what, str | World):
+        what = SUITE if what == "suite" else [what]
+    if not isinstance(what, Sequence):
         raise ValueError(
             f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
         )
+    chosen = [world(each) if isinstance(each, str) else each for each in what]
     return [each._replace(generations=generations or each.generations) for each in chosen]
 
 
-def _jobs(what: Any, worlds: Any, estimators: Any, mutations: Any, out: Path) -> Iterator[_Job]:
+def _jobs(
+    what: Any,
+    worlds: Sequence[World],
+    estimators: Mapping[str, NoveltyEstimator],
+    mutations: Mapping[str, Mutation],
+    seeds: list[int],
+    out: Path,
+) -> Iterator[_Job]:
     """World by world."""
     for each in worlds:
         task = each.task()
-        for name, estimator in estimators.items():
-            for label, mutation in mutations.items():
-                method = f"{name}, {label}" if label else name
-                if isinstance(what, NoveltySearch):
-                    search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
-                else:
-                    search = NoveltySearch(task, estimator, each.individuals, each.born, mutation)
-                file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
-                yield _Job(each, method, search, out / "runs" / each.name / f"{file}.npz")
+        place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
+        for (name, estimator), (label, mutation) in itertools.product(estimators.items(), mutations.items()):
+            method = f"{name}, {label}" if label else name
+            if isinstance(what, NoveltySearch):
+                search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
+            else:
+                search = NoveltySearch(task, estimator, each.individuals, each.born, mutation)
+            settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
+            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
+            path = out / "methods" / each.name / f"{file}.json"
+            yield _Job(each, method, search, path, json.loads(json.dumps(settings)))
 
 
-def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts, dict[str, Any]]:
-    """The facts of a job, from its file if it is finished, and what made them.
+def _refuse_lost(jobs: Sequence[_Job], out: Path) -> None:
+    """A `ValueError` where what was written before is of worlds or methods that are not in this comparison."""
+    if not (out / "runs.csv").exists():
+        return
+    with open(out / "runs.csv", newline="") as stream:
+        before = {(row["world"], row["method"]) for row in csv.DictReader(stream)}
+    lost = sorted(before - {(job.world.name, job.method) for job in jobs})
+    if lost:
+        told = ", ".join(f"{method} in {name}" for name, method in lost[:3])
+        raise ValueError(
+            f"{out} holds a comparison with {told} ({len(lost)} that this one lacks), and its runs.csv and page would "
+            "be lost: take another folder, or name its worlds and methods too"
+        )
+
+
+def _finished(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> list[tuple[Facts, dict[str, Any]]]:
+    """The facts of each job, from its file if it is finished, and what made them."""
+    stored = [_stored(job) for job in jobs]
+    stop, alone = Event(), Lock()
+    pool = ThreadPoolExecutor(workers)
+    begun = [pool.submit(_made, job, seeds, stop, alone) for job, facts in zip(jobs, stored, strict=True) if not facts]
+    try:
+        for _ in follow((one.result() for one in as_completed(begun)), "comparing", len(begun)):
+            pass
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+    new = iter(begun)
+    return [facts or next(new).result() for facts in stored]
+
+
+def _stored(job: _Job) -> tuple[Facts, dict[str, Any]] | None:
+    """What the job's file holds; None where there is none yet."""
+    if not job.path.exists():
+        return None
+    try:
+        stored = json.loads(job.path.read_bytes())
+        facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
+        settings, made = stored["settings"], stored["made"]
+        found = Facts(milliseconds=float(facts.pop("milliseconds")), **facts)
+    except (ValueError, TypeError, KeyError) as error:
+        raise RecordError(f"{job.path} is damaged ({error}): remove it to have it made anew") from None
+    if settings != job.settings:
+        raise RecordError(
+            f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "
+            "settings that made it"
+        )
+    return found, made
+
+
+def _made(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts, dict[str, Any]]:
+    """The facts of a job, measured and written.
 
     A host task is called by one job at a time, as by a run: it may keep a simulator.
     """
-    settings = {
-        "search": describe(job.search),
-        "seeds": seeds,
-        "generations": job.world.generations,
-        "cells": _described(job.world.cells),
-    }
-    if job.path.exists():
-        arrays = read_arrays(job.path, sealed(job.path))
-        if "settings" not in arrays:
-            raise RecordError(f"{job.path} is no file of a comparison; take another folder")
-        stored = json.loads(arrays.pop("settings").tobytes())
-        # Files of before did not say their cells, which were the suite's.
-        usual = [_described(each.cells) for each in SUITE if each.name == job.world.name]
-        stored = {"cells": usual[0] if usual else None, **stored, "search": stored["search"]}
-        if stored != settings:
-            raise RecordError(
-                f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "
-                "settings that made it"
-            )
-        made = json.loads(arrays.pop("made").tobytes()) if "made" in arrays else {}
-        facts = {**arrays, "milliseconds": float(arrays["milliseconds"])}
-        return Facts(**facts), made  # ty: ignore[invalid-argument-type]
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
         found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
     made = {key: value for key, value in here().items() if key != "command"}
+    facts = {name: np.asarray(value).tolist() for name, value in found._asdict().items()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {**found._asdict(), "settings": _bytes(json.dumps(settings)), "made": _bytes(json.dumps(made))}
-    write_arrays(job.path, arrays, Seal(None, job.world.generations))
+    content = finite({"settings": job.settings, "made": made, "facts": facts})
+    write_bytes(job.path, json.dumps(content, allow_nan=False).encode())
     return found, made
-
-
-def _described(cells: Cells) -> dict[str, Any]:
-    """What decides which cells are visited, and how many there are."""
-    return {name: describe(value) for name, value in cells._asdict().items() if name != "counted"}
-
-
-def _bytes(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode(), np.uint8)
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()

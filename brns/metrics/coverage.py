@@ -42,8 +42,6 @@ def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[in
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
     """The middle of every cell, the last dimension running fastest: `centers(...)[:, 0].reshape(shape)` is a grid."""
     counts = _counts(box, shape)
-    if math.prod(shape) > 10**7:
-        raise ValueError(f"a grid of {math.prod(shape)} cells is too large to list; use a sample, such as box.uniform")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
     return (low + (places + 0.5) / counts * (high - low)).astype(np.float32)

@@ -9,29 +9,19 @@ A novelty that remembers has Q fall along a row. Q is a square matrix of which o
 others are NaN. Its rows may be any increasing generations, such as every tenth: "generation" then means one of those.
 
 Q has its estimator's unit, and kappa's margin is a distance while novelty may be a squared one. Beside the paper's
-statistics stands one that means the same for every estimator: the rank of $P_i$ among probes spread over the space,
-
-$R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
-(\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
-
-with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
-increasing transformation of novelty changes it. It needs populations that are more novel than some of the space: where
-points of the box are all far from what can be reached, as in 32 dimensions or a box far too large, it says nothing.
+statistics stands `regained`, which means the same for every estimator: it is made of ranks R, as `matrices` says.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 from scipy.spatial.distance import pdist
 
-from brns.core import Population
+from brns.metrics.matrices import kept, matrices, q_matrix
 from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 
@@ -59,10 +49,8 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-PROBES = 256
-"""uniform points that stand for the behavior space: R's error by their number is below 1 / (2 sqrt(256)) = 0.03"""
 MARGIN = 0.1
-"""by how much a rank must rise to count: three times that error"""
+"""by how much a rank must rise to count: three times the error of R by the number of probes"""
 
 
 _OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
@@ -72,24 +60,31 @@ _OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, C
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
     """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`.
 
-    By the record's own search it is computed once, while the record is there.
+    It is computed once while the record is there and the search is the same.
     """
-    generations = _kept(record, generations)
-    if search is not None and search is not vars(record).get("search"):
-        return _found(record, generations, search)
-    known, whole = _OF_RECORDS.setdefault(record, {}), record.search
+    generations, search = kept(record, generations), search or record.search
+    known = _OF_RECORDS.setdefault(record, {})
     by, found = known.get(tuple(generations), (None, None))
-    if found is None or by is not whole:  # which may be set anew
-        found = _found(record, generations, whole)
-        known[tuple(generations)] = whole, found
+    if found is None or by is not search:
+        found = _found(record, generations, search)
+        known[tuple(generations)] = search, found
     return found
 
 
 def _found(record: Record, generations: list[int], search: NoveltySearch) -> Cycling:
-    q, r = _matrices(record, generations, search)
-    margin = epsilon_of_record(record, generations, search) if isinstance(search.estimator, Embeds) else _tenth(q)
-    found = np.asarray(generations), q, margin, eta(q), kappa(q, margin), kappa_share(q, margin)
-    return Cycling(*found, r, regained(r))
+    q, r = matrices(record, generations, search)
+    embeds = isinstance(search.estimator, Embeds)
+    margin = epsilon_of_record(record, generations, search) if embeds else _tenth(q)
+    return Cycling(
+        generations=np.asarray(generations),
+        q=q,
+        epsilon=margin,
+        eta=eta(q),
+        kappa=kappa(q, margin),
+        kappa_share=kappa_share(q, margin),
+        r=r,
+        regained=regained(r),
+    )
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -153,12 +148,6 @@ def tells(r: Float[Array | np.ndarray, "g g"]) -> bool:
     return bool(np.nanmax(r) > MARGIN)
 
 
-def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
-    """The share of probes that are less novel than each individual, equals counted half."""
-    known = np.sort(np.asarray(probes))
-    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
-
-
 def share_below_one(eta: Float[Array | np.ndarray, " n"]) -> float:
     """The share of generations with eta < 1, for which the paper's inequality holds."""
     return float(np.mean(np.asarray(eta) < 1))
@@ -193,7 +182,7 @@ def epsilon_of_record(
     stand, as in the paper. Novelty that is no distance in any space, such as a rarity, has a margin of its own unit:
     a tenth of the median novelty Q(i, i) that populations had when they lived. Ours.
     """
-    search, generations = search or record.search, _kept(record, generations)
+    search, generations = search or record.search, kept(record, generations)
     if not isinstance(search.estimator, Embeds):
         return _tenth(q_matrix(record, generations, search))
     points = survivors(record, "descriptor", generations)
@@ -204,67 +193,6 @@ def epsilon_of_record(
 def _tenth(q: Float[np.ndarray, "g g"]) -> float:
     """A tenth of the novelty that populations had when they lived."""
     return float(0.1 * np.median(np.diagonal(q)))
-
-
-def q_matrix(
-    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
-) -> Float[np.ndarray, "g g"]:
-    """Q(i, j) for j >= i, and NaN elsewhere, of a run whose states were kept.
-
-    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
-    cannot rebuild a part of your own. One state is in memory at a time. An individual has one behavior, so each is
-    scored once by each state, from the generation on in which it first survives.
-    """
-    return _matrices(record, _kept(record, generations), search or record.search)[0]
-
-
-def _matrices(
-    record: Record, generations: list[int], search: NoveltySearch
-) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
-    """Q and R, whose novelty is scored together: the probes' before the individuals'."""
-    points = survivors(record, "descriptor", generations)
-    g, mu, d = points.shape
-    if d != search.task.behavior_space.dimension:
-        raise ValueError(
-            f"{record.path} holds descriptors of {d} dimensions and the search's task has "
-            f"{search.task.behavior_space.dimension}; pass the search that made the run"
-        )
-    # Individuals live for many generations: each is scored once by a state, not once for every P_i it is in.
-    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
-    probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
-    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
-    known = np.maximum.accumulate(row.max(axis=1)) + 1
-    blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
-    q, r = np.full((2, g, g), np.nan)
-    for j, number in enumerate(generations):
-        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
-        novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
-        q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
-        r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
-    return q, r
-
-
-BLOCK = 512
-"""how many individuals are scored at once: enough to fill the processor, few enough to waste little of the last"""
-
-
-@eqx.filter_jit
-def _novelty(
-    estimator: Any,
-    state: PyTree,
-    population: Population,
-    blocks: Float[Array, "b n d"],
-    used: Int[Array, ""],
-) -> Float[Array, " b*n"]:
-    """Omega^j of the individuals of the first `used` blocks, and NaN for the others, who live later.
-
-    `used` is an array, so that all generations share one compiled function.
-    """
-
-    def score(b, novelty):
-        return novelty.at[b].set(estimator.score(state, blocks[b], population))
-
-    return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
 
 
 def _later(g: int) -> np.ndarray:
@@ -287,22 +215,3 @@ def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
             f"Q(i, j) must be finite where j >= i; {rows.size} entries are not, first i={rows[0]}, j={columns[0]}"
         )
     return q
-
-
-def _kept(record: Record, generations: Sequence[int] | None) -> list[int]:
-    """The generations asked for, of which the record must keep the states."""
-    kept = record.snapshots
-    wanted = kept if generations is None else list(generations)
-    missing = sorted(set(wanted) - set(kept))
-    if missing:
-        raise ValueError(
-            f"Q(i, j), eta and kappa need the states of generations {missing[:5]} ({len(missing)} in all), which "
-            f"{record.path} does not keep; choose from record.snapshots, or run it again with "
-            "`brns run ... --keep-every 1`"
-        )
-    if len(wanted) < 2 or any(a >= b for a, b in pairwise(wanted)):
-        raise ValueError(
-            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {wanted[:5]}, and "
-            f"{record.path} keeps {len(kept)}. Run it again with `brns run ... --keep-every 1`"
-        )
-    return wanted

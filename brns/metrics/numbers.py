@@ -1,7 +1,9 @@
-"""Numbers as a person reads them, the same wherever they are printed, and as JSON has them."""
+"""Numbers as a person reads them, the same wherever they are printed, and as JSON and CSV have them."""
 
+import csv
+import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -27,3 +29,13 @@ def ranges(numbers: list[int]) -> str:
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV under the names of their columns; a row without one of them has nothing there."""
+    text = io.StringIO()
+    columns = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

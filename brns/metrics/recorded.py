@@ -1,15 +1,14 @@
 """What the metrics read of a run, and the check that it can be counted on."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from brns.runs.record import Record
-    from brns.search import NoveltySearch
-else:  # The metrics import nothing but the core: what has a record's members serves as one.
-    Record = NoveltySearch = Any
+Record = Any
+"""a run: `brns.Record`, or what has those of its members that a measure reads, such as `column` and `generations`"""
+NoveltySearch = Any
+"""a search: `brns.NoveltySearch`, or what has its `task` and its `estimator`"""
 
 
 def survivors(record: Record, column: str, generations: Sequence[int] | None = None) -> np.ndarray:
@@ -21,14 +20,11 @@ def survivors(record: Record, column: str, generations: Sequence[int] | None = N
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
     first, *later = _some(record)
-    blocks = [record.column(f"offspring.{column}", [first])]
-    if later:  # Founders and offspring may differ in number, so that one stack does not hold both.
-        blocks.append(record.column(f"offspring.{column}", later))
-    return [
-        rows
-        for block, generations in zip(blocks, ([first], later), strict=False)
-        for rows in _finite(record, column, generations, block)
-    ]
+    founders = _finite(record, column, [first], record.column(f"offspring.{column}", [first]))
+    if not later:
+        return [*founders]
+    # Founders and offspring may differ in number, so that one stack does not hold both.
+    return [*founders, *_finite(record, column, later, record.column(f"offspring.{column}", later))]
 
 
 def _some(record: Record) -> list[int]:

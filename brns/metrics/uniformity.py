@@ -24,14 +24,13 @@ def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int |
     """
     weights = np.asarray(weights, np.float64).ravel()
     total = len(weights) if total is None else total
-    if len(weights) == 0:
-        raise ValueError("a distribution over no cell has no distance to the uniform one: is the archive empty?")
     if total < len(weights):
         raise ValueError(f"there are {len(weights)} weights, and so at least as many cells; got total={total}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"weights must be finite and from 0 on; they range over [{weights.min()}, {weights.max()}]")
-    if not weights.any():
-        raise ValueError("all weights are 0, which is no distribution: is the archive empty, or novelty 0 everywhere?")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError(
+            "a distribution needs finite weights from 0 on, not all 0: is the archive empty, or novelty 0 everywhere? "
+            f"got {weights[:5]} ({len(weights)} in all)"
+        )
     # Cells with the same ratio p / u, as all empty ones, may be merged: no f-divergence changes. So nothing is as long
     # as the grid has cells.
     p = np.append(weights, 0.0)
@@ -49,8 +48,6 @@ def of_points(
     Points outside the box count for the border cells. `over="visited"` leaves empty cells out. The paper's table I
     must have done so: with a coverage of 4e-4 the distance over the whole grid is above 0.99, and it prints 0.12.
     """
-    if len(points) == 0:
-        raise ValueError("uniformity needs at least one point; the archive is empty")
     occupied, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape) if over == "grid" else len(occupied))
 
@@ -63,8 +60,6 @@ def of_values(
     Where there are too many cells to score them all, the values are known at a sample only: `distance_to_uniform`
     of the values themselves weighs every point alike, this weighs every visited cell alike.
     """
-    if len(points) == 0:
-        raise ValueError("uniformity needs at least one point; got none")
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()
     return distance_to_uniform(np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where))

@@ -102,11 +102,21 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
 
 
 def test_methods_are_compared_in_ones_own_search(folder):
-    """With its sizes; and in a class that makes a task. Beside another world it is refused."""
+    """With its sizes and one's own estimator; and in a class that makes a task. Beside another world it is refused."""
     few = ("--estimator", "counts", "--estimator", "population", "--seeds", 2, "--generations", 2)
-    own = call("compare", "lonely_world:search", "--estimator", "counts", *few[4:], "--out", "own", folder=folder)
+    own = call(
+        "compare",
+        "lonely_world:search",
+        "--estimator",
+        "brns.estimators.counts:GridCounts",
+        *few[4:],
+        "--out",
+        "own",
+        folder=folder,
+    )
     assert own.returncode == 0, own.stderr
     assert "| 6 + 6 |" in (folder / "own.md").read_text()
+    assert "| world | GridCounts |" in (folder / "own.md").read_text()
     task = call("compare", "lonely_world:Stranger", *few, "--estimate", folder=folder)
     assert task.returncode == 0, task.stderr
     assert task.stdout.lstrip().startswith("Stranger ")

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from files import seal, spoil
 from small import SEARCH
-from worlds import Identity
 
-from brns import Box, GridCounts, Novelty, Record, RecordError, compare, fork
+from brns import Box, GridCounts, Novelty, Record, RecordError, fork
 from brns.cli.own import own_founders
 from brns.interoperation.novelty import SEAL
 from brns.runs.loop import resume
@@ -132,25 +131,6 @@ def test_a_saved_novelty_with_objects_is_refused(tmp_path, unexploded):
         file.write_bytes(content)
         with pytest.raises(RecordError, match=r"novelty\.npz is damaged"):
             Novelty.load(file)
-
-
-def test_a_file_of_a_comparison_with_objects_is_refused(tmp_path, unexploded, monkeypatch):
-    monkeypatch.setattr("brns.comparison.run.measured", None)  # nor is it measured anew
-    file = tmp_path / "worlds" / "runs" / "Identity" / "counts.npz"
-    file.parent.mkdir(parents=True)
-
-    def compared():
-        told = {"seeds": 1, "generations": 3, "workers": 1, "progress": False}
-        compare(Identity(), {"counts": GridCounts()}, out=tmp_path / "worlds", **told)
-
-    for name in ("settings", "made", "covered"):
-        put(file, {f"{name}.npy": OBJECTS}, Seal(None, 3))
-        with pytest.raises(RecordError, match=rf"counts\.npz is damaged \({name} holds Python objects"):
-            compared()
-    for content in PICKLES:
-        file.write_bytes(content)
-        with pytest.raises(RecordError, match=r"counts\.npz is damaged"):
-            compared()
 
 
 @pytest.mark.parametrize("content", [OBJECTS, zipped(), *PICKLES], ids=["npy", "npz", "text", "bytes"])

@@ -1,6 +1,6 @@
-"""Numbers as they are printed."""
+"""Numbers as they are printed, and as CSV."""
 
-from brns.metrics.numbers import number
+from brns.metrics.numbers import csv_text, number
 
 
 def test_numbers_are_printed_with_three_digits_and_whole_from_100_on():
@@ -11,3 +11,7 @@ def test_numbers_are_printed_with_three_digits_and_whole_from_100_on():
 
 def test_what_is_no_number_is_a_dash():
     assert [number(x) for x in (None, float("nan"), float("inf"))] == ["–", "–", "inf"]
+
+
+def test_rows_as_csv_have_the_columns_of_all_and_nothing_where_they_lack_one():
+    assert csv_text([{"a": 1, "b": "x,y"}, {"a": 2.5, "c": 3}]) == 'a,b,c\n1,"x,y",\n2.5,,3\n'

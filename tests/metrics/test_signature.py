@@ -36,7 +36,7 @@ def test_a_straight_line_has_the_powers_of_its_increment_over_factorials():
     np.testing.assert_allclose(signature(line, level=3)[0], np.concatenate([v, second, third]), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("c", "level"), [(2, 1), (2, 2), (2, 5), (3, 3), (1, 4)])
+@pytest.mark.parametrize(("c", "level"), [(2, 2), (3, 3)])
 def test_agrees_with_signax(c, level):
     paths = walk(0, c=c)
     found = signature(paths, level=level)

@@ -88,21 +88,20 @@ def test_novelty_over_a_grid_of_each_state_kept():
     np.testing.assert_allclose(uniformity.of_record(record, (3, 1), [2]), [second])
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [([], "archive empty"), ([0.0, 0.0], "all weights are 0"), ([1.0, np.nan], "finite"), ([1.0, -1.0], "from 0 on")],
-)
-def test_what_is_no_distribution_is_refused(weights, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("weights", [[], [0.0, 0.0], [1.0, np.nan], [1.0, -1.0]])
+def test_what_is_no_distribution_is_refused(weights):
+    with pytest.raises(ValueError, match="archive empty"):
         uniformity.distance_to_uniform(np.array(weights))
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="archive is empty"):
-        uniformity.of_points(np.zeros((0, 2)), BOX, (2, 2))
-    with pytest.raises(ValueError, match="at least one point"):
-        uniformity.of_values(np.zeros((0, 2)), np.zeros(0), BOX, (2, 2))
-    with pytest.raises(ValueError, match="at least as many cells; got total=1"):
+    for empty in (
+        lambda: uniformity.of_points(np.zeros((0, 2)), BOX, (2, 2)),
+        lambda: uniformity.of_values(np.zeros((0, 2)), np.zeros(0), BOX, (2, 2)),
+    ):
+        with pytest.raises(ValueError, match="archive empty"):
+            empty()
+    with pytest.raises(ValueError, match="at least as many cells"):
         uniformity.distance_to_uniform(np.ones(2), total=1)
-    with pytest.raises(ValueError, match=r"keeps none.*--keep-every 1"):
+    with pytest.raises(ValueError, match="--keep-every 1"):
         uniformity.of_record(FakeRecord(family()), (2, 2))

@@ -1,0 +1,114 @@
+r"""Q(i, j) and R(i, j) of a run: how novel the population of generation i is by the novelty of generation j.
+
+Q is the paper's (section 4): $Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$ for $j \ge i$, in the estimator's
+unit. R has none: it is the rank of $P_i$ among probes spread over the space,
+
+$R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
+(\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
+
+with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
+increasing transformation of novelty changes it. It needs populations that are more novel than some of the space: where
+points of the box are all far from what can be reached, as in 32 dimensions or a box far too large, it says nothing.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from brns.core import Population
+from brns.metrics.recorded import NoveltySearch, Record, survivors
+
+PROBES = 256
+"""uniform points that stand for the behavior space: R's error by their number is below 1 / (2 sqrt(256)) = 0.03"""
+
+
+def q_matrix(
+    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
+) -> Float[np.ndarray, "g g"]:
+    """Q(i, j) for j >= i, and NaN elsewhere, of a run whose states were kept.
+
+    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
+    cannot rebuild a part of your own. One state is in memory at a time. An individual has one behavior, so each is
+    scored once by each state, from the generation on in which it first survives.
+    """
+    return matrices(record, kept(record, generations), search or record.search)[0]
+
+
+def matrices(
+    record: Record, generations: list[int], search: NoveltySearch
+) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
+    """Q and R, whose novelty is scored together: the probes' before the individuals'."""
+    points = survivors(record, "descriptor", generations)
+    g, mu, d = points.shape
+    if d != search.task.behavior_space.dimension:
+        raise ValueError(
+            f"{record.path} holds descriptors of {d} dimensions and the search's task has "
+            f"{search.task.behavior_space.dimension}; pass the search that made the run"
+        )
+    # Individuals live for many generations: each is scored once by a state, not once for every P_i it is in.
+    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
+    probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
+    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
+    known = np.maximum.accumulate(row.max(axis=1)) + 1
+    blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
+    q, r = np.full((2, g, g), np.nan)
+    for j, number in enumerate(generations):
+        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
+        novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
+        q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
+        r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
+    return q, r
+
+
+BLOCK = 512
+"""how many individuals are scored at once: enough to fill the processor, few enough to waste little of the last"""
+
+
+@eqx.filter_jit
+def _novelty(
+    estimator: Any,
+    state: PyTree,
+    population: Population,
+    blocks: Float[Array, "b n d"],
+    used: Int[Array, ""],
+) -> Float[Array, " b*n"]:
+    """Omega^j of the individuals of the first `used` blocks, and NaN for the others, who live later.
+
+    `used` is an array, so that all generations share one compiled function.
+    """
+
+    def score(b, novelty):
+        return novelty.at[b].set(estimator.score(state, blocks[b], population))
+
+    return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
+
+
+def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+    """The share of probes that are less novel than each individual, equals counted half."""
+    known = np.sort(np.asarray(probes))
+    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
+
+
+def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
+    """The generations asked for, of which the record must keep the states."""
+    kept = record.snapshots
+    wanted = kept if generations is None else list(generations)
+    missing = sorted(set(wanted) - set(kept))
+    if missing:
+        raise ValueError(
+            f"Q(i, j), eta and kappa need the states of generations {missing[:5]} ({len(missing)} in all), which "
+            f"{record.path} does not keep; choose from record.snapshots, or run it again with "
+            "`brns run ... --keep-every 1`"
+        )
+    if len(wanted) < 2 or any(a >= b for a, b in pairwise(wanted)):
+        raise ValueError(
+            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {wanted[:5]}, and "
+            f"{record.path} keeps {len(kept)}. Run it again with `brns run ... --keep-every 1`"
+        )
+    return wanted
