@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from brns.comparison.worlds import Cells
 from brns.core import Generation, Population, take
 from brns.metrics import cycling
-from brns.runs.seeds import cores, cut, for_one_core, lanes, stacked
+from brns.runs.seeds import cores, cut, lanes, program, stacked
 from brns.search import NoveltySearch, SearchState, founding
 
 KEPT = 10
@@ -130,7 +130,7 @@ def _stretch(search: NoveltySearch, cells: Cells, length: int, runs: _Run, keys:
     return runs, covered, solved
 
 
-_on_one_core, _on_accelerator = for_one_core(_stretch), eqx.filter_jit(_stretch)
+_stretched = program(_stretch)
 
 _CORES = ThreadPoolExecutor(cores())
 """of this process: however many comparisons go on in it, no more computes at a time than there are cores"""
@@ -153,7 +153,7 @@ class _Lanes:
             jax.device_put((take(runs, rows), keys[rows]), places[i % len(places)]) for i, rows in enumerate(self.rows)
         ]
         if length not in self.compiled:
-            stretch: Any = _on_one_core if jax.default_backend() == "cpu" else _on_accelerator
+            stretch: Any = _stretched
             self.compiled[length] = stretch.lower(self.search, self.cells, length, *batches[0]).compile()
         done = list(_CORES.map(partial(self._timed, length), batches))
         computed = sum(map(len, self.rows))

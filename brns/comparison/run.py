@@ -22,11 +22,10 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.runs.bar import screen, track
+from brns.runs.bar import screen, track, untracked
 from brns.runs.loop import whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, Seal, read_arrays, sealed, write_arrays, write_bytes
-from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
 from brns.tasks.cpu import cores
@@ -226,7 +225,7 @@ def _done(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
     made = {key: value for key, value in here().items() if key != "command"}
     job.path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {**found._asdict(), "settings": _bytes(json.dumps(settings)), "made": _bytes(json.dumps(made))}
-    write_arrays(job.path, arrays, Seal(None, job.world.generations))
+    write_arrays(job.path, arrays, Seal("brns.compare", job.world.generations))
     return found, made
 
 

@@ -1,14 +1,42 @@
 """What the metrics read of a run, and the check that it can be counted on."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from brns.runs.record import Record
-    from brns.search import NoveltySearch
-else:  # The metrics import nothing but the core: what has a record's members serves as one.
+from brns.core import Box, NoveltyEstimator, Task
+
+
+class NoveltySearch(Protocol):
+    """What the metrics ask of an experiment: `brns.NoveltySearch` is one."""
+
+    @property
+    def task(self) -> Task: ...
+    @property
+    def estimator(self) -> NoveltyEstimator: ...
+
+
+class Record(Protocol):
+    """What the metrics read of a run: `brns.Record` is one."""
+
+    path: Path
+
+    @property
+    def generations(self) -> list[int]: ...
+    @property
+    def snapshots(self) -> list[int]: ...
+    @property
+    def behavior_space(self) -> Box: ...
+    @property
+    def search(self) -> Any: ...
+    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray: ...
+    def state(self, number: int, search: Any = None) -> Any: ...
+    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray: ...
+
+
+if not TYPE_CHECKING:  # what is checked as the tests run would ask a record for its search
     Record = NoveltySearch = Any
 
 
