@@ -39,9 +39,9 @@ from .runs.loop import generations as generations
 from .runs.loop import resume as resume
 from .runs.loop import run as run
 from .runs.record import Record as Record
+from .runs.record import frame as frame
 from .runs.record import records as records
 from .runs.storage import RecordError as RecordError
-from .runs.tables import frame as frame
 from .search import NoveltySearch as NoveltySearch
 from .search import SearchState as SearchState
 from .tasks.ant import AntMaze as AntMaze

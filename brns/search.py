@@ -30,6 +30,7 @@ from brns.core import (
     take,
     unite,
 )
+from brns.estimators.cpu import program
 from brns.estimators.exact import ExactRecognition
 from brns.operators.founders import UniformFounders
 from brns.operators.mutation import PolynomialMutation
@@ -68,24 +69,24 @@ class Spaces(NamedTuple):
 
 def compiled(method: Callable) -> Callable:
     """The method as one compiled program, in which of the task there are its spaces alone."""
-    program = eqx.filter_jit(method)
+    compiled = program(method)
 
     @wraps(method)
     def call(search: "NoveltySearch", *arguments: Any) -> Any:
         without = copy(search)  # and not `replace`, which asks for a whole task
         object.__setattr__(without, "task", Spaces(search.task.genotype_space, search.task.behavior_space))
-        return program(without, *arguments)
+        return compiled(without, *arguments)
 
     return call
 
 
 def compiled_with_task(method: Callable) -> Callable:
     """The method as one compiled program where the task is JAX code too, and otherwise as it is."""
-    program = eqx.filter_jit(method)
+    compiled = program(method)
 
     @wraps(method)
     def call(search: "NoveltySearch", *arguments: Any) -> Any:
-        return (program if search.task.traceable else method)(search, *arguments)
+        return (compiled if search.task.traceable else method)(search, *arguments)
 
     return call
 

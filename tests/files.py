@@ -1,38 +1,33 @@
 """A run's files, as tests compare and spoil them."""
 
-import zipfile
 from pathlib import Path
 
+import numpy as np
+
 from brns import Record
-from brns.runs.storage import Seal, comment, write_arrays
+from brns.runs.storage import GENERATION, RUN, Seal, write_arrays
 
 
-def unsealed(file):
-    """A file's content; of arrays all but the comment at its end, which names the run, another for every run."""
-    content = file.read_bytes()
-    return content[: content.rindex(b"PK\x05\x06") + 20] if file.suffix == ".npz" else content
+def content(file):
+    """What a file holds; of arrays all but the run's identifier, which is another for every run."""
+    if file.suffix != ".npz":
+        return file.read_bytes()
+    with np.load(file, allow_pickle=False) as arrays:
+        return {
+            name: (arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes()) for name in arrays if name != RUN
+        }
 
 
 def bits(path):
     """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): unsealed(file) for file in sorted(Path(path).rglob("0*.npz"))}
+    return {str(file.relative_to(path)): content(file) for file in sorted(Path(path).rglob("0*.npz"))}
 
 
 def seal(file):
-    """The seal that a run expects of one of its files of arrays."""
+    """Where a run expects that one of its files belongs."""
     return Seal(Record(file.parent.parent).identifier, int(file.stem))
 
 
 def reseal(file, arrays):
-    """Put other arrays into a file as the run itself would have: sealed."""
-    write_arrays(file, arrays, seal(file))
-
-
-def spoil(file, member, content):
-    """The same .npz file with one member replaced, and sealed again."""
-    with zipfile.ZipFile(file) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, kept in (members | {member: content}).items():
-            archive.writestr(name, kept)
-        archive.comment = comment(seal(file), archive)
+    """Put other arrays into a file as the run itself would have."""
+    write_arrays(file, {name: array for name, array in arrays.items() if name not in (RUN, GENERATION)}, seal(file))

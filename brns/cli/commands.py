@@ -91,15 +91,16 @@ def run(
     from brns.cli.parallel import in_parallel
     from brns.cli.place import default_place
     from brns.runs.loop import start
-    from brns.runs.places import chosen as chosen_seeds
-    from brns.runs.places import folders, refuse_taken
+    from brns.runs.places import refuse_taken
 
     which = range(seed, seed + seeds) if seeds > 1 else seed
     out = out or default_place(experiment, estimator, changes, which)
-    refuse_taken(out, folders(out, *chosen_seeds(which)))
+    refuse_taken(out)
     search = _search(experiment, estimator, changes, founders)
     with in_parallel(search, workers, dask, timeout) as search:
-        steps = start(search, generations, out=out, seeds=which, keep_every=keep_every)
+        steps = start(
+            search, generations, out=out, keep_every=keep_every, seed=seed, seeds=None if seeds == 1 else seeds
+        )
         to_the_end(
             steps, generations, out, search, tensorboard, watch_every=watch_cycling, own=[experiment] if own else []
         )

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from brns.cli.conclusion import conclude
 from brns.cli.screen import console
+from brns.cli.tensorboard import TensorBoard
 from brns.metrics.watch import watch
 from brns.runs.bar import Bar
 from brns.runs.loop import Saved
 from brns.runs.record import records
-from brns.runs.tensorboard import TensorBoard
 from brns.search import NoveltySearch
 
 

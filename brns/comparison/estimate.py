@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from brns.comparison.measure import measured
 from brns.comparison.worlds import World
 from brns.core import NoveltyEstimator
-from brns.runs.tracking import Track, untracked
+from brns.runs.bar import Track, untracked
 from brns.search import NoveltySearch
 from brns.tasks.cpu import cores
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from brns.comparison.worlds import Cells
 from brns.core import Population, take
 from brns.metrics import cycling
-from brns.runs.seeds import cores, cut, for_one_core, lanes, stacked
+from brns.runs.seeds import cores, cut, lanes, program, stacked
 from brns.search import NoveltySearch, SearchState, founding
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -90,8 +90,7 @@ _COMPILING = Lock()
 def _of_batch(search: NoveltySearch, cells: Cells, generations: int, stop: Event, keys: Key[Array, " s"]) -> Facts:
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
-    compiled = _ON_ONE_CORE if jax.default_backend() == "cpu" else _ON_ACCELERATOR
-    begin, step = compiled if search.task.traceable else _IN_TURN
+    begin, step = _COMPILED if search.task.traceable else _IN_TURN
     once = _COMPILING if search.task.traceable else nullcontext()
     with once:
         runs, told = begin(search, cells, keys)
@@ -154,8 +153,7 @@ def _step_in_turn(search: NoveltySearch, cells: Cells, runs: _Run, keys: Key[Arr
 
 
 _IN_TURN = _begin_in_turn, _step_in_turn
-_ON_ONE_CORE = for_one_core(_begin_batch), for_one_core(_step_batch)
-_ON_ACCELERATOR = eqx.filter_jit(_begin_batch), eqx.filter_jit(_step_batch)
+_COMPILED = program(_begin_batch), program(_step_batch)
 
 
 def _eta(q: Float[np.ndarray, "k k"]) -> float:

@@ -23,11 +23,10 @@ from brns.core import Mutation, NoveltyEstimator, Task
 from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.runs.bar import track
+from brns.runs.bar import track, untracked
 from brns.runs.loop import whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
-from brns.runs.tracking import untracked
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
 from brns.tasks.cpu import cores

@@ -1,14 +1,59 @@
-"""For a CPU: matrices factored by one thread, one after another."""
+"""For a CPU: programs whose bits no number of cores changes, and matrices factored by one thread, one after another."""
 
 import os
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache, partial, wraps
+from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jax.scipy import linalg
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 """by which a user says how many threads OpenBLAS may have"""
+
+FOR_ANY_CORES = {
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+    "xla_disable_hlo_passes": "transpose-folding",
+}
+"""what tells XLA to give matrix products to YNNPACK, which sums each number in one order, and sums to nobody.
+
+YNNPACK's sums, and Eigen's products, are cut by the number of threads. Products of folded transposes would be Eigen's.
+"""
+
+
+@cache
+def _options() -> dict[str, str]:
+    """Those of this machine: none for accelerators, and none where JAX's compiler does not know them."""
+    if jax.default_backend() != "cpu":
+        return {}
+    try:
+        jax.jit(jnp.negative, compiler_options=FOR_ANY_CORES)(jnp.zeros(1)).block_until_ready()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return FOR_ANY_CORES
+
+
+def program(function: Callable) -> Callable:
+    """`equinox.filter_jit` of the function, so that the number of cores changes no bit of what it computes.
+
+    Within another program it is a part of that one, which has options of its own.
+    """
+    part = eqx.filter_jit(function)
+
+    @cache
+    def whole() -> Callable:
+        return eqx.filter_jit(compiler_options=_options())(function)  # ty: ignore[no-matching-overload]
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments))
+        return (part if traced else whole())(*arguments)
+
+    return call
+
 
 # Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in XLA's threads for XLA's
 # threads, and two of them at a time can wait for ever.

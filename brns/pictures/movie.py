@@ -17,9 +17,9 @@ from brns.pictures.methods import method
 from brns.pictures.scene import scene_of, search_for
 from brns.pictures.style import STYLE, legend_below, titled, unused
 from brns.pictures.worlds import novelty_map, population
+from brns.runs.bar import Track, untracked
 from brns.runs.record import Record
 from brns.runs.storage import replacing
-from brns.runs.tracking import Track, untracked
 from brns.tasks.scene import Filmed
 from brns.workers import innermost
 

@@ -3,17 +3,28 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from brns.runs.loop import Saved
+from brns.runs.progress import Row
 
 Thing = TypeVar("Thing")
+Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
+"""`track(things, title, total)` hands on what `things` gives, and so shows how many of `total` are done"""
 SECONDS = 0.2  # between two looks of a notebook at the bar
+
+
+@runtime_checkable
+class Saved(Protocol):
+    """What a bar looks at of a seed's generation: `brns.Saved`."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def row(self) -> Row: ...
 
 
 def screen() -> Console:
@@ -49,7 +60,7 @@ class Bar:
         else:
             self.notebook.look()
 
-    def show(self, saved: "list[Saved]") -> None:
+    def show(self, saved: Sequence[Saved]) -> None:
         speed = self.progress.tasks[self.task].speed
         rate = "" if speed is None else f"{speed:.1f}/s"
         self.progress.update(self.task, completed=saved[0].number, found=_found(saved), rate=rate)
@@ -80,6 +91,11 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
                 notebook.look()
 
 
+def untracked(things: Iterable[Any], title: str, total: int) -> Iterable[Any]:
+    """The `Track` that shows nothing."""
+    return things
+
+
 class Notebook:
     """A bar in the output of a notebook's cell. It needs no widgets, which rich's own would."""
 
@@ -95,7 +111,7 @@ class Notebook:
         self.looked = time.monotonic()
 
 
-def _found(saved: "list[Saved]") -> str:
+def _found(saved: Sequence[Saved]) -> str:
     """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
     rows = [one.row for one in saved]
     covered = [row.coverage for row in rows if row.coverage is not None]

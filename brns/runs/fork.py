@@ -1,33 +1,38 @@
 """A fork: a run that goes on from a generation of another, with other settings.
 
-It is a run of its own: generations 0 to the one that it was forked at are copied, with the states that were kept, so
-that figures and measures see one search from its founders on. Its `run.json` says under `forked` which run it was,
-which generation, what was changed, and which command, commit and versions made the generations up to there.
+It is a run of its own: the facts of generations 0 to the one that it was forked at are copied, so that figures and
+coverage see one search from its founders on. What they hold, novelty among it, the settings of then gave. Of the states
+only the one that it goes on from is copied, so that measures which score again begin there. Its `run.json` says under
+`forked` which run it was, which generation, what was changed, and what made the generations up to there.
 """
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PyTree
 
+from brns.core import Evaluation
 from brns.runs import bar
 from brns.runs import facts as run_json
-from brns.runs.locks import make
+from brns.runs.bar import Track, untracked
 from brns.runs.loop import Saved, resume, whole
-from brns.runs.places import folders, refuse_taken
-from brns.runs.record import Record, records
-from brns.runs.storage import RecordError, Seal, file_name, named_leaves, read_arrays
-from brns.runs.tracking import Track, untracked
+from brns.runs.places import appear, aside_of, clear, folders, locked, refuse_taken
+from brns.runs.record import FACTS, GENOTYPE, Record, records
+from brns.runs.storage import RecordError, file_name, named_leaves, restore
 from brns.search import NoveltySearch, SearchState
-from brns.settings import changes, describe
+from brns.settings import SettingsError, build, changes, describe
 
 KEPT = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""
+PARTS = ("estimator", "mutate", "select")
 
 
 @runtime_checkable
@@ -57,11 +62,12 @@ def fork(
     those of `brns.run`.
 
     What a setting decided before `at` stays decided: parents keep the behavior that they had, networks the weights
-    that were drawn. An archive's capacity may change, as long as its entries fit.
+    that were drawn. An archive's capacity may change, as long as its entries fit. Measures of kept
+    states begin at `at`.
 
     Errors: `RecordError` where the generation has no state, where `out` is taken, or for a folder of runs that are no
-    batch; `ValueError` where the settings change the length of genotypes, the dimensions of behaviors, the sizes of
-    population and offspring, the founders, or otherwise the shape of the search's state.
+    batch; `ValueError` where the settings change the spaces of genotypes or behaviors, the sizes of population and
+    offspring, the founders, otherwise the shape of the search's state, or only what was drawn when the run began.
     """
     branch(run, at, search, out=out, generations=generations, track=bar.track if progress else untracked)
     return resume(out, search=search, until=until, progress=progress)
@@ -91,32 +97,27 @@ def branch(
             f"a fork needs 0 <= at < generations; got at={at} and generations={generations}, the number in all"
         )
     seeds = [source.seed for source in sources]
-    refuse_taken(out, folders(out, several, seeds))
-    if not out.name.strip(".") or (out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None)):
-        raise RecordError(f"a fork needs a folder of its own, which is new or empty; got {out}: choose another place")
-    for source in sources:
-        _check(source, at, search)
-    make(out.parent)
-    aside = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    shutil.rmtree(aside, ignore_errors=True)
-    try:
-        copies = (
-            number
-            for source, folder in zip(sources, folders(aside, several, seeds), strict=True)
-            for number in _copied(source, at, search, folder, seeds, generations)
-        )
-        for _ in track(copies, "copying generations", len(sources) * (at + 1)):
-            pass
-        os.replace(aside, out)
-    except OSError as error:
-        raise RecordError(f"could not make {out} ({error.strerror or error}): choose another place") from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    refuse_taken(out)
+    states = [_checked(source, at, search) for source in sources]
+    aside = aside_of(out)
+    with locked([aside]):
+        clear(aside)
+        try:
+            new = zip(sources, states, folders(aside, several, seeds), strict=True)
+            copies = (
+                g for source, state, folder in new for g in _copied(source, state, search, folder, seeds, generations)
+            )
+            for _ in track(copies, "copying generations", len(sources) * (at + 1)):
+                pass
+            appear(aside, out)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
     return records(out, search)
 
 
-def _check(source: Record, at: int, search: NoveltySearch) -> None:
-    """A `ValueError` where the search cannot go on from there."""
+def _checked(source: Record, at: int, search: NoveltySearch) -> SearchState:
+    """The state to go on from; a `ValueError` where the search cannot."""
     before, after = source.experiment, describe(search)
     for name in KEPT:
         if before[name] != after[name]:
@@ -124,85 +125,103 @@ def _check(source: Record, at: int, search: NoveltySearch) -> None:
                 f"a fork cannot change {name}: {source.path} has {before[name]!r}; got {after[name]!r}. "
                 "Begin a run of its own for that"
             )
-    if at not in source.snapshots:
-        source.state(at, search)  # says which there are
-    population = _state(source, at, search).population
-    space, lengths = search.task.genotype_space, (population.genotype.shape[1], population.descriptor.shape[1])
-    wanted = (space.dimension, search.task.behavior_space.dimension)
-    for what, has, needs in zip(("genotypes", "behaviors"), lengths, wanted, strict=True):
-        if has != needs:
-            raise ValueError(
-                f"the {what} of {source.path} have {has} dimensions, and with these settings they would have {needs}; "
-                "a fork keeps them"
-            )
-    outside = ~((population.genotype >= space.low) & (population.genotype <= space.high)).all(axis=1)
+    state = _fitting(source, at, search)
+    genotype, space = state.population.genotype, search.task.genotype_space
+    outside = ~((genotype >= space.low) & (genotype <= space.high)).all(axis=1)
     if outside.any():
         raise ValueError(
             f"{int(outside.sum())} of {len(outside)} genotypes of {source.path}, generation {at}, lie outside of the "
             "genotype space that these settings give; a fork keeps them"
         )
-    _fitting(source, at, search)
+    _refuse_without_effect(source, state, search)
+    return state
+
+
+def _refuse_without_effect(source: Record, state: SearchState, search: NoveltySearch) -> None:
+    """A `ValueError` where a changed setting plays no part in any later generation, as what only `init` reads.
+
+    Each setting is taken back by itself: where what is computed stays the same to the last operation, it has no effect.
+    """
+    computed = _computed(search, state)
+    for name in changes(source.experiment, describe(search)):
+        part, _, setting = name.partition(".")
+        if part not in PARTS:
+            continue
+        try:
+            old, new = build(source.experiment[part]), getattr(search, part)
+        except SettingsError:  # a part of the user's own
+            continue
+        if type(old) is not type(new) or "." in setting or not hasattr(old, setting):
+            continue
+        back = dataclasses.replace(new, **{setting: getattr(old, setting)})
+        try:
+            same = _computed(dataclasses.replace(search, **{part: back}), state) == computed
+        except (TypeError, ValueError):  # the state does not fit the setting of before
+            continue
+        if same:
+            raise ValueError(
+                f"{name} has no effect after the founders, so that a fork cannot change it: {source.path} goes on "
+                "with what was drawn when it began. Begin a run of its own for that"
+            )
+
+
+def _computed(search: NoveltySearch, state: SearchState) -> str:
+    """What a generation computes, the task aside, as the text of a program."""
+    key = jax.random.key(0)
+    n, d = search.offspring_size, search.task.behavior_space.dimension
+
+    def generation(state: SearchState, descriptor: Any, fitness: Any, solved: Any) -> Any:
+        offspring = search.ask(state, key)
+        return search.tell(state, offspring, Evaluation(descriptor, fitness, solved), key)
+
+    evaluation = jnp.zeros((n, d)), jnp.zeros(n), jnp.zeros(n, bool)
+    return str(eqx.filter_make_jaxpr(generation)(state, *evaluation)[0])
 
 
 def _copied(
-    source: Record, at: int, search: NoveltySearch, folder: Path, seeds: Sequence[int], generations: int
+    source: Record, state: SearchState, search: NoveltySearch, folder: Path, seeds: Sequence[int], generations: int
 ) -> Iterator[int]:
-    """Copy the history as a run of its own, with another identifier and so other seals; tells each generation."""
-    record = Record.create(folder, search, source.seed, seeds, generations, source.keep_every)
-    record.facts["forked"] = _forked(source, at, search)
+    """Copy the history as a run of its own, with another identifier; tells each generation."""
+    at = int(state.generation)
+    facts = run_json.new(search, source.seed, seeds, generations, source.keep_every)
     if len(seeds) == len(source.seeds):
-        record.facts["lanes"] = source.lanes  # batches of another size round otherwise
-    run_json.write(record.path, record.facts)
+        facts.lanes = source.lanes  # batches of another size round otherwise
+    facts.forked = run_json.Forked(
+        path=os.fspath(source.path),
+        id=source.identifier,
+        generation=at,
+        changed=changes(source.experiment, describe(search)),
+        forked=source.facts.forked,
+        **{name: getattr(source.facts, name) for name in run_json.Made.model_fields},
+    )
+    record = Record.create(folder, facts)
     for number in range(at + 1):
-        path = source.path / "generations" / file_name(number)
-        record.write(number, read_arrays(path, Seal(source.identifier, number)))
+        record.write(number, source.read(number, (*FACTS, GENOTYPE)))
         yield number
-    for number in source.snapshots:
-        if number <= at:
-            record.checkpoint(_fitting(source, number, search))
+    record.checkpoint(state)
 
 
-def _forked(source: Record, at: int, search: NoveltySearch) -> dict[str, Any]:
-    known = ("command", "commit", "versions", "xla_flags", "forked")
-    return {
-        "path": os.fspath(source.path),
-        "id": source.identifier,
-        "generation": at,
-        "changed": {name: list(pair) for name, pair in changes(source.experiment, describe(search)).items()},
-        **{name: source.facts[name] for name in known if name in source.facts},
-    }
-
-
-def _state(source: Record, number: int, search: NoveltySearch) -> SearchState:
-    """The run's state after a generation, in the structure of the search's and the shapes that it has."""
-    arrays = read_arrays(source.path / "states" / file_name(number), Seal(source.identifier, number))
-    shape = search.state_shape()
-    names = named_leaves(shape)
-    if set(names) != set(arrays):
-        odd = ", ".join(sorted(set(names) ^ set(arrays))[:5])
-        raise ValueError(
-            f"with these settings the search's state is another than that of {source.path}, in {odd}; a fork goes on "
-            "with the estimator of the run"
-        )
-    return jax.tree.unflatten(jax.tree.structure(shape), [jnp.asarray(arrays[name]) for name in names])
-
-
-def _fitting(source: Record, number: int, search: NoveltySearch) -> SearchState:
+def _fitting(source: Record, at: int, search: NoveltySearch) -> SearchState:
     """The run's state after a generation as one of the search's; a `ValueError` where that is not possible."""
-    state = _state(source, number, search)
-    if isinstance(search.estimator, Resizes):
+    box, space = source.behavior_space, search.task.behavior_space
+    if not eqx.tree_equal(box, space):
+        raise ValueError(
+            f"a fork cannot change the space of behaviors, in which {source.path} has counted: it has {box}; "
+            f"got {space}"
+        )
+    arrays, like, file = source.state_arrays(at), search.state_shape(), source.path / "states" / file_name(at)
+    shape = named_leaves(like)
+    if isinstance(search.estimator, Resizes) and set(shape) == set(arrays):
+        leaves = [jnp.asarray(arrays[name]) for name in shape]
+        state = jax.tree.unflatten(jax.tree.structure(like), leaves)
         try:
-            state = state._replace(estimator=search.estimator.resized(state.estimator))
+            resized = named_leaves(state._replace(estimator=search.estimator.resized(state.estimator)))
+            arrays = {name: np.asarray(leaf) for name, leaf in resized.items()}
         except ValueError as error:
             raise ValueError(
-                f"{source.path}, generation {number}: {error}; fork at an earlier generation, or give it more room"
+                f"{source.path}, generation {at}: {error}; fork at an earlier generation, or give it more room"
             ) from None
-    has, wanted = named_leaves(state), named_leaves(search.state_shape())
-    for name, leaf in wanted.items():
-        if (has[name].shape, has[name].dtype) != (leaf.shape, leaf.dtype):
-            raise ValueError(
-                f"with these settings {name} of the search's state has shape {list(leaf.shape)}, and in {source.path} "
-                f"it has {list(has[name].shape)}; a fork goes on with the state that there is: leave out what changes "
-                "its shape"
-            )
-    return state
+    try:
+        return restore(like, arrays, file)
+    except RecordError as error:
+        raise ValueError(f"{error}; a fork goes on with the state that there is: leave out what changes it") from None

@@ -3,6 +3,7 @@
 import contextlib
 import operator
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -12,13 +13,23 @@ import jax
 
 from brns.core import Generation
 from brns.runs import compilation_cache
+from brns.runs import facts as run_json
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.finite import check
-from brns.runs.locks import locked
-from brns.runs.places import chosen, clear, folders, holds_runs, place, refuse_taken, unfinished
-from brns.runs.progress import Progress, Row
+from brns.runs.places import (
+    appear,
+    aside_of,
+    chosen,
+    clear,
+    folders,
+    holds_runs,
+    locked,
+    refuse_taken,
+    temporary_place,
+)
+from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
+from brns.runs.seeds import refuse_not_finite
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
 
@@ -43,7 +54,8 @@ def run(
     generations: SupportsIndex,
     *,
     out: str | os.PathLike | None = None,
-    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
+    seed: SupportsIndex = 0,
+    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
     keep_every: SupportsIndex = 10,
     exist: Exist = "refuse",
     until: Callable[[Saved], bool] | None = None,
@@ -51,25 +63,49 @@ def run(
 ) -> list[Record]:
     """Run an experiment and return one record per seed.
 
-    `out` is the run's directory; with several seeds it holds one directory per seed. Without it the run is kept in a
-    temporary one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
+    `seed` is one seed, a whole number from 0 to 2**32 - 1. `seeds` asks for a batch: so many from `seed` on, or those
+    of a list. `seeds=20` means the same in `brns.compare` and as `--seeds 20`.
+
+    `out` is the run's directory; of a batch it holds one directory per seed. Without it the run is kept in a temporary
+    one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
     `exist="resume"` the one that is there goes on, if it is the same experiment with the same seeds.
 
-    A seed is a whole number from 0 to 2**32 - 1. Seeds of a traceable task are computed in a batch for each core
-    (`jax.vmap`), those of a host task in turn, or with workers side by side. The same list of seeds gives the same bits
-    on the same machine and versions; a seed within a batch equals the seed alone up to rounding, which chaos in a task
-    can amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that `resume`
+    Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
+    workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
+    on any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
+    amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that `resume`
     can go on).
 
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed; what can be
     done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
     notebook; `progress=False` shows none.
     """
-    out = place(out, progress)
-    steps, number, done = _steps_in(search, generations, out, seeds, keep_every, exist)
+    steps, out, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
     for _ in _followed(steps, number, done, until, progress):
         pass
     return records(out, search)
+
+
+def generations(
+    search: NoveltySearch,
+    generations: SupportsIndex,
+    *,
+    out: str | os.PathLike | None = None,
+    seed: SupportsIndex = 0,
+    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    keep_every: SupportsIndex = 10,
+    exist: Exist = "refuse",
+    until: Callable[[Saved], bool] | None = None,
+    progress: bool = True,
+) -> Iterator[Saved]:
+    """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
+
+    Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
+    like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
+    """
+    steps, _, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
+    for saved in _followed(steps, number, done, until, progress):
+        yield from saved
 
 
 def resume(
@@ -94,53 +130,40 @@ def resume(
     return records(path, search)
 
 
-def generations(
+def _begun(
     search: NoveltySearch,
     generations: SupportsIndex,
-    *,
-    out: str | os.PathLike | None = None,
-    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
-    keep_every: SupportsIndex = 10,
-    exist: Exist = "refuse",
-    until: Callable[[Saved], bool] | None = None,
-    progress: bool = True,
-) -> Iterator[Saved]:
-    """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
-
-    Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
-    like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
-    """
-    out = place(out, progress)
-    steps, number, done = _steps_in(search, generations, out, seeds, keep_every, exist)
-    for saved in _followed(steps, number, done, until, progress):
-        yield from saved
-
-
-def _steps_in(
-    search: NoveltySearch,
-    generations: SupportsIndex,
-    out: Path,
-    seeds: SupportsIndex | Iterable[SupportsIndex],
+    out: str | os.PathLike | None,
+    seed: SupportsIndex,
+    seeds: SupportsIndex | Iterable[SupportsIndex] | None,
     keep_every: SupportsIndex,
     exist: Exist,
-) -> tuple[Generator[list[Saved], None, None], int, int]:
-    """The generations of a run that begins in a directory, or goes on there; how many they are, and how many done."""
+    progress: bool,
+) -> tuple[Generator[list[Saved], None, None], Path, int, int]:
+    """The generations of a run that begins in a directory, or goes on there; where, how many they are, and how many
+    are done."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
-    several, seeds = chosen(seeds)
+    several, numbers = chosen(seed, seeds)
     generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
-    if exist == "refuse" or not holds_runs(out):
-        refuse_taken(out, folders(out, several, seeds))
-        steps = start(search, generations, out=out, seeds=seeds if several else seeds[0], keep_every=keep_every)
-        return steps, generations, 0
-    runs = records(out, search)
+    if out is None:
+        folder = temporary_place()
+        if progress:
+            screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
+    else:
+        folder = Path(out)
+    if exist == "refuse" or not holds_runs(folder):
+        refuse_taken(folder)
+        new = {"seeds": numbers} if several else {"seed": numbers[0]}
+        return start(search, generations, out=folder, keep_every=keep_every, **new), folder, generations, 0
+    runs = records(folder, search)
     held = [(run.path, run.seed, run.keep_every) for run in runs]
-    if held != [(path, seed, keep_every) for path, seed in zip(folders(out, several, seeds), seeds, strict=True)]:
+    if held != [(path, one, keep_every) for path, one in zip(folders(folder, several, numbers), numbers, strict=True)]:
         raise RecordError(
-            f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and seeds "
-            f"{seeds} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
+            f"{folder} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
+            f"seeds {numbers} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
         )
-    return go_on(out, generations, search=search), generations, _done(runs)
+    return go_on(folder, generations, search=search), folder, generations, _done(runs)
 
 
 def _done(runs: Sequence[Record]) -> int:
@@ -174,32 +197,44 @@ def start(
     generations: SupportsIndex,
     *,
     out: str | os.PathLike,
-    seeds: SupportsIndex | Iterable[SupportsIndex] = 0,
+    seed: SupportsIndex = 0,
+    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
     keep_every: SupportsIndex = 10,
 ) -> Generator[list[Saved], None, None]:
-    """`run`, one generation of all seeds at a time: each item was saved before it is handed out."""
-    several, seeds = chosen(seeds)
+    """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
+
+    The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
+    """
+    several, numbers = chosen(seed, seeds)
     generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
     out = Path(out)
-    paths = folders(out, several, seeds)
-    refuse_taken(out, paths)
+    refuse_taken(out)
     compilation_cache.keep()
-    states = [search.init(jax.random.key(seed)) for seed in seeds]
+    states = [search.init(jax.random.key(number)) for number in numbers]
     for state in states:
-        check(search, 0, founding(state), state)
+        refuse_not_finite(search, 0, founding(state), state)
+    founders = [founding(jax.device_get(state)) for state in states]
+    aside = aside_of(out)
     with contextlib.ExitStack() as locks:
-        locks.enter_context(locked([out]))
-        refuse_taken(out, paths)  # now that nobody else can begin there
-        clear(unfinished(out))
-        if several:
-            locks.enter_context(locked(paths))
-        runs = [
-            Record.create(path, search, seed, seeds, generations, keep_every, state)
-            for path, seed, state in zip(paths, seeds, states, strict=True)
-        ]
-        progress = [Progress(record, search.task.behavior_space) for record in runs]
-        yield _told(progress, 0, [founding(jax.device_get(state)) for state in states])
-        yield from _advance(search, progress, states, generations)
+        locks.enter_context(locked([aside]))
+        clear(aside)
+        try:
+            if several:
+                locks.enter_context(locked(folders(aside, several, numbers)))
+            for path, number, state, one in zip(
+                folders(aside, several, numbers), numbers, states, founders, strict=True
+            ):
+                record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
+                record.append(0, one)
+                record.checkpoint(state)
+            appear(aside, out)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        runs = [Record(path, search) for path in folders(out, several, numbers)]
+        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        yield _told(runs, progress, 0, founders)
+        yield from _advance(search, runs, progress, states, generations)
 
 
 def go_on(
@@ -215,22 +250,22 @@ def go_on(
     if [r.seed for r in runs] != sorted(runs[0].seeds):
         raise RecordError(
             f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "
-            "resume the directory that holds them all, or start anew where it was stopped before its founders"
+            "resume the directory that holds them all"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
         if not common:
             raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
-        states = [record.state(max(common), search) for record in runs]
+        number = max(common)
+        states = [record.state(number, search) for record in runs]
         generations = runs[0].planned if generations is None else whole("generations", generations)
-        for record in runs:
-            record.tidy(max(common))
+        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        for record, one in zip(runs, progress, strict=True):
+            record.tidy(number)
+            one.restore([record.read(g, NEEDED) for g in range(number + 1)])
             record.plan(generations)
-        progress = [Progress(record, search.task.behavior_space) for record in runs]
-        for one in progress:
-            one.restore(max(common))
-        yield from _advance(search, progress, states, generations)
+        yield from _advance(search, runs, progress, states, generations)
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
@@ -245,39 +280,37 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 
 def _advance(
-    search: NoveltySearch, progress: list[Progress], states: list[SearchState], generations: int
+    search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
 ) -> Iterator[list[Saved]]:
     """Generation after generation, each checked and saved while the next is computed."""
-    keys = [jax.random.key(one.record.seed) for one in progress]
+    keys = [jax.random.key(record.seed) for record in runs]
     first = int(states[0].generation) + 1
-    steps = side_by_side.generations(search, keys, states, generations + 1 - first, progress[0].record.lanes)
-    with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(progress), 16)) as writers:
+    steps = side_by_side.generations(search, keys, states, generations + 1 - first, runs[0].lanes)
+    with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
         for number, after in enumerate(steps, first):
             for before, (state, generation) in zip(states, after, strict=True):
-                check(search, number, generation, state, before)
+                refuse_not_finite(search, number, generation, state, before)
             states = [state for state, _ in after]
-            yield _save(writers, progress, number, after)
+            _save(writers, runs, number, after)
+            yield _told(runs, progress, number, [generation for _, generation in after])
 
 
-def _save(
-    writers: Executor, progress: list[Progress], number: int, after: Sequence[tuple[SearchState, Generation]]
-) -> list[Saved]:
+def _save(writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]]) -> None:
     """Facts and states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
 
     All files are written side by side, since most of the time goes by until the disk has confirmed each.
     """
     begun = []
-    for one, (state, generation) in zip(progress, after, strict=True):
-        begun += [writers.submit(one.record.append, number, generation), writers.submit(one.record.checkpoint, state)]
+    for record, (state, generation) in zip(runs, after, strict=True):
+        begun += [writers.submit(record.append, number, generation), writers.submit(record.checkpoint, state)]
     for written in begun:
         written.result()  # raises what a write raised
-    for one in progress:
-        one.record.forget(number - 1)
-    return _told(progress, number, [generation for _, generation in after])
+    for record in runs:
+        record.forget(number - 1)
 
 
-def _told(progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:
+def _told(runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:
     return [
-        Saved(one.record, number, generation, one.add(number, generation))
-        for one, generation in zip(progress, generations, strict=True)
+        Saved(record, number, generation, one.add(number, generation))
+        for record, one, generation in zip(runs, progress, generations, strict=True)
     ]

@@ -1,8 +1,8 @@
 """A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
 
     run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
-    generations/000123.npz  offspring.* (all columns; how genotypes stand there says `genotypes`), survivors.* (all but
-                            the genotype), parents.id and parents.novelty (as selected by)
+    generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype), parents.id and
+                            parents.novelty (as selected by)
     states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
     lock                    empty; locked by the process that writes, so that no second one does
 
@@ -21,92 +21,71 @@ import numpy as np
 from brns.core import Box, Generation, Population
 from brns.metrics.numbers import ranges
 from brns.runs import facts as run_json
-from brns.runs import tables
-from brns.runs.columns import FACTS, PLAIN, read_columns
-from brns.runs.earlier import today
-from brns.runs.genotypes import MUTATIONS, WHOLE, Genotypes, written
-from brns.runs.locks import make
+from brns.runs import progress
 from brns.runs.storage import (
     RecordError,
     Seal,
     file_name,
-    members,
     named_leaves,
     numbers_in,
     read_arrays,
     restore,
     write_arrays,
 )
-from brns.search import NoveltySearch, SearchState, founding
+from brns.search import NoveltySearch, SearchState
 from brns.settings import SettingsError, build, changes, describe, told
 
 if TYPE_CHECKING:
     import pandas
 
+PLAIN = tuple(column for column in Population._fields if column != "genotype")
+"""the columns of individuals that are read at once; genotypes take longer"""
+FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLAIN), "parents.id", "parents.novelty")
+GENOTYPE = "offspring.genotype"
+DIMENSIONS = {"genotype": 2, "descriptor": 2}
+"""of a column; of all others 1"""
+
 
 class Record:
     """A run read back from its directory.
 
-    `seed`, `experiment` (every setting as nested JSON), `versions`, `commit` and `command` are facts of the run;
-    `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept.
-    Give `search`, the experiment that made the run, where a part of it is your own and it is asked for: without it
-    everything is there that needs no such part. Another experiment is a `RecordError`.
+    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them,
+    as run.json says them. `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is
+    kept. Give `search`, the experiment that made the run, where a part of it is your own and it is asked for: without
+    it everything is there that needs no such part. Another experiment is a `RecordError`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
-        self._open(Path(path), run_json.read(Path(path)), search)
-
-    def _open(self, path: Path, facts: dict[str, Any], search: NoveltySearch | None) -> None:
-        self.path = path
-        self.identifier: str | None = facts.get("id")  # runs made before there were any have none
-        self.experiment: dict[str, Any] = today(facts["experiment"])
-        self.seed: int = facts["seed"]
-        self.seeds: list[int] = facts["seeds"]
-        self.keep_every: int = facts["keep_every"]
-        self.versions: dict[str, str] = facts["versions"]
-        self.facts: dict[str, Any] = facts
+        self.path = Path(path)
+        self.facts = run_json.read(self.path)
+        self.identifier = self.facts.id
+        self.experiment: dict[str, Any] = self.facts.experiment.model_dump()
+        self.seed = self.facts.seed
+        self.seeds = self.facts.seeds
+        self.keep_every = self.facts.keep_every
+        self.lanes = self.facts.lanes
+        self.versions = self.facts.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
-        self._genotypes = Genotypes(self)
         if search is not None:
-            self._compare(search)
+            if (now := describe(search)) != self.experiment:
+                raise RecordError(f"{self.path} was made by another experiment: {told(changes(self.experiment, now))}")
             self.search = search
 
     def __repr__(self) -> str:
-        return f"Record({str(self.path)!r}, seed={self.seed}, generations={tables.finished(self)} of {self.planned})"
+        done = max(len(self.generations) - 1, 0)
+        return f"Record({str(self.path)!r}, seed={self.seed}, generations={done} of {self.planned})"
 
     @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike,
-        search: NoveltySearch,
-        seed: int,
-        seeds: Iterable[int],
-        generations: int,
-        keep_every: int,
-        founders: SearchState | None = None,
-    ) -> "Record":
-        """A new run, empty or with its founders. `path` must not hold one already.
-
-        run.json comes last: where it is, the founders are, and the run can be gone on with.
-        """
-        record = cls.__new__(cls)
-        record._open(Path(path), run_json.new(search, seed, seeds, generations, keep_every), search)
-        if (record.path / run_json.NAME).exists():
-            raise RecordError(f"{path} exists already; resume it (brns resume {path}), or choose another place")
+    def create(cls, path: str | os.PathLike, facts: run_json.Facts) -> "Record":
+        """A new run without generations; `path` must not hold one already."""
+        path = Path(path)
+        if (path / run_json.NAME).exists():
+            raise RecordError(f"{path} exists already; choose another place")
         for folder in ("generations", "states"):
-            make(record.path / folder)
-        if founders is not None:
-            record.append(0, founding(founders))
-            record.checkpoint(founders)
-        run_json.write(record.path, record.facts)
-        return record
-
-    def _compare(self, search: NoveltySearch) -> None:
-        """A `RecordError` that names the settings in which an experiment is not the one that made the run."""
-        now = describe(search)
-        if self.experiment != now:
-            raise RecordError(f"{self.path} was made by another experiment: {told(changes(self.experiment, now))}")
+            (path / folder).mkdir(parents=True)
+        run_json.write(path, facts)
+        return cls(path)
 
     @property
     def generations(self) -> list[int]:
@@ -121,10 +100,7 @@ class Record:
     def last(self) -> int:
         """The last finished generation."""
         if not (done := self.generations):
-            raise RecordError(
-                f"{self.path} was stopped before its founders were saved, and has no state to go on from; start anew, "
-                "in the same place if nothing else is there"
-            )
+            raise RecordError(f"{self.path} has no state to go on from: its files were removed; start anew elsewhere")
         return done[-1]
 
     @property
@@ -162,41 +138,32 @@ class Record:
 
     @property
     def behavior_space(self) -> Box:
-        """The box of behaviors, from the record alone; only for runs made before it was stored, of `search`."""
-        if (stored := self.facts.get("behavior_space")) is None:
-            return self.search.task.behavior_space
-        return Box(stored["low"], stored["high"])
+        """The box of behaviors, from the record alone."""
+        return Box(self.facts.behavior_space.low, self.facts.behavior_space.high)
 
     @property
     def planned(self) -> int:
         """How many generations the run was last asked for."""
-        return self.facts["generations"]
-
-    @property
-    def lanes(self) -> int:
-        """In how many batches the seeds are computed; one in runs made before it was stored."""
-        return self.facts.get("lanes", 1)
+        return self.facts.generations
 
     def plan(self, generations: int) -> None:
-        """Ask for another number of generations than the run was started for, to be written as this version does."""
-        wanted = {"generations": max(generations, self.planned), "format": run_json.FORMAT}
-        if not wanted.items() <= self.facts.items():
-            self.facts |= wanted
+        """Ask for more generations than the run was started for."""
+        if generations > self.planned:
+            self.facts.generations = generations
             run_json.write(self.path, self.facts)
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
-        self.write(number, written(generation) | {name: operator.attrgetter(name)(generation) for name in FACTS})
+        self.write(number, {name: operator.attrgetter(name)(generation) for name in (*FACTS, GENOTYPE)})
 
     def write(self, number: int, columns: Mapping[str, Any]) -> None:
         """Save the columns of a generation's file."""
-        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number), MUTATIONS[:1])
+        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number))
 
     def checkpoint(self, state: SearchState) -> None:
         """Save the search's state."""
         number = int(state.generation)
-        deflated = () if number % self.keep_every else ("population.genotype",)  # of one that will be there to stay
-        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number), deflated)
+        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
 
     def _seal(self, number: int) -> Seal:
         return Seal(self.identifier, number)
@@ -243,27 +210,33 @@ class Record:
         return np.stack(columns)
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """These columns of one generation, read anew."""
+        """These columns of one generation, read anew; each has a row an individual."""
         path, names = self.path / "generations" / file_name(number), tuple(names)
-        arrays = read_columns(path, self._seal(number), names)
-        if WHOLE in names and WHOLE not in arrays:
-            arrays[WHOLE] = self._genotypes.offspring(number)
+        arrays = read_arrays(path, self._seal(number), names)
+        rows: dict[str, int] = {}
         for name in names:
             if name not in arrays:
-                raise RecordError(f"{path} has no column {name!r}; it has {', '.join(members(path))}")
+                raise RecordError(f"{path} has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}")
+            who, _, what = name.partition(".")
+            shape = arrays[name].shape
+            if len(shape) != DIMENSIONS.get(what, 1) or rows.setdefault(who, shape[0]) != shape[0]:
+                raise RecordError(f"{path} was edited: {name} has shape {shape}")
         return arrays
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
-        path = self.path / "states" / file_name(number)
-        if not (path.exists() and (self.path / "generations" / file_name(number)).exists()):
+        if self._like is None or self._like[0] is not (search or self.search):
+            self._like = search or self.search, (search or self.search).state_shape()
+        return restore(self._like[1], self.state_arrays(number), self.path / "states" / file_name(number))
+
+    def state_arrays(self, number: int) -> dict[str, np.ndarray]:
+        """The leaves of the state after a generation by their names."""
+        if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
                 "The states of all generations are kept by `brns run ... --keep-every 1`"
             )
-        if self._like is None or self._like[0] is not (search or self.search):
-            self._like = search or self.search, (search or self.search).state_shape()
-        return restore(self._like[1], read_arrays(path, self._seal(number)), path)
+        return read_arrays(self.path / "states" / file_name(number), self._seal(number))
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
@@ -274,7 +247,16 @@ class Record:
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals, from the generations where they were born."""
-        return self._genotypes.of(ids, born)
+        rows: dict[int, np.ndarray] = {}
+        for g in np.unique(born).tolist():
+            columns = self.read(g, ("offspring.id", GENOTYPE))
+            rows |= dict(zip(columns["offspring.id"].tolist(), columns[GENOTYPE], strict=True))
+        if unknown := [i for i in ids.tolist() if i not in rows]:
+            raise RecordError(
+                f"{self.path}: of generations {ranges(sorted(set(born.tolist())))} no individual has the id "
+                f"{ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
+            )
+        return np.stack([rows[i] for i in ids.tolist()]) if rows else self.read(0, (GENOTYPE,))[GENOTYPE][:0]
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
@@ -285,11 +267,13 @@ class Record:
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
-        """One row a generation: novelty, fitness, age, successes, and coverage in up to three dimensions.
+        """The rows of progress.csv but for their seconds, worked out from the record, with the seed.
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
-        return tables.of_record(self)
+        rows = progress.Rows(self.behavior_space)
+        table = [rows.row(g, self.facts_of(g))._asdict() for g in self.generations]
+        return _pandas().DataFrame([{"seed": self.seed, **row} for row in table]).drop(columns="seconds")
 
     def facts_of(self, number: int) -> dict[str, np.ndarray]:
         """All columns of a generation but the offspring's genotypes, read once."""
@@ -313,3 +297,23 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)
+
+
+def frame(population: Population) -> "pandas.DataFrame":
+    """Individuals as a frame, a row each: the columns of a `Population`, of wide ones `descriptor_0`, `genotype_0`, ...
+
+    For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
+    """
+    made: dict[str, np.ndarray] = {}
+    for name in (*PLAIN, "genotype"):
+        column = np.asarray(getattr(population, name))
+        made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": column[:, i] for i in range(column.shape[1])}
+    return _pandas().DataFrame(made)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("a frame needs pandas: pip install 'brns[frame]'") from None
+    return pandas

@@ -16,12 +16,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
+from brns.estimators.cpu import program
+from brns.metrics.numbers import ranges
+from brns.runs.storage import named_leaves
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
 from brns.workers import has_workers
@@ -77,12 +80,8 @@ def _in_lanes(
     search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int, lanes: int
 ) -> Iterator[list[Step]]:
     now = [(stacked(states[part]), jnp.stack(keys[part])) for part in cut(len(keys), lanes)]
-    if len(now) > 1 and jax.default_backend() == "cpu":
-        step = _batch_on_one_core
-    else:
-        step, places = _batch, itertools.cycle(jax.local_devices())
-        now = [jax.device_put(lane, place) for lane, place in zip(now, places, strict=False)]
-    for after in _one_ahead(partial(step, search), now, count):
+    now = [jax.device_put(lane, place) for lane, place in zip(now, itertools.cycle(jax.local_devices()), strict=False)]
+    for after in _one_ahead(partial(_batch, search), now, count):
         yield [take(lane, i) for lane in after for i in range(len(lane[0].generation))]
 
 
@@ -114,12 +113,7 @@ def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) 
     return jax.vmap(search.step)(state, keys)
 
 
-def for_one_core(function: Callable) -> Callable:
-    """The function, compiled without the compiler's own threads, which would wait for the cores of other lanes."""
-    return eqx.filter_jit(compiler_options={"xla_cpu_multi_thread_eigen": False})(function)  # ty: ignore[no-matching-overload]
-
-
-_batch, _batch_on_one_core = eqx.filter_jit(_batched), for_one_core(_batched)
+_batch = program(_batched)
 
 
 def stacked(trees: Sequence[Any]) -> Any:
@@ -157,3 +151,47 @@ def _by_workers(
             search.task.close()  # ty: ignore[missing-attribute]
         for thread in threads:
             thread.shutdown()
+
+
+SAFE = "Nothing of this generation was saved; the generations before it are safe"
+
+
+def refuse_not_finite(
+    search: NoveltySearch, number: int, generation: Generation, state: SearchState, before: SearchState | None = None
+) -> None:
+    """A `ValueError` where a generation, or the estimator's state after it, holds what is not a finite number.
+
+    An estimator may mark what is empty by infinity: an array of its state may hold some if it did so `before`, or
+    among the founders. NaN is nowhere allowed.
+    """
+    sources = {
+        "genotype": search.founders if number == 0 else search.mutate,
+        "descriptor": search.task,
+        "fitness": search.task,
+        "novelty": search.estimator,
+    }
+    for individuals, (column, source) in itertools.product((generation.offspring, generation.parents), sources.items()):
+        values = np.asarray(getattr(individuals, column))
+        bad = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+        if bad.any():
+            ids = np.asarray(individuals.id)[bad].tolist()
+            raise ValueError(
+                f"{_name(source)} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
+                f"generation {number} (ids {ranges(ids)}). {SAFE}"
+            )
+    marks = {} if before is None else named_leaves(before.estimator)
+    for name, leaf in named_leaves(state.estimator).items():
+        array = np.asarray(leaf)
+        if jnp.issubdtype(array.dtype, jnp.inexact):
+            marked = before is None or not np.isfinite(marks[name]).all()
+            wrong = np.isnan(array) if marked else ~np.isfinite(array)
+            if wrong.any():
+                raise ValueError(
+                    f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
+                    f"generation {number} (in {name}); a smaller learning rate may help. {SAFE}"
+                )
+
+
+def _name(part: Any) -> str:
+    """A part's class, or the name of a function."""
+    return getattr(part, "__name__", type(part).__name__)

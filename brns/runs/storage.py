@@ -1,18 +1,15 @@
 """Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
 
 A file is written under a temporary name, synced and renamed, so that what has its final name is whole. A file of
-arrays is an .npz. Its zip comment is its seal, as JSON: the run and the generation that it belongs to,
-and a digest of both and of every array. A file in another's place, or with another's arrays, is noticed when read.
+arrays is an .npz; two small arrays in it tell the run and the generation that it belongs to.
 """
 
 import contextlib
 import errno
-import hashlib
 import io
-import json
 import os
 import zipfile
-from collections.abc import Container, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.runs.npz import DEFLATED, STORED, npz
-
-UNPACKED = 2**26
-"""bytes that the arrays of a file may have in all, however short it is; of a longer file, as many as it has"""
+RUN, GENERATION = "run.id", "run.generation"
+"""the two arrays of every file that tell where it belongs"""
 
 
 class RecordError(ValueError):
@@ -36,8 +31,8 @@ class RecordError(ValueError):
 class Seal(NamedTuple):
     """Where a file of arrays belongs."""
 
-    run: str | None
-    """the run's identifier; None for runs made before there were any, whose files may have no seal"""
+    run: str
+    """the run's identifier"""
     generation: int
 
 
@@ -58,127 +53,87 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))
         raise RecordError(f"{source} belongs to another experiment: it differs in {', '.join(odd[:5])}")
+    restored = []
     for name, leaf in leaves.items():
-        if arrays[name].dtype.kind == "V" and arrays[name].dtype.itemsize == leaf.dtype.itemsize:
-            arrays = {**arrays, name: arrays[name].view(leaf.dtype)}  # NumPy's files do not name types such as bfloat16
-        if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
+        array = arrays[name]
+        if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
+            array = array.view(leaf.dtype)  # NumPy's files do not name types such as bfloat16
+        if array.shape != leaf.shape or array.dtype != leaf.dtype:
             raise RecordError(
                 f"{source} belongs to another experiment: {name} should be {leaf.dtype}{list(leaf.shape)} "
-                f"and is {arrays[name].dtype}{list(arrays[name].shape)}"
+                f"and is {array.dtype}{list(array.shape)}"
             )
-    return jax.tree.unflatten(jax.tree.structure(like), [jnp.asarray(arrays[name]) for name in leaves])
+        restored.append(jnp.asarray(array))
+    return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
 def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, all or those named that are there.
+    """The arrays of an .npz file, all or those named that are there; read-only.
 
-    Nothing in the file can run code or take more memory than the file is long, or 64 MiB: each array is not of objects,
-    is as long as its header says, and is inflated no further than the file's directory says. Anything else is a
-    `RecordError`, as are a flipped byte and a file that belongs elsewhere. A member with a comment or an extra field is
-    refused too: a flipped length there hides the members after it.
+    Python objects are never unpickled. A file that is damaged, or belongs to another run or generation, is a
+    `RecordError`. Members are read whole, so that zipfile compares each with its checksum.
     """
     wanted, arrays = set(names), {}
     try:
         with zipfile.ZipFile(path) as archive:
-            inside = archive.infolist()
-            claimed, most = sum(member.file_size for member in inside), max(os.path.getsize(path), UNPACKED)
-            if claimed > most:
-                raise ValueError(f"its arrays claim {claimed} bytes, and such a file holds at most {most}")
-            for member in inside:
-                if member.compress_type not in (STORED, DEFLATED) or member.comment or member.extra:
-                    raise ValueError(f"{member.filename} is packed in another way, or has a comment or an extra field")
-            _check(archive, seal)
-            for member in inside:
-                name = member.filename.removesuffix(".npy")
-                if not wanted or name in wanted:
-                    with archive.open(member) as stream:  # `archive.read` would inflate as long as there is anything
-                        arrays[name] = _array(name, stream.read(member.file_size))
+            _refuse_foreign(archive, seal)
+            for member in archive.namelist():
+                name = member.removesuffix(".npy")
+                if name not in (RUN, GENERATION) and (not wanted or name in wanted):
+                    arrays[name] = _array(archive, name)
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
-    except (OSError, MemoryError) as error:
-        if getattr(error, "errno", None) == errno.EINVAL:  # a seek to nowhere, as a file that was cut short asks for
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # a seek to nowhere, as a file that was cut short asks for
             raise _damaged(path, error) from None
-        raise RecordError(f"{path} cannot be read ({str(error) or type(error).__name__})") from None
+        raise RecordError(f"{path} cannot be read ({error})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise _damaged(path, error) from None
     return arrays
 
 
-def _damaged(path: Path, error: Exception) -> RecordError:
-    told = {
-        "generations": "Finished generations before it stay readable; to go on from the last whole state, remove the "
-        "damaged file and all later ones in generations/ and states/, then resume",
-        "states": "Only this state is lost: remove the file, and the run goes on from the state before",
-    }
-    advice = told.get(path.parent.name, "Take a copy of it, or make it anew")
-    return RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}")
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+    array.flags.writeable = False
+    return array
+
+
+def _refuse_foreign(archive: zipfile.ZipFile, seal: Seal) -> None:
+    found = _said(archive)
+    if found != seal:
+        raise ValueError(
+            f"it belongs to generation {found.generation} of run {found.run!r}, and should to generation "
+            f"{seal.generation} of {seal.run!r}"
+        )
 
 
 def sealed(path: Path) -> Seal:
-    """The seal that a file has, to read it by where its settings are held against others; an empty one if none."""
+    """Where a file says that it belongs, to read it by where its settings are held against others."""
     try:
         with zipfile.ZipFile(path) as archive:
-            found = json.loads(archive.comment)
-        return Seal(found["run"], found["generation"])
-    except Exception:  # there is no end to what zipfile raises of a damaged file
-        return Seal(None, 0)  # which `read_arrays` tells
+            return _said(archive)
+    except Exception as error:
+        raise _damaged(path, error) from None
 
 
-def _check(archive: zipfile.ZipFile, seal: Seal) -> None:
-    """A `ValueError` where a file's seal is not the one expected. Only files of old runs may have none."""
-    if not archive.comment and seal.run is None:
-        return
-    if not archive.comment:
-        raise ValueError("it does not say to which run it belongs: this version of brns did not write it")
-    found = json.loads(archive.comment)
-    if found.get("run") != seal.run:
-        raise ValueError(f"it belongs to another run: to {found.get('run')}, and this one is {seal.run}")
-    if found.get("generation") != seal.generation:
-        raise ValueError(f"it belongs to generation {found.get('generation')} and stands for {seal.generation}")
-    if archive.comment != comment(seal, archive):
-        raise ValueError("its arrays are not those that it was sealed with")
+def _said(archive: zipfile.ZipFile) -> Seal:
+    return Seal(str(_array(archive, RUN)), int(_array(archive, GENERATION)))
 
 
-def comment(seal: Seal, archive: zipfile.ZipFile) -> bytes:
-    """A file's seal as JSON: the run, the generation, and the SHA-256 of both and of every array's name and checksum.
-
-    The checksums are the CRC-32 of the zip directory, which zipfile compares with what it reads.
-    """
-    return _sealed(seal, [(member.filename, member.CRC) for member in archive.infolist()])
-
-
-def _sealed(seal: Seal, sums: list[tuple[str, int]]) -> bytes:
-    digest = hashlib.sha256(json.dumps([*seal, sorted(sums)]).encode()).hexdigest()
-    return json.dumps({**seal._asdict(), "sha256": digest}).encode()
+def _damaged(path: Path, error: Exception) -> RecordError:
+    advice = {
+        "generations": "Finished generations before it stay readable; to go on from the last whole state, remove the "
+        "damaged file and all later ones in generations/ and states/, then resume",
+        "states": "Only this state is lost: remove the file, and the run goes on from the state before",
+    }.get(path.parent.name, "Take a copy of it, or make it anew")
+    return RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}")
 
 
-def _array(name: str, content: bytes) -> np.ndarray:
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = header(stream)
-    if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are never loaded")
-    body = content[stream.tell() :]
-    if len(body) != int(np.prod(shape, dtype=object)) * dtype.itemsize:
-        raise ValueError(f"{name} claims shape {shape} and holds {len(body)} bytes")
-    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran_order else "C")
-
-
-def members(path: Path) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
-        return [name.removesuffix(".npy") for name in archive.namelist()]
-
-
-def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal, deflated: Container[str] = ()) -> None:
-    """An .npz file of these arrays, some of them deflated, sealed. The same arrays and seal give the same bytes."""
-    if sum(np.asarray(array).nbytes for array in arrays.values()) > UNPACKED // 2:
-        deflated = ()  # so that it is no shorter than what it unpacks to, and can be read
-    try:
-        content = npz(arrays, lambda sums: _sealed(seal, sums), deflated)
-    except ValueError as error:
-        raise RecordError(f"could not save {path}: {error}") from None
-    write_bytes(path, content)
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
+    """An .npz file of these arrays. The same arrays and seal give the same bytes."""
+    belongs = {RUN: np.array(seal.run), GENERATION: np.array(seal.generation)}
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays, **belongs)
 
 
 def file_name(number: int) -> str:
@@ -206,7 +161,7 @@ def replacing(path: Path) -> Generator[Path, None, None]:
         with open(temporary, "rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise RecordError(
             f"could not save {path} ({error.strerror or error}). What was saved before is safe: make room or mend the "
@@ -217,7 +172,8 @@ def replacing(path: Path) -> Generator[Path, None, None]:
             temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Have the disk confirm the names in a folder."""
     if os.name == "posix":
         folder = os.open(path, os.O_RDONLY)
         try:

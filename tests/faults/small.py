@@ -2,7 +2,7 @@
 
 import json
 
-from files import unsealed
+from files import content
 from hypothesis import HealthCheck, settings
 from searches import search
 
@@ -17,7 +17,7 @@ SAME = ("format", "experiment", "seed", "seeds", "keep_every")
 
 def bits(path):
     """Every file of a run but its lock: its name and its content."""
-    found = {str(file.relative_to(path)): unsealed(file) for file in sorted(path.rglob("*")) if file.is_file()}
+    found = {str(file.relative_to(path)): content(file) for file in sorted(path.rglob("*")) if file.is_file()}
     facts = json.loads(found.pop("run.json"))
     found.pop("lock")
     found.pop("progress.csv", None)  # its seconds are the one thing that differs

@@ -25,7 +25,7 @@ def everything(path):
 def damaged(tmp_path_factory):
     """A run of three generations that may be damaged; with its files, and all that it holds."""
     path = tmp_path_factory.mktemp("damaged") / "run"
-    run(SEARCH, 3, out=path, seeds=5, keep_every=3)
+    run(SEARCH, 3, out=path, seed=5, keep_every=3)
     files = sorted(file for file in path.rglob("*") if file.suffix in (".json", ".npz"))
     return path, files, everything(path)
 

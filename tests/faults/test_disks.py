@@ -49,7 +49,7 @@ def disk(tmp_path):
 
 def test_a_full_disk_stops_a_run_that_goes_on_when_there_is_room(whole, disk):
     with pytest.raises(RecordError, match=r"could not save .*\(No space left on device\).* make room .* then resume"):
-        run(SEARCH, 10, out=disk / "run", seeds=5, keep_every=3)
+        run(SEARCH, 10, out=disk / "run", seed=5, keep_every=3)
     done = Record(disk / "run").generations[-1]
     assert 0 < done < 10
     for name in ("survivors.descriptor", "offspring.genotype"):
@@ -73,7 +73,7 @@ def test_a_save_without_room_stops_the_run_and_keeps_what_was_saved(whole, tmp_p
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RecordError, match=r"could not save .*No space left on device.*make room .* then resume"):
-        run(SEARCH, 10, out=tmp_path / "run", seeds=5, keep_every=3)
+        run(SEARCH, 10, out=tmp_path / "run", seed=5, keep_every=3)
     monkeypatch.undo()
     record = Record(tmp_path / "run")
     done = record.generations[-1]

@@ -6,12 +6,10 @@ import tracemalloc
 
 import jax
 import pytest
-from files import bits
 from searches import ESTIMATOR, search
 from worlds import HostIdentity
 
 import brns
-from brns.runs.loop import resume, run
 from brns.settings import parts
 
 ESTIMATORS = {
@@ -52,12 +50,3 @@ def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
     arrays, memory = (last - first for first, last in zip(held[20], held[60], strict=True))
     assert arrays < 20
     assert memory < 150_000  # a generation that stays takes 5000
-
-
-@pytest.mark.parametrize("name", quick("density", "hashing", "coins"))
-def test_every_novelty_resumes_to_the_same_bits(name, tmp_path):
-    one = search(HostIdentity(), ESTIMATORS[name])
-    run(one, 4, out=tmp_path / "whole", keep_every=2)
-    run(one, 3, out=tmp_path / "part", keep_every=2)
-    resume(tmp_path / "part", 4, search=one)
-    assert bits(tmp_path / "part") == bits(tmp_path / "whole")

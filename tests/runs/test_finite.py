@@ -102,7 +102,7 @@ class Infinite(Identity):
 
 
 def test_founders_that_are_not_finite_leave_no_run_behind(tmp_path):
-    with pytest.raises(ValueError, match=r"Infinite gave a fitness .* 8 of 8 .* generation 0 \(ids 0, 1, 2, 3, 4 "):
+    with pytest.raises(ValueError, match=r"Infinite gave a fitness .* 8 of 8 .* generation 0 \\(ids 0 "):
         run(search(Infinite(), GridCounts()), 10, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -121,6 +121,6 @@ class ForgetsParents(eqx.Module):
 
 
 def test_novelty_of_parents_must_be_a_number_too(tmp_path):
-    with pytest.raises(ValueError, match=r"ForgetsParents gave a novelty .* 8 of 8 .* generation 1 \(ids 0, 1"):
+    with pytest.raises(ValueError, match=r"ForgetsParents gave a novelty .* 8 of 8 .* generation 1 \(ids 0"):
         run(NoveltySearch(Identity(), ForgetsParents(), **SETTINGS), 3, out=tmp_path)
     assert Record(tmp_path).generations == [0]

@@ -71,7 +71,7 @@ def test_a_run_ended_by_an_error_of_until_can_be_resumed_at_once(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError) as kept:  # as a notebook keeps the last error, and with it every frame
-        brns.run(search(), 4, out=tmp_path / "run", seeds=0, until=fails)
+        brns.run(search(), 4, out=tmp_path / "run", seed=0, until=fails)
     (record,) = brns.resume(tmp_path / "run", search=search())
     assert record.last == 4
     assert kept.traceback
@@ -123,9 +123,9 @@ def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, mess
 
 
 def test_another_seed_is_another_run(tmp_path):
-    brns.run(search(), 1, out=tmp_path / "run", seeds=0)
+    brns.run(search(), 1, out=tmp_path / "run", seed=0)
     with pytest.raises(RecordError, match=r"holds a run of seeds \[0\] .* and seeds \[1\]"):
-        brns.run(search(), 2, out=tmp_path / "run", seeds=1, exist="resume")
+        brns.run(search(), 2, out=tmp_path / "run", seed=1, exist="resume")
 
 
 def test_until_is_asked_of_every_seed(tmp_path):
@@ -154,7 +154,7 @@ def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
 
 def test_runs_side_by_side_that_were_started_one_by_one_are_resumed_one_by_one(tmp_path):
     for seed in (0, 1):
-        brns.run(search(), 1, out=tmp_path / f"seed{seed}", seeds=seed)
+        brns.run(search(), 1, out=tmp_path / f"seed{seed}", seed=seed)
     with pytest.raises(RecordError, match="2 runs that were started one by one; resume each of them"):
         brns.resume(tmp_path, 2, search=search())
 

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 
@@ -6,7 +5,6 @@ import pytest
 from worlds import HostIdentity
 
 import brns
-from brns.runs.locks import being_written, locked
 from brns.runs.loop import start
 
 SEARCH = brns.NoveltySearch(HostIdentity(), brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
@@ -23,16 +21,6 @@ def test_a_run_that_is_being_written_cannot_be_resumed(tmp_path):
     assert record.generations == [0, 1, 2]
 
 
-def test_one_locked_seed_keeps_the_whole_batch(tmp_path):
-    brns.run(SEARCH, 1, out=tmp_path / "runs", seeds=[0, 1])
-    with (
-        locked_elsewhere(tmp_path / "runs" / "seed0001"),
-        pytest.raises(brns.RecordError, match=r"seed0001 is being written"),
-    ):
-        brns.resume(tmp_path / "runs", 2, search=SEARCH)
-    assert [r.generations for r in brns.resume(tmp_path / "runs", 2, search=SEARCH)] == [[0, 1, 2]] * 2
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="locks by flock")
 def test_the_lock_falls_with_a_process_that_is_killed(tmp_path):
     brns.run(SEARCH, 1, out=tmp_path / "run")
@@ -42,26 +30,6 @@ def test_the_lock_falls_with_a_process_that_is_killed(tmp_path):
         holder.kill()
         holder.wait()
         assert brns.resume(tmp_path / "run", 2, search=SEARCH)[0].generations == [0, 1, 2]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*")
-def test_a_forked_child_neither_keeps_the_lock_nor_ends_it(tmp_path):
-    (parent_reads, child_writes), (child_reads, parent_writes) = os.pipe(), os.pipe()
-    with locked([tmp_path]):
-        child = os.fork()
-        if not child:
-            os.close(parent_writes)
-            os.write(child_writes, b"lives")
-            os.read(child_reads, 1)  # until the parent closes its end
-            os._exit(0)
-        assert os.read(parent_reads, 5) == b"lives"
-        assert being_written(tmp_path)
-    assert not being_written(tmp_path)
-    os.close(parent_writes)
-    os.waitpid(child, 0)
-    for end in (parent_reads, child_writes, child_reads):
-        os.close(end)
 
 
 def locked_elsewhere(run) -> subprocess.Popen:

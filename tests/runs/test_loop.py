@@ -1,21 +1,14 @@
 """Running and resuming: a run that was stopped, however it was, ends in the same bits."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from files import bits
 from searches import search
-from shell import call
-from worlds import HostIdentity
 
-from brns import ArchiveKNN, ExactRecognition, PolynomialMutation, Record, RecordError
+from brns import PolynomialMutation, Record, RecordError
 from brns.runs.loop import resume, run, start
 from brns.runs.loop import whole as whole_number
 
@@ -34,7 +27,7 @@ def cut(path, generation, state):
 def whole(tmp_path_factory):
     """A run of 10 generations and a batch of two seeds that never stopped."""
     folder = tmp_path_factory.mktemp("run")
-    run(search(), 10, out=folder / "one", seeds=5, keep_every=3)
+    run(search(), 10, out=folder / "one", seed=5, keep_every=3)
     run(search(), 10, out=folder / "batch", seeds=[1, 0], keep_every=3)
     return folder
 
@@ -43,17 +36,6 @@ def whole(tmp_path_factory):
 def runs(whole, tmp_path):
     """A copy of both, to be cut."""
     return Path(shutil.copytree(whole, tmp_path / "runs"))
-
-
-@pytest.mark.parametrize(
-    ("generation", "state"),
-    [(10, 9), (8, 3), *(pytest.param(*both, marks=pytest.mark.slow) for both in [(10, 6), (7, 6), (6, 6), (0, 0)])],
-)
-def test_a_run_cut_anywhere_resumes_to_the_same_bits(whole, runs, generation, state):
-    cut(runs / "one", generation, state)
-    (record,) = resume(runs / "one", search=search())
-    assert record.generations == list(range(11))
-    assert bits(runs / "one") == bits(whole / "one")
 
 
 def test_what_a_killed_process_left_half_written_is_swept_away_and_nothing_else(whole, runs):
@@ -67,42 +49,6 @@ def test_what_a_killed_process_left_half_written_is_swept_away_and_nothing_else(
     assert bits(runs / "one") == bits(whole / "one")
 
 
-def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(whole, tmp_path):
-    run(search(), 4, out=tmp_path, seeds=5, keep_every=3)
-    assert Record(tmp_path).snapshots == [0, 3, 4]
-    (record,) = resume(tmp_path, 10, search=search())
-    assert record.snapshots == [0, 3, 6, 9, 10]
-    assert record.planned == 10
-    assert bits(tmp_path) == bits(whole / "one")
-
-
-def test_a_run_that_is_done_stays_as_it_is(whole, runs):
-    resume(runs / "one", search=search())
-    assert bits(runs / "one") == bits(whole / "one")
-
-
-def test_a_host_task_resumes_to_the_same_bits(tmp_path):
-    run(search(HostIdentity()), 4, out=tmp_path / "whole", seeds=[0, 1])
-    run(search(HostIdentity()), 2, out=tmp_path / "part", seeds=[0, 1])
-    resume(tmp_path / "part", 4, search=search(HostIdentity()))
-    assert bits(tmp_path / "part") == {k: v for k, v in bits(tmp_path / "whole").items() if "states/000002" not in k}
-
-
-def test_a_run_in_another_place_resumes(whole, runs, tmp_path):
-    cut(runs / "one", 7, 6)
-    shutil.move(runs / "one", tmp_path / "elsewhere")
-    resume(tmp_path / "elsewhere", search=search())
-    assert bits(tmp_path / "elsewhere") == bits(whole / "one")
-
-
-def test_a_batch_of_seeds_resumes_as_a_batch(whole, runs):
-    """One seed was a generation ahead of the other when the run was stopped."""
-    cut(runs / "batch" / "seed0000", 8, 6)
-    cut(runs / "batch" / "seed0001", 7, 6)
-    resume(runs / "batch", search=search())
-    assert bits(runs / "batch") == bits(whole / "batch")
-
-
 def test_one_seed_of_a_batch_is_refused_since_it_was_computed_with_the_others(runs):
     with pytest.raises(
         RecordError, match=r"seeds \[1\] of a batch of \[0, 1\].*resume the directory that holds them all"
@@ -111,21 +57,11 @@ def test_one_seed_of_a_batch_is_refused_since_it_was_computed_with_the_others(ru
 
 
 def test_the_seeds_of_a_batch_are_those_of_runs_alone_up_to_rounding(whole, tmp_path):
-    run(search(), 3, out=tmp_path, seeds=1)
+    run(search(), 3, out=tmp_path, seed=1)
     alone, batched = Record(tmp_path), Record(whole / "batch" / "seed0001")
     for column in ("offspring.genotype", "survivors.descriptor"):
         mine, theirs = alone.column(column), batched.column(column, alone.generations[-len(alone.column(column)) :])
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", [ExactRecognition(size=16), ArchiveKNN(k=3, growth=2, capacity=20)])
-def test_a_batch_of_any_novelty_resumes_to_the_same_bits(estimator, tmp_path):
-    one = search(estimator=estimator)
-    run(one, 6, out=tmp_path / "whole", seeds=range(3), keep_every=3)
-    run(one, 3, out=tmp_path / "part", seeds=range(3), keep_every=3)
-    resume(tmp_path / "part", 6, search=one)
-    assert bits(tmp_path / "part") == bits(tmp_path / "whole")
 
 
 def test_a_state_is_dropped_only_when_the_next_is_there(tmp_path, monkeypatch):
@@ -151,17 +87,8 @@ def test_another_experiment_is_refused_and_told_apart(runs):
 
 
 def test_an_experiment_with_parts_of_ones_own_must_be_given(runs):
-    with pytest.raises(ValueError, match=r"'Identity' is not a part of brns.* search=\.\.\."):
+    with pytest.raises(ValueError, match=r"not a part of brns"):
         resume(runs / "one", 12)
-
-
-def test_a_run_stopped_before_it_began_says_so(runs):
-    cut(runs / "one", -1, -1)
-    with pytest.raises(RecordError, match=r"no state to go on from; start anew"):
-        resume(runs / "one", search=search())
-    done = call("resume", runs / "one", folder=runs)
-    assert done.returncode == 2
-    assert "was stopped before its founders were saved" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -204,39 +131,13 @@ def test_seeds_of_any_kind_of_whole_numbers(seeds, found, tmp_path):
 
 
 def test_the_greatest_seed_is_a_seed_of_its_own(tmp_path):
-    (last,), (first,) = (run(search(), 1, out=tmp_path / f"{s}", seeds=s) for s in (2**32 - 1, 0))
+    (last,), (first,) = (run(search(), 1, out=tmp_path / f"{s}", seed=s) for s in (2**32 - 1, 0))
     assert not np.array_equal(last.column("offspring.genotype"), first.column("offspring.genotype"))
 
 
 def test_each_generation_is_on_disk_when_it_is_handed_out(tmp_path):
-    for (saved,) in start(search(), 3, out=tmp_path, seeds=5):
+    for (saved,) in start(search(), 3, out=tmp_path, seed=5):
         assert Record(tmp_path).generations[-1] == saved.number == Record(tmp_path).snapshots[-1]
         np.testing.assert_array_equal(
             Record(tmp_path).column("survivors.id", [saved.number])[0], saved.generation.survivors.id
         )
-
-
-CHILD = """
-import sys, time
-sys.path[:0] = sys.argv[1:3]
-from searches import search
-from brns.runs.loop import resume, run, start
-for saved in start(search(), 10, out=sys.argv[3], seeds=[0, 1], keep_every=3):
-    print(saved[0].number, flush=True)
-    time.sleep(600 if saved[0].number == 8 else 0.02)
-"""
-
-
-def test_a_run_killed_outright_resumes_to_the_same_bits(whole, tmp_path):
-    """kill -9 at a moment of its own after generation 4, in another process."""
-    here = Path(__file__).parent.parent
-    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(here), str(tmp_path / "run")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        while (line := child.stdout.readline()) and int(line) < 4:
-            pass
-        time.sleep(0.01)
-        os.kill(child.pid, signal.SIGKILL)
-    assert child.returncode == -signal.SIGKILL
-    assert Record(tmp_path / "run" / "seed0000").generations[-1] < 10
-    resume(tmp_path / "run", search=search())
-    assert bits(tmp_path / "run") == bits(whole / "batch")

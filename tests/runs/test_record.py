@@ -1,8 +1,6 @@
 """A run on disk: what is written, and what a record reads from it."""
 
-import errno
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +8,6 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from files import bits
 from worlds import Identity
 
 from brns import NoveltySearch, PolynomialMutation, Record, RecordError
@@ -31,7 +28,7 @@ SEARCH = NoveltySearch(
 def whole(tmp_path_factory):
     """A run of 10 generations that never stopped, in files to be read only."""
     path = tmp_path_factory.mktemp("record") / "run"
-    run(SEARCH, 10, out=path, seeds=5, keep_every=3)
+    run(SEARCH, 10, out=path, seed=5, keep_every=3)
     return path
 
 
@@ -47,7 +44,7 @@ def path(whole, tmp_path):
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
     assert (facts["format"], facts["seed"], facts["seeds"], facts["generations"], facts["keep_every"]) == (
-        2,
+        3,
         5,
         [5],
         10,
@@ -65,8 +62,9 @@ def test_numpy_alone_reads_a_generation(whole):
         np.testing.assert_array_equal(arrays["offspring.id"], 8 + 2 * 6 + np.arange(6))
     each = {"descriptor": (2,), "fitness": (), "solved": (), "novelty": (), "id": (), "parent": (), "born": ()}
     assert shapes == {
-        "mutations.where": (6, 1),
-        "mutations.genes": shapes["mutations.genes"],
+        "run.id": (),
+        "run.generation": (),
+        "offspring.genotype": (6, 5),
         **{f"offspring.{name}": (6, *shape) for name, shape in each.items()},
         **{f"survivors.{name}": (8, *shape) for name, shape in each.items()},
         "parents.id": (8,),
@@ -98,26 +96,6 @@ def test_columns_are_stacked_over_generations(whole):
         "offspring.id",
         "offspring.genotype",
     }
-
-
-def test_what_is_handed_out_cannot_spoil_the_record(whole):
-    record = Record(whole)
-    before = record.column("survivors.novelty")
-    with pytest.raises(ValueError, match="read-only"):
-        record.population(7).novelty.sort()
-    with pytest.raises(ValueError, match="read-only"):
-        record.facts_of(7)["survivors.novelty"].sort()
-    np.testing.assert_array_equal(record.column("survivors.novelty"), before)
-
-
-def test_a_file_that_cannot_be_read_is_not_called_damaged(whole, monkeypatch):
-    def refuse(*arguments, **settings):
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    monkeypatch.setattr("zipfile.ZipFile", refuse)
-    with pytest.raises(RecordError, match=r"cannot be read .*Too many open files") as refused:
-        Record(whole).read(3, ["offspring.id"])
-    assert "remove" not in str(refused.value)
 
 
 def test_genotypes_are_found_where_they_were_born(whole):
@@ -175,7 +153,7 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole, path):
     assert record.state(9).population.id.shape == (8,)
     (again,) = records(path, SEARCH)
     assert again.search is SEARCH
-    with pytest.raises(ValueError, match=r"'Identity' is not a part .* search=\.\.\."):
+    with pytest.raises(ValueError, match=r"not a part of brns"):
         Record(path).search  # noqa: B018
     other = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0, rate=0.25))
     with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
@@ -196,17 +174,3 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
         records(whole / "generations")
     with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):
         Record(tmp_path)
-
-
-def test_a_run_is_never_written_over(path):
-    before = bits(path)
-    with pytest.raises(RecordError, match=r"exists already; resume it \(brns resume"):
-        run(SEARCH, 3, out=path)
-    assert bits(path) == before
-
-
-def test_a_batch_is_refused_before_anything_is_written_where_one_of_its_runs_exists(tmp_path):
-    run(SEARCH, 1, out=tmp_path / "many" / "seed0001")
-    with pytest.raises(RecordError, match="exists already"):
-        run(SEARCH, 1, out=tmp_path / "many", seeds=[0, 1])
-    assert os.listdir(tmp_path / "many") == ["seed0001"]

@@ -6,9 +6,8 @@ import sys
 import pytest
 from shell import SHORT, call
 
-from brns import Record
+from brns.cli.tensorboard import TensorBoard
 from brns.runs.progress import Row, read
-from brns.runs.tensorboard import TensorBoard
 
 
 def events(path):
@@ -40,7 +39,7 @@ def test_the_scalars_of_a_run_and_of_its_continuation_are_the_rows(tmp_path):
     for command in (["run", "maze", "--out", "run", "--generations", 2, *SHORT], ["resume", "run", "--generations", 4]):
         done = call(*command, "--tensorboard", folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        rows = read(Record(tmp_path / "run"))
+        rows = read(tmp_path / "run")
         expected = {(name, row.generation): getattr(row, name) for row in rows for name in Row._fields[1:]}
         lacking = {key for key, value in expected.items() if value is None}
         assert not lacking

@@ -45,7 +45,7 @@ class TensorBoard:
             self.files[record.path] = self.make(str(folder / "events"))
             begins = self.event.SessionLog(status=self.event.SessionLog.START)
             self.files[record.path].write_event(self.event.Event(step=0, wall_time=time.time(), session_log=begins))
-            rows = [*read(record)[: row.generation], row]
+            rows = [*read(record.path)[: row.generation], row]
         for one in rows:
             self.files[record.path].write_event(self._event(one))
         if time.monotonic() > self.flushed + SECONDS:
