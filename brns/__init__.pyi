@@ -15,12 +15,9 @@ from .core import Task as Task
 from .core import observed as observed
 from .estimators.archive import ArchiveKNN as ArchiveKNN
 from .estimators.archive import PopulationKNN as PopulationKNN
-from .estimators.coins import CoinFlips as CoinFlips
 from .estimators.counts import GridCounts as GridCounts
-from .estimators.density import FeatureDensity as FeatureDensity
 from .estimators.exact import ExactRecognition as ExactRecognition
 from .estimators.exact import merge as merge
-from .estimators.hashing import HashCounts as HashCounts
 from .estimators.recognition import BehaviorRecognition as BehaviorRecognition
 from .interoperation.novelty import Novelty as Novelty
 from .operators.founders import GivenFounders as GivenFounders

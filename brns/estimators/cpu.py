@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from typing import Any
 
 import equinox as eqx
@@ -57,12 +57,12 @@ def program(function: Callable) -> Callable:
 
 # Of several seeds one matrix after another. LAPACK's kernels for batches, in JAX 0.10, wait in XLA's threads for XLA's
 # threads, and two of them at a time can wait for ever.
-cholesky = sequential_vmap(jnp.linalg.cholesky)
-"""the lower factor C of a positive definite matrix, $C C^\\top$"""
-solve = sequential_vmap(partial(linalg.solve_triangular, lower=True))
-"""$C^{-1} B$ of a lower factor and a matrix"""
-solve_transposed = sequential_vmap(partial(linalg.solve_triangular, lower=True, trans=1))
-"""$C^{-\\top} B$"""
+qr = sequential_vmap(lambda rows: tuple(jnp.linalg.qr(rows)))
+"""Q with orthonormal columns and an upper triangle R of a matrix, $Q R = B$"""
+triangle = sequential_vmap(lambda rows: jnp.linalg.qr(rows, mode="r"))
+"""R alone, so that $R^\\top R = B^\\top B$"""
+solve_transposed = sequential_vmap(lambda upper, columns: linalg.solve_triangular(upper, columns, trans=1))
+"""$R^{-\\top} B$ of an upper triangle and a matrix"""
 
 
 @cache

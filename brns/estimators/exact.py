@@ -8,7 +8,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Generation, Population, unite
@@ -17,8 +16,7 @@ from brns.estimators.encoder import drawn, whole
 from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame, refuse_frequencies
 
 HIDDEN = 64  # neurons of the random network's hidden layer
-LARGEST = 1e4  # of |phi|^2 / lambda: beyond it float32 loses the lambda that A begins with, and novelty may rise
-PART = 32  # behaviors that are always learned together
+LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
 
 
@@ -33,7 +31,7 @@ class ExactState(NamedTuple):
     seen: Int[Array, ""]
     """how many behaviors were learned"""
     newest: Int[Array, ""]
-    """the latest generation of birth among them; -1 before the first update"""
+    """the latest generation of birth among them, by which the learned are known; -1 before the first update"""
 
 
 class ExactRecognition(eqx.Module):
@@ -51,30 +49,23 @@ class ExactRecognition(eqx.Module):
     $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
 
     **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
-    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. It holds up to rounding, by which novelty
-    may be 1e-5 of itself higher than before, where $|\phi|^2 / \lambda$ is at most 10^4: a `prior` below 1e-4 and an
-    encoder of larger features are refused; of `relu`, whose features grow with the distance from the founders, nothing
-    is. A `memory` below 1 gives it up.
+    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. In float32 novelty is right to
+    $10^{-6} \sqrt{1 + N |\phi|^2 / \lambda}$ of itself after N behaviors, even all on one spot, and rises by no more. A
+    `prior` below 1e-4 and an encoder with $|\phi|^2$ above $10^4 \lambda$ are refused. A `memory` below 1 gives it up.
 
     Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
     not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
     and offspring that are alike against each other. Once they are learned, as in Q, nothing is counted twice.
 
-    Descriptors count in units of the declared box, centred on the founders and divided by one number for all
-    dimensions: three times the root mean variance of the founders, who are the oldest of the first population. So a box
-    declared far too large costs nothing. Where the founders are all alike the box itself is the scale.
-
-    The matrix is kept as a root of the inverse and changed by Andrews' formula, which can only shrink it: no novelty is
-    negative. In float32 its relative error with 256 features was at most 6e-6 after 10^5 behaviors and 1.2e-4 after
-    10^6, spread or all on one spot, and no novelty was above its lowest by more than 9e-6 of it
-    (`benchmarks/exact.py precision`, on a CPU). The inverse itself, by Woodbury's formula, was off by 4e-2, and A
-    summed up could not be factored. What is left of a hundred newcomers all on one spot, held against each other, is
-    exact to 1e-4 with a prior of 1, to 5e-3 with 1e-2, and not at all with 1e-4.
+    Descriptors are centred on the founders, the oldest of the first population, and divided by one number for all
+    dimensions: three times their root mean variance in units of half the box. So a box declared far too large costs
+    nothing. Where that is below a sixteenth, the cosines' wavelengths reach from the founders' spread to the box, and
+    founders that are nearly alike cost little. `relu` has one unit, the founders' spread.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error. The
     variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
-    arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018, arXiv:1806.03335. Root
-    update: Andrews 1968, doi:10.2514/3.4666.
+    arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018, arXiv:1806.03335. The
+    update by orthogonal triangles: docs/method, after Kaminski, Bryson & Schmidt 1971, doi:10.1109/TAC.1971.1099816.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 to $|\phi|^2$.
     Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not finite or not
     `(n, m)`.
@@ -123,50 +114,46 @@ class ExactRecognition(eqx.Module):
         """phi(b), the space in which this novelty is measured."""
         if self.encoder is not None:
             return whole(self.encoder, state.features, DEPTH)(in_box(state.frame.space, descriptors))
-        return state.features(in_frame(state.frame, descriptors))
+        return state.features(in_frame(state.frame, descriptors), state.frame.wide)
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
-        state = self._placed(state, population)
-        rows = self.embed(state, descriptors) @ state.root.T
-        alive = self.embed(state, population.descriptor) @ state.root.T
-        unlearned = (population.born > state.newest) & _finite(alive)
-        return _remaining(rows, jnp.where(unlearned[:, None], alive, 0.0), self.prior)
+        state = state._replace(frame=founded(state.frame, population))
+        unlearned, _ = self._unlearned(state, population)
+        return remaining(self.embed(state, descriptors) @ state.root.T, unlearned, self.prior)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
-        """The offspring learned, in the first update the founders with them."""
+        """The state after learning who is not learned yet: the offspring, and at a search's beginning the founders."""
+        # In the order in which the loop scored them, so that the compiler does the work for both once.
+        everyone = unite(generation.parents, generation.offspring)
         if self.memory < 1:
-            state = state._replace(root=_faded(state.root, self.memory))
-        # In the order in which the loop scored them, so that the compiler shares that product.
-        everyone, mu = unite(generation.parents, generation.offspring), generation.parents.id.shape[0]
-        first = state.seen == 0
-        state = self._placed(state, everyone)
-        rows = self.embed(state, everyone.descriptor) @ state.root.T
+            state = state._replace(root=faded(state.root, self.memory))
+        state = state._replace(frame=founded(state.frame, everyone))
+        rows, new = self._unlearned(state, everyone)
+        return state._replace(
+            root=shrunk(state.root, rows, self.prior),
+            seen=state.seen + jnp.sum(new),
+            newest=jnp.max(generation.offspring.born),
+        )
 
-        def begun(state: ExactState) -> ExactState:
-            both, later = self._learned(state, rows), self._learned(state, rows[mu:])
-            return jax.tree.map(lambda a, b: jnp.where(first, a, b), both, later)
+    def _unlearned(self, state: ExactState, population: Population) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
+        r"""$R \phi$ of who is not learned yet, zeros for others; and who that is, never one that is not finite.
 
-        def followed(state: ExactState) -> ExactState:
-            return self._learned(state, rows[mu:])
-
-        return jax.lax.cond(_any(first), begun, followed, state)._replace(newest=jnp.max(generation.offspring.born))
-
-    def _placed(self, state: ExactState, population: Population) -> ExactState:
-        """The state with the spread of the founders, who are the oldest, as its scale, where it has none yet."""
-        oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
-        founders = jnp.where(oldest[:, None], population.descriptor, jnp.nan)
-        return state._replace(frame=founded(state.frame, founders))
+        They are younger than all that was learned. The state of an island has the age of the search that it is from:
+        there the first two generations of a search are new all the same.
+        """
+        rows = self.embed(state, population.descriptor) @ state.root.T
+        beginning = (state.seen == 0) & (jnp.max(population.born, initial=0) <= 1)
+        new = (population.born > state.newest) | (beginning & (population.born >= 0))
+        new &= jnp.all(jnp.isfinite(rows), axis=1)
+        return jnp.where(new[:, None], rows, 0.0), new
 
     def island(self, state: ExactState) -> ExactState:
-        """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged."""
-        return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0), newest=jnp.int32(-1))
+        """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged.
 
-    def _learned(self, state: ExactState, rows: Float[Array, "n m"]) -> ExactState:
-        """The state with these behaviors, of which `rows` are R phi. Those that are not finite are left out."""
-        present = _finite(rows)
-        rows = jnp.where(present[:, None], rows, 0.0)
-        return state._replace(root=shrunk(state.root, rows, self.prior), seen=state.seen + jnp.sum(present))
+        It begins a new search, or goes on with the one that `state` is from, whose population it does not learn again.
+        """
+        return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
     def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of the user's encoder, and the number of its outputs."""
@@ -232,61 +219,45 @@ def _shared(state: ExactState) -> PyTree:
     return state.features, state.frame, state.root.shape
 
 
-def shrunk(root: Float[Array, "m m"], rows: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
-    r"""R after n more behaviors, given $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
+def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, " k"]:
+    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen: a sum of squares.
 
-    With $C C^\top = \lambda I + Z Z^\top$: $R' = T R$, $T = I - Z^\top (C + \sqrt{\lambda} I)^{-\top} C^{-1} Z$.
-    Where they are more than features, or $\lambda$ is small, so one part after another, who follows as $Z T^\top$:
-    a part no larger than m, and with $|Z|^2 / \lambda$ below 10^4, lets no novelty rise in float32 either.
-
-    Source: Andrews 1968, a square root formulation of the Kalman covariance equations.
+    It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q Q^\top z|^2$.
     """
-    part = min(rows.shape[1], max(PART, round(LARGEST * prior)))
-    while len(rows):
-        seen, rows = rows[:part], rows[part:]
-        factor = _factor(seen, prior)
-        inner = cpu.solve(factor, jnp.eye(len(seen)))
-        inner = cpu.solve_transposed(factor + math.sqrt(prior) * jnp.eye(len(seen)), inner)
-        root = root - seen.T @ (inner @ (seen @ root))
-        rows = rows - ((rows @ seen.T) @ inner.T) @ seen
-    return root
+    basis, triangle = _factored(seen, prior)
+    along = rows if basis is None else rows @ basis
+    novelty = prior * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
+    return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
 
 
-def _remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, " k"]:
-    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen.
+def shrunk(root: Float[Array, "m m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
+    r"""R after n more behaviors $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
-    It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = |z|^2 - z^\top Z^\top (\lambda I + Z Z^\top)^{-1} Z z$.
+    $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
+    """
+    basis, triangle = _factored(seen, prior)
+    along = root if basis is None else basis.T @ root
+    shorter = math.sqrt(prior) * cpu.solve_transposed(triangle, along)
+    return shorter if basis is None else root + basis @ (shorter - along)
+
+
+def _factored(seen: Float[Array, "n m"], prior: float) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
+    r"""Orthonormal Q and upper triangular C: $\lambda I + Z^\top Z = Q C^\top C Q^\top + \lambda (I - Q Q^\top)$.
+
+    None stands for the identity, where there are not far fewer behaviors than features. Both are found from Z itself,
+    since float32 has no room for the condition of $Z^\top Z$.
     """
     n, m = seen.shape
-    if n > m:
-        return prior * jnp.sum(cpu.solve(_factor(seen.T, prior), rows.T) ** 2, axis=0)
-    known = cpu.solve(_factor(seen, prior), seen @ rows.T)
-    return jnp.maximum(jnp.sum(rows**2, axis=1) - jnp.sum(known**2, axis=0), 0.0)
+    if 2 * n > m:
+        return None, cpu.triangle(jnp.concatenate([math.sqrt(prior) * jnp.eye(m), seen]))
+    basis, inner = cpu.qr(seen.T)
+    return basis, cpu.triangle(jnp.concatenate([math.sqrt(prior) * jnp.eye(n), inner.T]))
 
 
-def _factor(rows: Float[Array, "n m"], prior: float) -> Float[Array, "n n"]:
-    return cpu.cholesky(prior * jnp.eye(rows.shape[0]) + rows @ rows.T)
-
-
-def _finite(rows: Float[Array, "n m"]) -> Bool[Array, " n"]:
-    return jnp.all(jnp.isfinite(rows), axis=1)
-
-
-def _faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
+def faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
 
-    $R' = C^{-1} R$ with $C C^\top = \gamma I + (1 - \gamma) R R^\top$.
+    $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.
     """
-    factor = cpu.cholesky(memory * jnp.eye(root.shape[0]) + (1 - memory) * (root @ root.T))
-    return cpu.solve(factor, root)
-
-
-@custom_vmap
-def _any(one: Bool[Array, ""]) -> Bool[Array, ""]:
-    """The truth itself; under `vmap` whether it holds for any, so that all seeds take one branch."""
-    return one
-
-
-@_any.def_vmap
-def _(size, batched, one):
-    return (jnp.any(one) if batched[0] else one), False
+    stacked = jnp.concatenate([math.sqrt(memory) * jnp.eye(root.shape[0]), math.sqrt(1 - memory) * root.T])
+    return cpu.solve_transposed(cpu.triangle(stacked), root)

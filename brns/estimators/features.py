@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from brns.core import Box, Generation
+from brns.core import Box, Generation, Population
 
-LEAST = 1e-4  # founders whose deviation is less, in units of half the box, are all alike
+NARROW = 1 / 16  # of half the box; a narrower scale may be too narrow, and longer waves are added
+LONGER = 0.7  # below 1 there are more long waves than short ones: on the arm the box's scale needs them more
+LEAST = 3e-6  # of half the box, the narrowest scale
 
 
 class Frame(NamedTuple):
@@ -23,40 +25,42 @@ class Frame(NamedTuple):
 
     space: Box
     center: Float[Array, " d"]
-    """what is mapped to 0, in units of half the box from its middle"""
+    """what is mapped to 0, as descriptors are"""
     scale: Float[Array, ""]
-    """what is mapped to 1, in the same units; one number for all dimensions"""
+    """what is mapped to 1, in units of half the box; one number for all dimensions"""
+    wide: Float[Array, ""]
+    """1, or how many times the scale the longest waves are longer than else"""
     placed: Bool[Array, ""]
     """whether center and scale were taken from founders"""
 
 
 def declared(space: Box) -> Frame:
     """The box itself: [-1, 1] in every dimension."""
-    return Frame(space, jnp.zeros(space.dimension), jnp.ones(()), jnp.zeros((), bool))
+    return Frame(space, (space.low + space.high) / 2, jnp.ones(()), jnp.ones(()), jnp.zeros((), bool))
 
 
-def founded(frame: Frame, founders: Float[Array, "n d"]) -> Frame:
-    """Center and scale taken, once, from founders: their mean, and three times their root mean variance.
+def founded(frame: Frame, population: Population) -> Frame:
+    """Center and scale taken, once, from the founders: their mean, and three times their root mean variance.
 
-    The mean over dimensions, not one scale for each: a dimension that hardly moves at first would drown the others when
-    it does. Founders that are all alike leave the box. Those that are not finite do not count.
+    Founders are the oldest of the first population; who is not finite does not count. The variance is the mean over
+    dimensions, not one for each: a dimension that hardly moves at first would drown the others when it does.
+
+    Of founders that fill less than a sixteenth of the box nobody can tell whether they are alike or the box is far too
+    large. Then the scales reach from the founders' to that sixteenth.
     """
-    points = in_box(frame.space, founders)
-    finite = jnp.all(jnp.isfinite(points), axis=1, keepdims=True)
-    number = jnp.maximum(jnp.sum(finite), 1)
-    center = jnp.sum(jnp.where(finite, points, 0.0), axis=0) / number
-    deviation = jnp.sqrt(jnp.sum(jnp.where(finite, (points - center) ** 2, 0.0)) / (number * points.shape[1]))
-    take = ~frame.placed & (deviation > LEAST)
-    return Frame(
-        frame.space,
-        jnp.where(take, center, frame.center),
-        jnp.where(take, 3 * deviation, frame.scale),
-        jnp.ones((), bool),
-    )
+    half = (frame.space.high - frame.space.low) / 2
+    oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
+    counts = (oldest & jnp.all(jnp.isfinite(population.descriptor), axis=1))[:, None]
+    number = jnp.maximum(jnp.sum(counts), 1)
+    center = jnp.sum(jnp.where(counts, population.descriptor, 0.0), axis=0) / number
+    away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
+    scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(away**2) / away.shape[1] / number), LEAST)
+    found = Frame(frame.space, center, scale, jnp.maximum(NARROW / scale, 1.0), jnp.ones((), bool))
+    return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, found)
 
 
 def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    return (in_box(frame.space, descriptors) - frame.center) / frame.scale
+    return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
 def in_box(space: Box, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
@@ -68,11 +72,6 @@ def newcomers(generation: Generation, first: Bool[Array, ""]) -> Bool[Array, " n
     """Who of parents united with offspring is learned: the offspring, in the first update the founders with them."""
     mu, n = generation.parents.id.shape[0], generation.offspring.id.shape[0]
     return first | (jnp.arange(mu + n) >= mu)
-
-
-def founders(generation: Generation) -> Float[Array, "n d"]:
-    """The founders' descriptors, given the first generation: its parents, or its offspring where it has none."""
-    return (generation.parents if generation.parents.id.shape[0] else generation.offspring).descriptor
 
 
 def refuse_frequencies(estimator: str, frequencies: tuple[float, ...]) -> None:
@@ -91,16 +90,20 @@ class Cosines(eqx.Module):
     """
 
     frequency: Float[Array, "d half"]
+    place: Float[Array, " half"]
+    """of each frequency on the logarithmic axis, from 0 to 1"""
 
     def __init__(self, d: int, size: int, low: float, high: float, key: Key[Array, ""]):
         draw, shift = jax.random.split(key)
         half = size // 2
-        place = (jnp.arange(half) + jax.random.uniform(shift)) / half
-        scale = low * (high / low) ** place
+        self.place = (jnp.arange(half) + jax.random.uniform(shift)) / half
+        scale = low * (high / low) ** self.place
         self.frequency = jax.random.normal(draw, (d, half)) * scale * math.sqrt(2 / d)
 
-    def __call__(self, points: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        pairs = jnp.concatenate(cosine_and_sine(points @ self.frequency), axis=1)
+    def __call__(self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0) -> Float[Array, "n m"]:
+        """phi; where `wide` is above 1, the lowest frequency is as much lower, and the others reach from there."""
+        angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
+        pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
         return pairs / math.sqrt(self.frequency.shape[1])
 
 
@@ -135,7 +138,7 @@ class Rectified(eqx.Module):
         keys = jax.random.split(key)
         self.hidden, self.last = (_layer(k, *shape) for k, shape in zip(keys, ((d, width), (width, size)), strict=True))
 
-    def __call__(self, points: Float[Array, "n d"]) -> Float[Array, "n m"]:
+    def __call__(self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0) -> Float[Array, "n m"]:
         for layer in (self.hidden, self.last):
             points = jax.nn.relu(points @ layer[:-1] + layer[-1])
         return points * math.sqrt(2 / self.last.shape[1])

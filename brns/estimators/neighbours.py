@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Num
+from jaxtyping import Array, Bool, Float, Int
 
 CHUNK = 128  # queries at once
-BLOCK = 2048  # references at once: CHUNK * BLOCK distances are all that is kept, and stay in the cache
+BLOCK = 4096  # references at once: CHUNK * BLOCK distances are all that is kept, and stay in the cache
 ORDERED = 1024  # queries, from which on ordering pays
 ROUNDING = 0.999  # by which a block must be farther than what is found, to be left out
-GROUP = 16  # references of which only the nearest takes part in the first of a block's two tournaments
+GROUP = 16  # references of which only the nearest takes part in the first of a block's two choices
 UNROLLED = 16  # dimensions summed in one compiled expression; XLA's CPU code is several times slower with 8 or 32
 
 
@@ -114,13 +114,12 @@ def _search(queries: Float[Array, "d n"], blocks: _Blocks, count: int) -> Float[
         point, present = blocks.point[order[i]], blocks.present[order[i]]
         distances = jnp.where(present[:, None], squared_distances(queries, point), jnp.inf).reshape(GROUP, groups, n)
         if groups > count:  # the groups with the smallest minima hold the smallest distances
-            row = jnp.broadcast_to(jnp.arange(groups, dtype=jnp.int32)[:, None], (groups, n))
             # A loop, because XLA's CPU code for jnp.min over the first axis takes longer than the distances do.
             minima = jax.lax.fori_loop(1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0])
-            least, group = _smallest(count, minima, row)
-            near = jnp.take_along_axis(distances, group[None], axis=1)
-            distances = jnp.where(jnp.isinf(least), jnp.inf, near)  # what was appended stands for no group
-        return i + 1, _smallest(count, jnp.concatenate([best, distances.reshape(-1, n)]))[0]
+            group = jax.lax.top_k(-minima.T, count)[1].T
+            distances = jnp.take_along_axis(distances, group[None], axis=1)
+        candidates = jnp.concatenate([best, distances.reshape(-1, n)])
+        return i + 1, -jax.lax.top_k(-candidates.T, count)[0].T
 
     return jax.lax.while_loop(matters, block, (0, nothing))[1]
 
@@ -142,51 +141,3 @@ def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"])
     whole = d - d % UNROLLED
     total = add(jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32), queries[whole:], points[:, whole:])
     return jax.lax.fori_loop(0, d // UNROLLED, add_next, total) if whole else total
-
-
-def _smallest(count: int, *columns: Num[Array, "m n"]) -> list[Num[Array, "{count} n"]]:
-    """In each column the `count` smallest entries of the first array, sorted, and what stands there in the others.
-
-    A tournament of sorted lists by Batcher's bitonic network (1968): only elementwise steps over all columns at once,
-    which XLA vectorises. On a CPU its own `top_k` takes about four times as long over a block's groups.
-    """
-    size = 1 << (count - 1).bit_length()
-    extra = -columns[0].shape[0] % size
-    lists = [_append(column, extra).reshape(size, -1, column.shape[1]) for column in columns]
-    for width in (2**i for i in range(1, size.bit_length())):
-        halves = [x.reshape(-1, 2, width // 2, *x.shape[1:]) for x in lists]
-        lists = [
-            jnp.concatenate([half[:, :1], half[:, 1:, ::-1]], axis=1).reshape(x.shape)
-            for half, x in zip(halves, lists, strict=True)
-        ]
-        lists = _merge(lists, width)
-    while lists[0].shape[1] > 1:
-        lists = [_append(x, x.shape[1] % 2, axis=1) for x in lists]
-        half = lists[0].shape[1] // 2
-        winners, _ = _exchange([x[:, :half] for x in lists], [x[::-1, half:] for x in lists])
-        lists = _merge(winners, size)
-    return [x[:count, 0] for x in lists]
-
-
-def _append(x: Num[Array, "..."], extra: int, axis: int = 0) -> Num[Array, "..."]:
-    """`extra` rows at the end, infinitely far, which are never among the smallest."""
-    widths = [(0, extra if i == axis else 0) for i in range(x.ndim)]
-    return jnp.pad(x, widths, constant_values=jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else 0)
-
-
-def _merge(lists: list[Num[Array, "size ..."]], width: int) -> list[Num[Array, "size ..."]]:
-    """Sort runs of `width` rows that first rise and then fall."""
-    stride = width // 2
-    while stride:
-        pairs = [x.reshape(-1, 2, stride, *x.shape[1:]) for x in lists]
-        low, high = _exchange([x[:, 0] for x in pairs], [x[:, 1] for x in pairs])
-        lists = [jnp.stack(pair, axis=1).reshape(x.shape) for *pair, x in zip(low, high, lists, strict=True)]
-        stride //= 2
-    return lists
-
-
-def _exchange(a: list[Num[Array, "..."]], b: list[Num[Array, "..."]]) -> tuple[list, list]:
-    """The rows of smaller first entry, and those of larger."""
-    swap = b[0] < a[0]
-    low = [jnp.where(swap, y, x) for x, y in zip(a, b, strict=True)]
-    return low, [jnp.where(swap, x, y) for x, y in zip(a, b, strict=True)]

@@ -11,10 +11,10 @@ SMALL = ExactRecognition(size=32)
 NOBODY = observed(np.zeros((0, 2)), 1).offspring
 
 
-def learned(estimator, batches, state=None, first=1):
-    """The state after these batches of descriptors."""
+def learned(estimator, batches, state=None):
+    """The state after these batches of descriptors, each a generation's offspring."""
     state = init(estimator) if state is None else state
-    for number, batch in enumerate(batches, first):
+    for number, batch in enumerate(batches, max(int(state.newest), 0) + 1):
         state = update(estimator, state, observed(batch, number))
     return state
 

@@ -1,11 +1,16 @@
-"""Frozen random features: cosines as NumPy has them in float64, and of length 1."""
+"""Frozen random features, and the scale in which they see behaviors."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from arms import covered
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning import learned, novelty
+from square import init
 
+from brns import ArchiveKNN, Box, ExactRecognition
 from brns.estimators.features import Cosines, cosine_and_sine
 
 
@@ -24,3 +29,34 @@ def test_features_have_length_1_and_their_inner_product_depends_on_the_differenc
     a, b = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]])), phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
     np.testing.assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
     np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
+
+
+@pytest.mark.parametrize("times", [1.0, 1e5])
+@pytest.mark.parametrize("deviation", [0.3, 1e-3, 1e-5, 0.0])
+def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_the_box(deviation, times):
+    """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
+
+    The box about the square is `times` too wide.
+    """
+    if deviation < 1e-4 and times > 1:
+        pytest.skip("nothing tells the scale: both founders and box are far from it")
+    generator = np.random.default_rng(0)
+    estimator, half = ExactRecognition(size=256), 300 * times
+    founders = 300 + 300 * deviation * generator.normal(size=(20, 2))
+    visited = generator.uniform([0, 0], [290, 600], (20, 50, 2))
+    state = learned(estimator, [founders], init(estimator, Box([300 - half] * 2, [300 + half] * 2)))
+    state = learned(estimator, visited, state)
+    points = generator.uniform([0, 0], [250, 600], (200, 2))
+    left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
+    assert np.mean(left[:, None] < right) > 0.97  # the share of pairs in the right order; 0.5 is blind
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [ExactRecognition(), ArchiveKNN()], ids=["exact", "archive"])
+def test_no_scale_of_founders_or_box_costs_more_than_three_in_a_hundred_cells(estimator):
+    """Of the arm, 100 generations, mean of 3 seeds: founders' genes deviate by 0.3 to 0, boxes up to 10^5 too wide."""
+    usual = covered(estimator)
+    for deviation in (0.3, 1e-2, 1e-3, 1e-4, 1e-5, 0.0):
+        assert covered(estimator, deviation) > 0.97 * usual, f"deviation {deviation}"
+    for times in (100.0, 3000.0, 1e5):
+        assert covered(estimator, times=times) > 0.97 * usual, f"box {times} times too large"

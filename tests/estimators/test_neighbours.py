@@ -1,14 +1,12 @@
 """The exact search for nearest neighbours: by hand and against NumPy; `test_archive` holds it against SciPy."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial import KDTree
 
-from brns.estimators.neighbours import ORDERED, References, _smallest, nearest, tiled
+from brns.estimators.neighbours import ORDERED, References, nearest, tiled
 
 
 def test_the_nearest_may_each_stand_in_another_group():
@@ -32,17 +30,6 @@ def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
     found = nearest(jnp.asarray(queries), References(jnp.asarray(points), jnp.asarray(present)), 15)
     distances = ((queries[:, None] - points[present]) ** 2).sum(axis=2)
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :15], rtol=1e-5)
-
-
-@pytest.mark.parametrize(("count", "rows"), [(1, 6), (2, 40), (7, 5), (16, 100), (21, 40)])
-def test_the_tournament_sorts_like_numpy(count, rows):
-    values = np.random.default_rng(count).integers(0, 40, (rows, 50)).astype(np.float32)
-    number = jnp.broadcast_to(jnp.arange(rows)[:, None], values.shape)
-    smallest, row = jax.jit(partial(_smallest, count))(jnp.asarray(values), number)
-    kept = min(count, rows)
-    np.testing.assert_array_equal(smallest[:kept], np.sort(values, axis=0)[:kept])
-    np.testing.assert_array_equal(np.take_along_axis(values, np.asarray(row)[:kept], 0), smallest[:kept])
-    assert np.all(np.isinf(smallest[kept:]))
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, FeatureDensity, HashCounts, observed
+from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, observed
 
 KEY = jax.random.key(0)
 SPACE = Box([-1, -1], [1, 1])
@@ -53,17 +53,6 @@ def test_an_archive_that_is_full_stays_full(removal):
         batch = observed(np.random.default_rng(number).uniform(-1, 1, (6, 2)), number)
         state = update(estimator, state, batch, jax.random.fold_in(KEY, number))
         assert np.sum(np.asarray(state.id) >= 0) == min(4 * number, 10)
-
-
-@pytest.mark.parametrize("estimator", [FeatureDensity(size=16), HashCounts(bits=8)], ids=lambda e: type(e).__name__)
-def test_duplicates_do_not_see_each_other(estimator):
-    """What was not learned changes nothing: a behavior scored with copies of itself is as novel as alone."""
-    state = update(estimator, init(estimator), observed(np.random.default_rng(0).uniform(-1, 1, (10, 2)), 1), KEY)
-    copies = observed(np.full((10, 2), 0.3), 2).offspring
-    alone = observed(np.full((1, 2), 0.3), 2).offspring
-    together = score(estimator, state, copies.descriptor, copies)
-    one = score(estimator, state, alone.descriptor, alone)
-    np.testing.assert_allclose(together, np.broadcast_to(one, 10), rtol=1e-5)
 
 
 def test_whoever_is_born_together_counts_once_each_before_and_after_it_is_learned():

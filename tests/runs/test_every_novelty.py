@@ -17,9 +17,6 @@ ESTIMATORS = {
     "recognition": ESTIMATOR,
     "archive": brns.ArchiveKNN(k=2, growth=3, capacity=20),  # full after generation 7
     "population": brns.PopulationKNN(k=2),
-    "density": brns.FeatureDensity(size=8),
-    "hashing": brns.HashCounts(bits=8),
-    "coins": brns.CoinFlips(width=4, reservoir=20, batch=8, steps=2),
     "counts": brns.GridCounts(cells=3),
 }
 

@@ -12,7 +12,6 @@ from brns.estimators.features import (
     Frame,
     declared,
     founded,
-    founders,
     in_frame,
     newcomers,
     refuse_frequencies,
@@ -60,12 +59,13 @@ class FeatureDensity(eqx.Module):
     ) -> Float[Array, " n"]:
         """One minus the density; the population plays no part."""
         mean = state.total / jnp.maximum(state.seen, 1.0)
-        return 1 - state.features(in_frame(state.frame, descriptors)) @ mean
+        return 1 - state.features(in_frame(state.frame, descriptors), state.frame.wide) @ mean
 
     def update(self, state: DensityState, generation: Generation, key: Key[Array, ""]) -> DensityState:
         """Each individual added once, when it is born."""
-        frame, first = founded(state.frame, founders(generation)), state.seen == 0
-        features = state.features(in_frame(frame, unite(generation.parents, generation.offspring).descriptor))
+        frame, first = founded(state.frame, unite(generation.parents, generation.offspring)), state.seen == 0
+        everyone = unite(generation.parents, generation.offspring).descriptor
+        features = state.features(in_frame(frame, everyone), frame.wide)
         new = newcomers(generation, first) & jnp.all(jnp.isfinite(features), axis=1)
         total = state.total + jnp.sum(jnp.where(new[:, None], features, 0.0), axis=0)
         return state._replace(frame=frame, total=total, seen=state.seen + jnp.sum(new))

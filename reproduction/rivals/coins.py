@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.encoder import Encoder
-from brns.estimators.features import Frame, declared, founded, founders, in_frame, newcomers
+from brns.estimators.features import Frame, declared, founded, in_frame, newcomers
 
 
 class Flips(NamedTuple):
@@ -85,7 +85,7 @@ class CoinFlips(eqx.Module):
     def update(self, state: CoinState, generation: Generation, key: Key[Array, ""]) -> CoinState:
         """Coins thrown for each newcomer, then `steps` steps of Adam on draws from the sample."""
         throw, rank, draw = jax.random.split(key, 3)
-        state = state._replace(frame=founded(state.frame, founders(generation)))
+        state = state._replace(frame=founded(state.frame, unite(generation.parents, generation.offspring)))
         behavior = in_frame(state.frame, unite(generation.parents, generation.offspring).descriptor)
         new = newcomers(generation, state.seen == 0) & jnp.all(jnp.isfinite(behavior), axis=1)
         coins = jax.random.rademacher(throw, (len(behavior), self.coins), jnp.float32)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Frame, declared, founded, founders, in_frame, newcomers
+from brns.estimators.features import Frame, declared, founded, in_frame, newcomers
 
 TABLE = 18  # bits of a row's number: 262,144 counts, so that few codes share one
 
@@ -64,7 +64,7 @@ class HashCounts(eqx.Module):
 
     def update(self, state: HashState, generation: Generation, key: Key[Array, ""]) -> HashState:
         """Each individual counted once, when it is born."""
-        state = state._replace(frame=founded(state.frame, founders(generation)))
+        state = state._replace(frame=founded(state.frame, unite(generation.parents, generation.offspring)))
         new = newcomers(generation, state.seen == 0)
         everyone = unite(generation.parents, generation.offspring).descriptor
         visits = state.visits.at[_row(state, everyone)].add(new)
