@@ -48,7 +48,7 @@ class Job(NamedTuple):
             self.search,
             self.generations,
             out=self.folder,
-            seeds=self.seed,
+            seed=self.seed,
             keep_every=self.keep_every,
             exist="resume",
             progress=False,
