@@ -163,7 +163,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(tmp
     assert right.images[0].get_extent() == [-1, 1, -1, 1]
     assert right.get_xlim() == pytest.approx((-2.08, 2.08))
     shown = view.view({"a method": [record]})
-    assert (shown["layout"]["xaxis"]["range"], shown["data"][0]["x0"]) == ([-2, 2], -1 + 1 / 40)
+    assert (shown.layout.xaxis.range, shown.data[0].x0) == ((-2, 2), -1 + 1 / 40)
     assert charts.chart(shown, "view")  # of NumPy's numbers, too
 
 
