@@ -207,9 +207,10 @@ def draw_world(ax: Axes, world: Scene) -> None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
         ax.imshow(image, origin="lower", extent=world.walls_extent, cmap=color, interpolation="nearest", zorder=2)
     for area in world.areas:
-        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, label=area.name, zorder=3)
+        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, zorder=3)
         ring.set_path_effects([Stroke(linewidth=3.6, foreground="white"), Normal()])
         ax.add_patch(ring)
+        ax.plot([], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name)  # for the legend
     if world.start is not None:
         (ring,) = ax.plot(*world.start, "o", mfc="none", mec=START, mew=1.8, ms=8, ls="", label="start", zorder=5)
         ring.set_path_effects([Stroke(linewidth=3.4, foreground="white"), Normal()])
