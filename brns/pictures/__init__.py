@@ -23,7 +23,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "drawing": ["draw", "overview"],
         "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
         "style": ["save"],
-        "times": ["read_times", "time"],
         "worlds": ["archive", "elites", "maze", "novelty_grid", "novelty_map", "population"],
     },
 )

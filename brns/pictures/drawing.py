@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -43,18 +42,17 @@ def overview(record: Record) -> Figure:
     return figure
 
 
-def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> Figure:
+def draw(name: str, records: Sequence[Record]) -> Figure:
     """A whole figure by its name, or its number in the paper, of runs of one or several methods.
 
-    `source` is records, or for "time" the rows that `read_times` gives. Pictures of single runs (maze, archive,
-    novelty-map) show the first seed of each method.
+    Pictures of single runs (maze, archive, novelty-map, elites) show the first seed of each method.
     """
     name = PAPER.get(name, name)
     if name not in FIGURES:
         known = [*FIGURES, *PAPER]
         raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
     picture = FIGURES[name]
-    panels = _panels(picture, source)
+    panels = _panels(picture, records)
     rows = len(panels)
     columns = max(map(len, panels))
     width, height = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
@@ -69,13 +67,11 @@ def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> F
     return figure
 
 
-def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
+def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
     """Rows of panels."""
-    if picture.worlds == "none":
-        return [[("", partial(picture.function, source))]]
-    runs = methods(source)
     if picture.panels == "one":
-        return [[("", partial(picture.function, [record for seeds in runs.values() for record in seeds]))]]
+        return [[("", partial(picture.function, records))]]
+    runs = methods(records)
     if picture.panels == "method":
         return _of_methods(picture, runs)
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}

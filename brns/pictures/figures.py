@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 
-from brns.pictures import curves, times, worlds
+from brns.pictures import curves, worlds
 
 
 class Picture(NamedTuple):
@@ -22,8 +22,8 @@ class Picture(NamedTuple):
     """what is shown and how to read it, as HTML"""
     paper: tuple[str, ...] = ()
     """its numbers in the paper"""
-    worlds: Literal["all", "planar", "paths", "none"] = "all"
-    """the behaviors that it can be drawn of: any, points of a plane, paths; or it is drawn of no runs"""
+    worlds: Literal["all", "planar", "paths"] = "all"
+    """the behaviors that it can be drawn of: any, points of a plane, paths"""
     fitness: bool = False
     """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
@@ -143,13 +143,6 @@ FIGURES: dict[str, Picture] = {
         "The fitness of the elites of 20 × 20 cells, less the least fitness that any of the runs met, summed.",
         worlds="planar",
         fitness=True,
-    ),
-    "time": Picture(
-        "What novelty costs",
-        times.time,
-        "Time of one generation's novelty against the dimension of the descriptor.",
-        paper=("6",),
-        worlds="none",
     ),
 }
 PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}

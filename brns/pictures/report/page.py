@@ -49,8 +49,7 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     views = view.runs_shown(runs)
     reference, *others = runs
     lengths = {label: _ranged(record.generations[-1] for record in seeds) for label, seeds in runs.items()}
-    names = [name for name, figure in FIGURES.items() if figure.worlds != "none"]
-    drawn = [_figure(name, records) for name in track(names, "Drawing", len(names))]
+    drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
         # DeceptiveMaze as deceptive maze
