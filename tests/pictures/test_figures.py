@@ -263,25 +263,3 @@ def test_a_panel_is_drawn_on_the_current_axes_where_none_are_given(name, recogni
     figure, ax = plt.subplots()
     assert getattr(drawn, name)(recognition[0]) is ax
     plt.close(figure)
-
-
-def test_times_are_medians_per_method_and_entries_of_the_largest_size(tmp_path):
-    file = tmp_path / "times.csv"
-    file.write_text("method,d,entries,ms,machine\nBR-NS,2,0,1.0,a\nBR-NS,2,0,3.0,a\nBR-NS,2,0,9.0,b\nk-NN,8,100,4,a\n")
-    (ax,) = drawn.draw("6", drawn.read_times(file)).axes
-    assert ax.lines[0].get_ydata() == [3.0]
-    assert [line.get_label() for line in ax.lines] == ["BR-NS", "k-NN, 100 entries"]
-    file.write_text("method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n")
-    (ax,) = drawn.draw("6", drawn.read_times(file)).axes
-    assert ax.lines[0].get_ydata().tolist() == [3.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    "text", ["method,d,ms\nBR-NS,2,1.0\n", "method,d,entries,ms\nBR-NS,2,0,fast\n", "method,d,entries,ms\n"]
-)
-def test_what_is_no_table_of_timings_is_refused(text, tmp_path):
-    file = tmp_path / "times.csv"
-    file.write_text(text)
-    for path in (file, tmp_path):
-        with pytest.raises(ValueError, match="timings"):
-            drawn.read_times(path)
