@@ -119,23 +119,19 @@ def test_what_needs_the_search_says_how_to_give_it(name, alone):
         draw(name, [alone])
 
 
-@pytest.mark.parametrize(
-    "known",
-    ["line", *(pytest.param(world, marks=pytest.mark.slow) for world in WORLDS if world != "line")],
-    indirect=True,
-)
-def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(known, alone, tmp_path):
-    _, record = known
+def test_without_the_search_the_report_says_what_is_left_out_and_the_movie_shows_the_population(made, tmp_path):
+    alone = Record(made("line")[1].path)
     assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
-    whole = report.write([record], tmp_path / "known.html").read_text()
-    assert "--search module:object" not in whole
-    kind = "paths" if scene_of(record).paths else "planar" if record.behavior_space.dimension == 2 else None
-    if kind:
-        for name in set(figures_of(kind)) - {"archive"}:  # this method has none
-            assert f'id="figure-{name}"' in whole
-    for one, name in ((alone, "alone.gif"), (record, "known.gif")):
-        with Image.open(movie.write(one, tmp_path / name)) as film:
-            assert film.n_frames == 4
+    with Image.open(movie.write(alone, tmp_path / "alone.gif")) as film:
+        assert film.n_frames == 4
+
+
+@pytest.mark.slow
+def test_the_report_has_the_figures_of_paths(strides, tmp_path):
+    page = report.write([strides], tmp_path / "known.html").read_text()
+    assert "--search module:object" not in page
+    for name in set(figures_of("paths")) - {"archive"}:  # this method has none
+        assert f'id="figure-{name}"' in page
 
 
 class Wide(Genes):
