@@ -1,6 +1,6 @@
 """Whole figures: a run at a glance, and any figure of the table with its panels, titles and legend."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import matplotlib
@@ -73,7 +73,9 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
         return [[("", partial(picture.function, records))]]
     runs = methods(records)
     if picture.panels == "method":
-        return _of_methods(picture, runs)
+        kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
+        colors = over_time(g for generations in kept if generations for g in three(generations))
+        return _wrapped([(label, partial(picture.function, seeds, colors=colors)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
@@ -83,18 +85,6 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
         [(label, partial(picture.function, record, generation=g)) for g in _spaced(record)]
         for label, record in firsts.items()
     ]
-
-
-def _of_methods(picture: Picture, runs: Mapping[str, Sequence[Record]]) -> list[list[Panel]]:
-    """A panel for each method: of the same generations in all, where there are such, each in one colour everywhere."""
-    kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-    shared = common(kept)
-    if len(shared) > 2:
-        chosen = three(shared)
-        told = {"generations": chosen, "colors": over_time(chosen)}
-    else:
-        told = {"colors": over_time(g for generations in kept if generations for g in three(generations))}
-    return _wrapped([(label, partial(picture.function, seeds, **told)) for label, seeds in runs.items()])
 
 
 def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
