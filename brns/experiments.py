@@ -2,7 +2,7 @@
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from brns.core import NoveltyEstimator
@@ -12,7 +12,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import PAPER, Kind, SettingsError, chosen, configure, describe
+from brns.settings import PAPER, Kind, SettingsError, chosen, configure
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -41,11 +41,6 @@ def paper_recognition() -> BehaviorRecognition:
     of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
     """
     return BehaviorRecognition(**PAPER)
-
-
-def has_paper_settings(estimator: Mapping[str, Any]) -> bool:
-    """Whether an estimator, as a record describes it, is `paper_recognition()`."""
-    return estimator == describe(paper_recognition())
 
 
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:

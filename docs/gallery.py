@@ -6,16 +6,14 @@ from brns.pictures import FIGURES
 from brns.settings import parts
 
 DOCS = Path(__file__).parent
-PARTS = {"signature": "ant", "time": "timing", "elites": "arm", "qd-score": "arm"}
+PARTS = {"signature": "ant", "elites": "arm", "qd-score": "arm"}
 """figures that are drawn of something else than the maze"""
-NAMES = {"time": "by-dimension"}
-"""figures that the reproduction calls otherwise"""
 
 
 def picture(name: str) -> str:
     """Where the reproduction's picture of a figure is, from the documentation's folder."""
     part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "maze")
-    return f"../results/{part}/{NAMES.get(name, name)}.png"
+    return f"../results/{part}/{name}.png"
 
 
 def page() -> str:
@@ -29,8 +27,7 @@ def page() -> str:
     ]
     for name, figure in FIGURES.items():
         number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""
-        source = "timing.csv" if figure.worlds == "none" else "RUNS"
-        lines += [f"### {figure.title}", f"`brns figure {name} {source}`{number}. {figure.caption}"]
+        lines += [f"### {figure.title}", f"`brns figure {name} RUNS`{number}. {figure.caption}"]
         lines += _image(figure.title, picture(name))
     lines += [
         "## Worlds",

@@ -15,7 +15,7 @@ import brns
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
 from brns.checks import refuse_wrong
 from brns.core import Mutation, Task
-from brns.experiments import configured, has_paper_settings, named, value
+from brns.experiments import configured, named, paper_recognition, value
 from brns.settings import (
     CLASSES,
     PARTS,
@@ -65,7 +65,7 @@ def test_every_world_runs_with_every_estimator(world):
         assert type(search.task) is parts("world")[world].load()
         described = describe(search.estimator)
         assert CLASSES[described["name"]].name == ("recognition" if name == "paper" else name)
-        assert has_paper_settings(described) == (name == "paper")
+        assert (described == describe(paper_recognition())) == (name == "paper")
         if name == "counts" and search.task.behavior_space.dimension > 3:
             with pytest.raises(ValueError, match="a grid of cells"):
                 search.state_shape()

@@ -38,15 +38,13 @@ def figure(
 ) -> None:
     """Draw one of the paper's figures, of one or several methods.
 
-    An unknown name is answered with all that there are. For 6 the runs are CSV files of timings.
+    An unknown name is answered with all that there are.
     """
     from brns.cli.own import records_of
-    from brns.pictures import PAPER, draw, read_times, save
+    from brns.pictures import draw, save
 
     out = out or Path(f"{name}.png")
-    timed = PAPER.get(name, name) == "time"
-    source = [row for path in directories for row in read_times(path)] if timed else records_of(directories, search)
-    save(draw(name, source), out, overwrite)
+    save(draw(name, records_of(directories, search)), out, overwrite)
     typer.echo(f"Figure: {out}")
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
@@ -187,7 +188,12 @@ def epsilon_of_record(
         return _tenth(q_matrix(record, generations, search))
     points = survivors(record, "descriptor", generations)
     state = record.state(generations[-1], search)
-    return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+    return epsilon(_embedded(search.estimator, state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+
+
+@eqx.filter_jit
+def _embedded(estimator: Embeds, state: PyTree, points: Float[Array, "n d"]) -> Float[Array, "n e"]:
+    return estimator.embed(state, points)
 
 
 def _tenth(q: Float[np.ndarray, "g g"]) -> float:

@@ -22,10 +22,9 @@ from brns.runs.record import Record
 
 def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
     """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
-    space = next(iter(methods(records).values()))[0].behavior_space
-    shape = coverages.cells_of(space, shape)
+    shape = coverages.cells_of(_first(records).behavior_space, shape)
     label = f"coverage of {_product(shape)} cells"
-    ax = _curves(records, lambda record: coverages.of_record(record, shape), ax, label, top=1.03)
+    ax = _lines(records, lambda record: coverages.of_record(record, shape), ax, label, top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return ax
 
@@ -41,7 +40,7 @@ def qd_score(
     least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
     offset = least if offset is None else offset
     label = f"QD score above {offset:.3g}, {_product(shape)} cells"
-    ax = _curves(records, lambda record: scores(record, shape, offset), ax, label)
+    ax = _lines(records, lambda record: scores(record, shape, offset), ax, label)
     ax.autoscale(axis="y")
     return ax
 
@@ -49,7 +48,7 @@ def qd_score(
 def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
     _only_paths(records)
-    ax = _curves(records, paths.coverage_of_record, ax, "coverage of signature space")
+    ax = _lines(records, paths.coverage_of_record, ax, "coverage of signature space")
     ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     return ax
 
@@ -57,17 +56,17 @@ def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
 def signature_uniformity(records: Runs, ax: Axes | None = None) -> Axes:
     """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
     _only_paths(records)
-    return _curves(records, paths.uniformity_of_record, ax, "JS distance to uniform")
+    return _lines(records, paths.uniformity_of_record, ax, "JS distance to uniform")
 
 
 def parent_distance(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3b: the mean distance in behavior space from the population to its parents."""
-    return _curves(records, dynamics.parent_distance_of_record, ax, "distance to parent")
+    return _lines(records, dynamics.parent_distance_of_record, ax, "distance to parent")
 
 
 def age(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 3c: the mean age of the population, in generations since birth."""
-    return _curves(records, dynamics.age_of_record, ax, "age (generations)")
+    return _lines(records, dynamics.age_of_record, ax, "age (generations)")
 
 
 def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
@@ -76,7 +75,13 @@ def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | Non
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
-    return _lines(records, lambda record: uniformity_of_record(record, shape), ax, "JS distance to uniform")
+    return _lines(
+        records,
+        lambda record: uniformity_of_record(record, shape)[1],
+        ax,
+        "JS distance to uniform",
+        at=lambda record: record.snapshots,
+    )
 
 
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
@@ -180,21 +185,15 @@ def plain_numbers(ax: Axes) -> None:
     ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
 
 
-def _curves(
-    records: Runs,
-    statistic: Callable[[Record], np.ndarray],
-    ax: Axes | None,
-    ylabel: str,
-    top: float | None = None,
-) -> Axes:
-    """Lines of what has a value in every generation."""
-    return _lines(records, lambda record: (record.generations, statistic(record)), ax, ylabel, top)
-
-
 def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None) -> Axes:
     """Lines of what has a value for every kept generation but the last."""
     ax = _lines(
-        records, lambda record: (record.snapshots[:-1], getattr(cycling_of_record(record), name)), ax, ylabel, top
+        records,
+        lambda record: getattr(cycling_of_record(record), name),
+        ax,
+        ylabel,
+        top,
+        at=lambda record: record.snapshots[:-1],
     )
     ax.set_xlabel("generation i")
     return ax
@@ -202,12 +201,13 @@ def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float 
 
 def _lines(
     records: Runs,
-    statistic: Callable[[Record], tuple[Sequence[int], np.ndarray]],
+    statistic: Callable[[Record], np.ndarray],
     ax: Axes | None,
     ylabel: str,
     top: float | None = None,
+    at: Callable[[Record], Sequence[int]] = lambda record: record.generations,
 ) -> Axes:
-    """A line for each method, over the generations that all of its runs have."""
+    """A line for each method of a statistic `at` the generations that all of its runs have."""
     ax = axes(ax)
     lines = []
     groups = methods(records)
@@ -216,7 +216,7 @@ def _lines(
     for name, runs in groups.items():
         for record in runs:
             two(record.generations, record, "a curve over generations")
-        known = [dict(zip(*statistic(record), strict=True)) for record in runs]
+        known = [dict(zip(at(record), statistic(record), strict=True)) for record in runs]
         generations = common(known)
         values = np.array([[one[g] for g in generations] for one in known])
         if not np.isfinite(values).any():
@@ -231,15 +231,18 @@ def _seeds(name: str, runs: Sequence[Record]) -> str:
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
 
+def _first(records: Runs) -> Record:
+    return next(iter(methods(records).values()))[0]
+
+
 def _product(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape))
 
 
 def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
-    runs = methods(records)
-    first = next(iter(runs.values()))[0]
+    first = _first(records)
     if not scene(search_for(first, "a signature").task).paths:
         name = first.experiment["task"]["name"]
         raise ValueError(f"a signature needs descriptors that are paths; those of {name} are not")
-    return runs
+    return methods(records)

@@ -1,8 +1,7 @@
 """Whole figures: a run at a glance, and any figure of the table with its panels, titles and legend."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -43,18 +42,17 @@ def overview(record: Record) -> Figure:
     return figure
 
 
-def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> Figure:
+def draw(name: str, records: Sequence[Record]) -> Figure:
     """A whole figure by its name, or its number in the paper, of runs of one or several methods.
 
-    `source` is records, or for "time" the rows that `read_times` gives. Pictures of single runs (maze, archive,
-    novelty-map) show the first seed of each method.
+    Pictures of single runs (maze, archive, novelty-map, elites) show the first seed of each method.
     """
     name = PAPER.get(name, name)
     if name not in FIGURES:
         known = [*FIGURES, *PAPER]
         raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
     picture = FIGURES[name]
-    panels = _panels(picture, source)
+    panels = _panels(picture, records)
     rows = len(panels)
     columns = max(map(len, panels))
     width, height = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
@@ -69,15 +67,15 @@ def draw(name: str, source: Sequence[Record] | Sequence[Mapping[str, Any]]) -> F
     return figure
 
 
-def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
+def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
     """Rows of panels."""
-    if picture.worlds == "none":
-        return [[("", partial(picture.function, source))]]
-    runs = methods(source)
     if picture.panels == "one":
-        return [[("", partial(picture.function, [record for seeds in runs.values() for record in seeds]))]]
+        return [[("", partial(picture.function, records))]]
+    runs = methods(records)
     if picture.panels == "method":
-        return _of_methods(picture, runs)
+        kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
+        colors = over_time(g for generations in kept if generations for g in three(generations))
+        return _wrapped([(label, partial(picture.function, seeds, colors=colors)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
@@ -87,18 +85,6 @@ def _panels(picture: Picture, source: Any) -> list[list[Panel]]:
         [(label, partial(picture.function, record, generation=g)) for g in _spaced(record)]
         for label, record in firsts.items()
     ]
-
-
-def _of_methods(picture: Picture, runs: Mapping[str, Sequence[Record]]) -> list[list[Panel]]:
-    """A panel for each method: of the same generations in all, where there are such, each in one colour everywhere."""
-    kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-    shared = common(kept)
-    if len(shared) > 2:
-        chosen = three(shared)
-        told = {"generations": chosen, "colors": over_time(chosen)}
-    else:
-        told = {"colors": over_time(g for generations in kept if generations for g in three(generations))}
-    return _wrapped([(label, partial(picture.function, seeds, **told)) for label, seeds in runs.items()])
 
 
 def _wrapped(panels: list[Panel]) -> list[list[Panel]]:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 
-from brns.pictures import curves, times, worlds
+from brns.pictures import curves, worlds
 
 
 class Picture(NamedTuple):
@@ -22,8 +22,8 @@ class Picture(NamedTuple):
     """what is shown and how to read it, as HTML"""
     paper: tuple[str, ...] = ()
     """its numbers in the paper"""
-    worlds: Literal["all", "planar", "paths", "none"] = "all"
-    """the behaviors that it can be drawn of: any, points of a plane, paths; or it is drawn of no runs"""
+    worlds: Literal["all", "planar", "paths"] = "all"
+    """the behaviors that it can be drawn of: any, points of a plane, paths"""
     fitness: bool = False
     """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
@@ -34,19 +34,18 @@ FIGURES: dict[str, Picture] = {
     "maze": Picture(
         "The world and what was tried",
         worlds.maze,
-        "Every behavior that was evaluated, coloured by the generation of its birth, for the first seed of each "
-        "method; of paths at most 1500, spread evenly over the run. Solvers are ringed; where the task can replay "
-        "them, the ways of at most three are drawn: the first, one halfway, and the last.",
+        "Every behavior that was evaluated, coloured by the generation of its birth; of paths at most 1500, spread "
+        "evenly over the run. Solvers are ringed; where the task can replay them, the ways of the first, one halfway "
+        "and the last are drawn. First seed of each method.",
         paper=("2a", "2d"),
         panels="run",
     ),
     "novelty-map": Picture(
         "Novelty over the behavior space",
         worlds.novelty_map,
-        "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells, after an early, a middle and the last generation that was "
-        "kept, and the population that then lived (first seed of each method). Colours are ranks among the cells that "
-        "can be reached, so that a few large values do not hide the others; the bar says which values they are. "
-        "Novelty has its estimator's unit, and no scale in common.",
+        "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells after an early, a middle and the last generation that was "
+        "kept, and the population that then lived. Colours are ranks among the cells that can be reached; the bar says "
+        "which values they are, in the unit of the estimator. First seed of each method.",
         paper=("2c",),
         worlds="planar",
         panels="states",
@@ -54,8 +53,7 @@ FIGURES: dict[str, Picture] = {
     "archive": Picture(
         "The archive",
         worlds.archive,
-        "The behaviors that the archive holds at the end, coloured by the generation in which they entered, for "
-        "the first seed.",
+        "The behaviors in the archive at the end, coloured by the generation in which they entered. First seed.",
         paper=("2b",),
         panels="run",
     ),
@@ -69,10 +67,9 @@ FIGURES: dict[str, Picture] = {
     "uniformity": Picture(
         "Uniformity",
         curves.uniformity,
-        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on those cells: of "
-        "how many archive entries lie in each cell for a method with an archive, and of novelty itself at the cells' "
-        "centres, made a distribution, for the others. The two are not the same quantity; the paper sets them side by "
-        "side.",
+        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on those cells: of the "
+        "archive's entries for a method with an archive, of novelty at the cells' centres for the others. The paper "
+        "sets the two side by side, though they are not the same quantity.",
         paper=("3f",),
         worlds="planar",
     ),
@@ -87,23 +84,22 @@ FIGURES: dict[str, Picture] = {
         "Q(i, j): is what was visited forgotten?",
         curves.q,
         "The mean novelty that the novelty function of generation j gives to the population of generation i ≤ j, for "
-        "three i. A search that remembers has it fall from left to right. The axis is logarithmic, since Q falls by "
-        "orders of magnitude. Q has the estimator's own unit: compare shapes, not heights.",
+        "three i. A search that remembers has it fall from left to right. Q has its estimator's unit: compare shapes, "
+        "not heights.",
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
     ),
     "eta": Picture(
         "η",
         curves.eta,
-        "η(i) is the mean of Q(i, j) / Q(i, i) over the kept generations j > i. Below the dotted line at 1, novelty "
-        "fades once visited.",
+        "The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, novelty fades.",
         paper=("4e",),
     ),
     "kappa": Picture(
         "κ",
         curves.kappa,
-        "κ(i) counts the kept generations j after the minimum i* of Q(i, ·) with Q(i, j) > Q(i, i*) + ε: how often "
-        "what was visited became novel again. A count, so it grows with the run, and with how many states were kept.",
+        "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: how often what was "
+        "visited became novel again. It grows with the run, and with how many states were kept.",
         paper=("4f",),
     ),
     "kappa-share": Picture(
@@ -114,8 +110,8 @@ FIGURES: dict[str, Picture] = {
     "signature": Picture(
         "Spread of the paths",
         curves.signature,
-        "Standard deviation of everything evaluated along each dimension of its path's signature, truncated at level 2 "
-        "(6 terms); bars are means over the runs.",
+        "Standard deviation of everything evaluated along each dimension of its path's signature of level 2 (6 terms), "
+        "mean over the runs.",
         paper=("5",),
         worlds="paths",
     ),
@@ -123,22 +119,20 @@ FIGURES: dict[str, Picture] = {
         "Coverage of signature space",
         curves.signature_coverage,
         "The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that everything evaluated up to generation g "
-        "has visited, which the paper's table I has. It gives no bounds of that grid; ours follow from the arena's "
-        "size.",
+        "has visited (the paper's table I). The bounds of the grid are ours; they follow from the arena's size.",
         worlds="paths",
     ),
     "signature-uniformity": Picture(
         "Uniformity in signature space",
         curves.signature_uniformity,
         "Jensen–Shannon distance (base 2) from uniform of the survivors' novelty over the cells of signature space "
-        "that they occupy, which the paper's table I has.",
+        "that they occupy (the paper's table I).",
         worlds="paths",
     ),
     "elites": Picture(
         "Elites",
         worlds.elites,
-        "The fitness of the fittest that was evaluated in each of 20 × 20 cells of the behavior space, for the first "
-        "seed of each method. Needs a task with fitness, which the paper's worlds do not have.",
+        "The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each method.",
         worlds="planar",
         fitness=True,
         panels="run",
@@ -146,17 +140,9 @@ FIGURES: dict[str, Picture] = {
     "qd-score": Picture(
         "QD score",
         curves.qd_score,
-        "The sum over 20 × 20 cells of the fitness of each cell's elite by then, less the least fitness that any "
-        "of the runs met. Needs a task with fitness, which the paper's worlds do not have.",
+        "The fitness of the elites of 20 × 20 cells, less the least fitness that any of the runs met, summed.",
         worlds="planar",
         fitness=True,
-    ),
-    "time": Picture(
-        "What novelty costs",
-        times.time,
-        "Time of one generation's novelty against the dimension of the descriptor.",
-        paper=("6",),
-        worlds="none",
     ),
 }
 PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from brns.experiments import has_paper_settings
 from brns.runs.record import Record
-from brns.settings import leaves, parts
+from brns.settings import describe, leaves, parts
 
 STYLES = ("-", "--", ":", "-.")
 """of lines that share a colour"""
@@ -13,7 +12,7 @@ LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in parts("estimator").values()}
 """what estimators are called, by their classes"""
-PAPER_SETTINGS = _KNOWN["paper"].title
+PAPER = _KNOWN["paper"]
 COLORS = dict(zip((part.title for part in _KNOWN.values()), LINES, strict=False))
 """a method has its colour in every figure"""
 LONGEST = 60
@@ -26,8 +25,9 @@ def method(record: Record) -> str:
     if record.experiment["mutate"]["name"] == "Redraw":
         return "random search"
     estimator = record.experiment["estimator"]
-    if has_paper_settings(estimator):
-        return PAPER_SETTINGS
+    # Other estimators need not wait for this one's class and optax.
+    if estimator["name"] == PAPER.attribute and estimator == describe(PAPER.load()()):
+        return PAPER.title
     return NAMES.get(estimator["name"], estimator["name"])
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +11,6 @@ import numpy as np
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.image import FigureImage
 
 from brns.metrics.recorded import evaluated
 from brns.pictures.methods import method
@@ -38,8 +38,8 @@ def write(
 
     A frame is a generation, at most 120 of them, spread evenly, the last included: the population on the novelty map of
     the last state that was kept until then, or the population alone where there is no such map. Novelty's colours are
-    ranks within each frame, as its unit has no scale. `track` sees how far the work is. Errors: `FileExistsError` where
-    the movie is there already, unless it may be overwritten.
+    ranks within each frame, as its unit has no scale. `track` shows the progress. Errors: `FileExistsError` where the
+    movie is there already, unless it may be overwritten.
     """
     out = unused(out, overwrite)
     writer = _writer(out, frames_per_second)
@@ -57,9 +57,8 @@ def write_individual(
     """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
-    start, or from the middle where the world has none. Any task with a method `film` will do (`tasks.scene.Filmed`);
-    drawing the ant needs EGL or OSMesa, no display and no GPU. `track` is told the pictures of a whole episode, of
-    which one that ends early has fewer.
+    start, or from the middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing
+    the ant needs EGL or OSMesa, no display and no GPU.
     """
     out = unused(out, overwrite)
     task = innermost(search_for(record, "a movie of an individual").task)
@@ -134,13 +133,11 @@ def _writer(out: Path, frames_per_second: float) -> AbstractMovieWriter:
 def _save(out: Path, pictures: Iterable[np.ndarray], writer: AbstractMovieWriter) -> None:
     """Each picture fills a figure without axes, which the writer takes."""
     pictures = iter(pictures)
-    picture = next(pictures)
-    height, width, _ = picture.shape
+    first = next(pictures)
+    height, width, _ = first.shape
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
-    shown = FigureImage(figure)
-    figure.images.append(shown)
+    shown = figure.figimage(first)
     with replacing(out) as temporary, writer.saving(figure, str(temporary), DPI):
-        while picture is not None:
+        for picture in chain([first], pictures):
             shown.set_data(picture)
             writer.grab_frame()
-            picture = next(pictures, None)

@@ -13,8 +13,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.legend_handler import HandlerPatch
-from matplotlib.patches import Circle
 
 from brns.metrics.numbers import number
 from brns.pictures.methods import LINES
@@ -39,18 +37,18 @@ STYLE: Any = {
     "savefig.dpi": 130.0,
     **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
 }
-
-
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
 NOVELTY = "viridis"
 
 
 class Shown(Figure):
-    """A figure that a notebook shows by itself: once, and without a magic line."""
+    """A figure that a notebook shows by itself: once, and without a magic line.
+
+    Where a magic line told IPython how to show figures, it does not ask for `_repr_png_`.
+    """
 
     def _repr_png_(self) -> bytes:
-        # Where a magic line told IPython how to show figures, it does not ask for this.
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
@@ -123,18 +121,9 @@ def save(figure: Figure, path: str | os.PathLike, overwrite: bool = False, **opt
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
-    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for.
-
-    A circle in a picture is one in the legend, too.
-    """
+    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for."""
     found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if found:
         inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle
         columns = max(min(len(found), columns, int(figure.get_figwidth() / inches)), 1)
-        rings = {Circle: HandlerPatch(patch_func=_ring)}
-        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, handler_map=rings)
-
-
-def _ring(*, xdescent: float, ydescent: float, width: float, height: float, **_: Any) -> Circle:
-    """The circle of a legend's entry."""
-    return Circle((width / 2 - xdescent, height / 2 - ydescent), 0.55 * height)
+        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)

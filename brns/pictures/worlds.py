@@ -110,10 +110,8 @@ def novelty_map(
 def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
     search = search_for(record, "a novelty map")
-    space = search.task.behavior_space
-    if space.dimension != 2:
-        raise ValueError(f"a novelty map needs a behavior space of 2 dimensions; {record.path} has {space.dimension}")
-    state, centers = record.state(generation, search), coverages.centers(space, (cells, cells))
+    _refuse_unless_planar(record, "a novelty map")
+    state, centers = record.state(generation, search), coverages.centers(record.behavior_space, (cells, cells))
     novelty = np.asarray(novelty_of(search.estimator, state.estimator, jnp.asarray(centers), state.population))
     if not np.isfinite(novelty).all():
         raise ValueError(
@@ -127,9 +125,7 @@ def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20,
 
     Errors: `ValueError` for other behavior spaces, and where all have one fitness.
     """
-    if record.behavior_space.dimension != 2:
-        dimension = record.behavior_space.dimension
-        raise ValueError(f"a map of elites needs a behavior space of 2 dimensions; {record.path} has {dimension}")
+    _refuse_unless_planar(record, "a map of elites")
     least_fitness([record], "a map of elites")
     ax, world, found = axes(ax), scene_of(record), fittest(record, shape)
     fitness = np.full(shape, np.nan)
@@ -147,8 +143,7 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     ax = axes(ax)
     generation = record.generations[-1] if generation is None else generation
     world = scene_of(record)
-    descriptors = survivors(record, "descriptor", [generation])[0]
-    novelty = survivors(record, "novelty", [generation])[0]
+    (descriptors,), (novelty,) = (survivors(record, name, [generation]) for name in ("descriptor", "novelty"))
     colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
     if world.paths:
         draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9, **colors)
@@ -158,6 +153,12 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     draw_world(ax, world)
     ax.set_title(f"population of generation {generation}{beyond(world, descriptors)}")
     return ax
+
+
+def _refuse_unless_planar(record: Record, what: str) -> None:
+    dimension = record.behavior_space.dimension
+    if dimension != 2:
+        raise ValueError(f"{what} needs a behavior space of 2 dimensions; {record.path} has {dimension}")
 
 
 def over_box(world: Scene, space: Box) -> Scene:
@@ -207,9 +208,10 @@ def draw_world(ax: Axes, world: Scene) -> None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
         ax.imshow(image, origin="lower", extent=world.walls_extent, cmap=color, interpolation="nearest", zorder=2)
     for area in world.areas:
-        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, label=area.name, zorder=3)
+        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, zorder=3)
         ring.set_path_effects([Stroke(linewidth=3.6, foreground="white"), Normal()])
         ax.add_patch(ring)
+        ax.plot([], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name)  # for the legend
     if world.start is not None:
         (ring,) = ax.plot(*world.start, "o", mfc="none", mec=START, mew=1.8, ms=8, ls="", label="start", zorder=5)
         ring.set_path_effects([Stroke(linewidth=3.4, foreground="white"), Normal()])

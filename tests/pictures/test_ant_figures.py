@@ -9,13 +9,14 @@ from brns import ArchiveKNN, NoveltySearch, Record
 from brns import pictures as drawn
 from brns.core import Generation, Population
 from brns.pictures.style import SOLVED
+from brns.runs import facts
 from brns.tasks.ant import AntMaze
 
 
 def ant_run(path, seed, reach):
     """A run of the ant by hand: two solvers, at the ends of straight paths of 16 steps, and one who failed."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    record = Record.create(path, search, seed, [seed], 1, 1)
+    record = Record.create(path, facts.new(search, seed, [seed], 1, 1))
     steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     n = 3
     people = Population(
@@ -54,7 +55,7 @@ def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     path = ax.collections[0].get_segments()[1]
     np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
     np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.
-    assert {patch.get_label() for patch in ax.patches} == {"green area", "red area", "blue area"}
+    assert {"green area", "red area", "blue area"} <= set(ax.get_legend_handles_labels()[1])
     walls = np.asarray(ax.images[0].get_array())
     row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
     assert walls[row, column] == 1

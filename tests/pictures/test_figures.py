@@ -1,6 +1,5 @@
 """The figures, of short real runs: what is drawn is what the metrics say."""
 
-import json
 import shutil
 
 import jax.numpy as jnp
@@ -102,13 +101,17 @@ def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
     assert np.isnan(y[0])  # Before the first generation the archive is empty.
 
 
-def test_the_archive_is_drawn_where_its_entries_lie(archived, ax):
+def test_the_archive_is_drawn_where_its_entries_lie(archived, recognition, ax):
     drawn.archive(archived[0], ax)
     state = archived[0].state(GENERATIONS, archived[0].search).estimator
     there = np.asarray(state.id) >= 0
     assert there.sum() == 2 * GENERATIONS
     np.testing.assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
     np.testing.assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
+    with pytest.raises(ValueError, match="empty"):
+        drawn.archive(archived[0], ax, generation=0)
+    with pytest.raises(ValueError, match="no archive"):
+        drawn.archive(recognition[0], ax)
 
 
 def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
@@ -136,24 +139,16 @@ def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_plac
     assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(walls[150, 20])  # The start, at (60, 450), is free.
 
 
-def test_solvers_are_ringed(recognition, ax, tmp_path):
-    record = copied(recognition[0], tmp_path / "solved")
-    spoil(record, 3, "offspring.solved", True)
-    number = record.solutions().id.size
-    drawn.maze(record, ax)
-    rings = ax.collections[1]
-    assert len(rings.get_offsets()) == number >= 1
-    assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
-
-
-def test_the_way_of_the_one_solver_ends_where_its_behavior_lies(maze, ax, tmp_path):
+def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
     record = copied(maze, tmp_path / "solved")
     spoil(record, 3, "offspring.solved", True)
-    solver = record.solutions()
+    (place,) = record.solutions().descriptor
     drawn.maze(record, ax)
-    (way,) = [line for line in ax.lines if line.get_color() == SOLVED]
-    assert way.get_label() == "way of the solver"
-    np.testing.assert_allclose(way.get_xydata()[-1], solver.descriptor[0], atol=1e-3)
+    rings = ax.collections[1]
+    np.testing.assert_allclose(rings.get_offsets(), [place])
+    assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
+    (way,) = [line for line in ax.lines if line.get_label() == "way of the solver"]
+    np.testing.assert_allclose(way.get_xydata()[-1], place, atol=1e-3)
     assert ax.get_title().endswith(", 1 solver")
 
 
@@ -174,8 +169,12 @@ def test_the_overview_has_the_world_and_the_novelty(maze, recognition):
 
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     other = Record(archived[0].path)
-    other.experiment = {**other.experiment, "estimator": {**other.experiment["estimator"], "capacity": 8}}
-    assert list(drawn.methods([*archived, other])) == ["archive k-NN, capacity=64", "archive k-NN, capacity=8"]
+    other.experiment = {**other.experiment, "estimator": {**other.experiment["estimator"], "entry": "$\\frac{$"}}
+    told = ["archive k-NN, entry=random", "archive k-NN, entry=$\\frac{$"]
+    assert list(drawn.methods([*archived, other])) == told
+    figure = drawn.draw("age", [archived[0], other])
+    figure.canvas.draw()  # A setting is not read as mathematics.
+    assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
 def test_what_cannot_be_drawn_together_is_refused(maze, recognition, archived, ax):
@@ -187,19 +186,18 @@ def test_what_cannot_be_drawn_together_is_refused(maze, recognition, archived, a
         drawn.coverage([maze, *recognition], ax)
 
 
-@pytest.mark.parametrize("name", ["novelty-map", "archive", "uniformity", "q", "eta", "kappa"])
-def test_without_states_the_message_says_how_to_keep_them(name, archived, tmp_path, ax):
+def test_without_states_the_message_says_how_to_keep_them(archived, tmp_path, ax):
     record = copied(archived[0], tmp_path / "bare")
     shutil.rmtree(record.path / "states")
-    with pytest.raises(ValueError, match="--keep-every 1"):
-        drawn.FIGURES[name].function(record, ax)
+    for name in ("novelty-map", "archive", "uniformity", "q", "eta", "kappa"):
+        with pytest.raises(ValueError, match="--keep-every 1"):
+            drawn.FIGURES[name].function(record, ax)
 
 
 def test_one_generation_makes_no_curve(archived, tmp_path, ax):
     record = copied(archived[0], tmp_path / "one")
     for number in range(1, GENERATIONS + 1):
         (record.path / "generations" / f"{number:06d}.npz").unlink()
-        (record.path / "states" / f"{number:06d}.npz").unlink()
     for name in CURVES:
         with pytest.raises(ValueError, match="2 generations or more"):
             drawn.FIGURES[name].function(record, ax)
@@ -212,25 +210,6 @@ def test_nan_in_a_record_is_named(recognition, tmp_path, ax):
     for figure in (drawn.coverage, drawn.maze, drawn.parent_distance):
         with pytest.raises(ValueError, match="not finite"):
             figure(record, ax)
-
-
-def test_an_empty_archive_is_named(archived, recognition, ax):
-    with pytest.raises(ValueError, match="empty"):
-        drawn.archive(archived[0], ax, generation=0)
-    with pytest.raises(ValueError, match="no archive"):
-        drawn.archive(recognition[0], ax)
-
-
-def test_a_setting_cannot_be_read_as_mathematics(archived, tmp_path):
-    other = copied(archived[0], tmp_path / "dollar")
-    facts = json.loads((other.path / "run.json").read_text())
-    facts["experiment"]["estimator"]["entry"] = "$\\frac{$"
-    (other.path / "run.json").write_text(json.dumps(facts))
-    odd = Record(other.path)
-    odd.search = other.search
-    figure = drawn.draw("age", [archived[0], odd])
-    figure.canvas.draw()
-    assert figure.axes[0].lines[1].get_label() == "archive k-NN, entry=$\\frac{$"
 
 
 def test_elites_are_the_fittest_of_their_cells(recognition, ax):
@@ -252,36 +231,13 @@ def test_a_new_cell_never_lowers_the_qd_score(recognition):
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
 
 
-@pytest.mark.parametrize("name", ["elites", "qd-score"])
-def test_a_task_without_fitness_has_no_elites(name, mazes):
-    with pytest.raises(ValueError, match="needs a task with fitness"):
-        drawn.draw(name, mazes)
+def test_a_task_without_fitness_has_no_elites(mazes):
+    for name in ("elites", "qd-score"):
+        with pytest.raises(ValueError, match="needs a task with fitness"):
+            drawn.draw(name, mazes)
 
 
-@pytest.mark.parametrize("name", ["coverage", "maze", "population"])
-def test_a_panel_is_drawn_on_the_current_axes_where_none_are_given(name, recognition):
+def test_a_panel_is_drawn_on_the_current_axes_where_none_are_given(recognition):
     figure, ax = plt.subplots()
-    assert getattr(drawn, name)(recognition[0]) is ax
+    assert drawn.coverage(recognition[0]) is ax
     plt.close(figure)
-
-
-def test_times_are_medians_per_method_and_entries_of_the_largest_size(tmp_path):
-    file = tmp_path / "times.csv"
-    file.write_text("method,d,entries,ms,machine\nBR-NS,2,0,1.0,a\nBR-NS,2,0,3.0,a\nBR-NS,2,0,9.0,b\nk-NN,8,100,4,a\n")
-    (ax,) = drawn.draw("6", drawn.read_times(file)).axes
-    assert ax.lines[0].get_ydata() == [3.0]
-    assert [line.get_label() for line in ax.lines] == ["BR-NS", "k-NN, 100 entries"]
-    file.write_text("method,d,entries,individuals,ms\ntree,2,10,50,1\ntree,2,10,200,3\ntree,4,10,200,5\n")
-    (ax,) = drawn.draw("6", drawn.read_times(file)).axes
-    assert ax.lines[0].get_ydata().tolist() == [3.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    "text", ["method,d,ms\nBR-NS,2,1.0\n", "method,d,entries,ms\nBR-NS,2,0,fast\n", "method,d,entries,ms\n"]
-)
-def test_what_is_no_table_of_timings_is_refused(text, tmp_path):
-    file = tmp_path / "times.csv"
-    file.write_text(text)
-    for path in (file, tmp_path):
-        with pytest.raises(ValueError, match="timings"):
-            drawn.read_times(path)

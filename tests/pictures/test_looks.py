@@ -5,14 +5,13 @@ import io
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 from PIL import Image
 
-from brns.pictures import FIGURES, PAPER, draw, figures_of
+from brns.pictures import FIGURES, PAPER, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.curves import over_time
 from brns.pictures.methods import LINES, colors_of, styles_of
-from brns.pictures.style import Shown, by_rank, colorbar, legend_below, titled
+from brns.pictures.style import Shown, by_rank, colorbar, titled
 from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
@@ -116,25 +115,13 @@ def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
     assert open_cells(world._replace(walls=None), 4).all()
 
 
-def test_a_circle_is_a_circle_in_the_legend():
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    ax = figure.subplots()
-    ax.add_patch(Circle((0, 0), 1, label="goal"))
-    legend_below(figure)
-    (handle,) = figure.legends[0].get_patches()
-    assert isinstance(handle, Circle)
-
-
 def test_the_table_says_of_which_worlds_each_figure_is():
-    assert {"3a", "2d", "4d", "5", "6"} <= set(PAPER)
+    assert {"3a", "2d", "4d", "5"} <= set(PAPER)
     assert set(figures_of("planar")) & set(figures_of("paths")) == {k for k, f in FIGURES.items() if f.worlds == "all"}
     assert "signature" not in figures_of("planar")
     assert "novelty-map" not in figures_of("paths")
-    assert "time" not in (*figures_of("planar"), *figures_of("paths"))
 
 
 def test_a_notebook_shows_a_figure_by_itself():
     with Image.open(io.BytesIO(Shown(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
         assert picture.size == (100, 50)
-    times = [{"method": "tree", "d": 2, "entries": 0, "ms": 1.0}]
-    assert isinstance(draw("time", times), Shown)

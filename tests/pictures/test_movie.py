@@ -13,7 +13,18 @@ from brns import Record, RecordError
 from brns.pictures import movie, novelty_map
 
 
-def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path):
+@pytest.fixture(scope="module")
+def frames(mazes):
+    """The pictures of a run, drawn once."""
+    return list(movie.frames(mazes[0]))
+
+
+@pytest.fixture
+def drawn(frames, monkeypatch):
+    monkeypatch.setattr(movie, "frames", lambda _: iter(frames))
+
+
+def test_a_gif_has_a_frame_for_each_generation(maze, drawn, frames, tmp_path):
     told = []
 
     def track(pictures, title, total):
@@ -25,23 +36,14 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path):
     with Image.open(out) as film:
         assert film.n_frames == 7
         assert film.info["duration"] == 200
-        pictures = []
-        for number in range(film.n_frames):
-            film.seek(number)
-            pictures.append(np.asarray(film.convert("RGB"), int))
-    differences = [np.abs(a - b).sum() for a, b in itertools.pairwise(pictures)]
-    assert min(differences) > 0
-    first = next(movie.frames(maze)).astype(int)
-    assert np.abs(pictures[0] - first).mean() < 2  # of 255, with the 256 colours of a GIF
+        shown = np.asarray(film.convert("RGB"), int)
+    assert all((a != b).any() for a, b in itertools.pairwise(frames))
+    assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF
 
 
 def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     drawn = []
-
-    def note(maze, ax, generation, living):
-        drawn.append((generation, living))
-
-    monkeypatch.setattr(movie, "novelty_map", note)
+    monkeypatch.setattr(movie, "novelty_map", lambda _, ax, generation, living: drawn.append((generation, living)))
     assert len(list(movie.frames(maze, most=3))) == 3
     assert drawn == [(0, 0), (2, 3), (6, 6)]
     drawn.clear()
@@ -56,9 +58,9 @@ def test_the_population_of_a_frame_is_that_of_its_generation(maze):
 
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path):
-    with pytest.raises(ValueError, match=r"\.gif or an \.mp4; got 'run.avi'"):
+    with pytest.raises(ValueError, match=r"\.gif or an \.mp4"):
         movie.write(maze, tmp_path / "run.avi")
-    with pytest.raises(ValueError, match="more than 0 frames per second"):
+    with pytest.raises(ValueError, match="frames per second"):
         movie.write(maze, tmp_path / "run.gif", frames_per_second=0.0)
     shutil.copytree(maze.path, tmp_path / "begun")
     for number in range(1, 7):
@@ -67,7 +69,7 @@ def test_what_no_movie_can_be_made_of(maze, tmp_path):
         movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
 
 
-def test_a_movie_that_cannot_be_finished_leaves_the_old_one(maze, tmp_path, monkeypatch):
+def test_a_movie_that_cannot_be_finished_leaves_the_old_one(maze, drawn, tmp_path, monkeypatch):
     out = tmp_path / "run.gif"
     out.write_bytes(b"the old one")
 
@@ -75,19 +77,16 @@ def test_a_movie_that_cannot_be_finished_leaves_the_old_one(maze, tmp_path, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Image.Image, "save", full)
-    with pytest.raises(RecordError, match=r"could not save .*run.gif \(No space left on device\)"):
+    with pytest.raises(RecordError, match=r"run.gif .*No space"):
         movie.write(maze, out, overwrite=True)
     assert [file.name for file in tmp_path.iterdir()] == ["run.gif"]
     assert out.read_bytes() == b"the old one"
 
 
-def test_an_mp4_without_ffmpeg_names_the_extra(maze, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(ImportError, match=r"brns\[video\]"):
-        movie.write(maze, tmp_path / "run.mp4")
-
-
-def test_an_mp4_is_a_film(maze, tmp_path):
+def test_an_mp4_needs_an_extra(maze, drawn, tmp_path, monkeypatch):
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs pip install 'brns[video]'")
     out = movie.write(maze, tmp_path / "run.mp4")
     assert ffmpeg.count_frames_and_secs(out)[0] == 7
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ImportError, match=r"brns\[video\]"):
+        movie.write(maze, tmp_path / "without.mp4")

@@ -1,8 +1,5 @@
 """Worlds that brns does not know: pictures, report and movie of what they stored, and all else once they are given."""
 
-import functools
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +8,6 @@ from PIL import Image
 
 import brns
 from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Record, run
-from brns.metrics import coverage
 from brns.metrics.summary import summary
 from brns.pictures import draw, figures_of, movie, overview, report
 from brns.pictures.report import charts, view
@@ -62,88 +58,6 @@ class Strides(Genes):
         return Film(iter([np.full((8, 8, 3), orange, np.uint8)] * 3), 3, 10.0)
 
 
-def search_of(task):
-    return NoveltySearch(task, ExactRecognition(size=16), population_size=6, offspring_size=6)
-
-
-WORLDS: dict[str, Any] = {
-    "line": Genes(1),
-    "plane": Genes(2),
-    "high": Genes(32),
-    "paths": Strides(),
-    "chunked": Chunked(Strides()),
-}
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    """The search of each world and a run of it, whose record knows it."""
-
-    @functools.cache
-    def of(world):
-        search = search_of(WORLDS[world])
-        (record,) = run(search, 3, out=tmp_path_factory.mktemp("runs") / world, keep_every=1)
-        record.search = search
-        return search, record
-
-    return of
-
-
-@pytest.fixture(params=WORLDS)
-def known(request, made):
-    return made(request.param)
-
-
-@pytest.fixture
-def alone(known):
-    """The same run read back by somebody who has no search."""
-    return Record(known[1].path)
-
-
-def test_a_picture_of_the_run_needs_no_search(known, alone):
-    points = [ax.collections[-1].get_offsets() for ax in overview(alone).axes]
-    world = scene_of(alone)
-    (last,) = alone.column("survivors.descriptor", [3])
-    np.testing.assert_allclose(points[1], world.place(last))
-    assert world.walls is None
-
-
-def test_what_needs_no_search_is_the_same_without(known, alone):
-    _, record = known
-    numbers = summary(record)
-    assert {name: value for name, value in numbers.items() if name in summary(alone)} == summary(alone)
-    left_out = {"eta", "eta_below_one", "kappa", "kappa_share", "epsilon"}
-    assert set(numbers) - set(summary(alone)) - {"regained"} == left_out
-    if alone.behavior_space.dimension == 2:
-        drawn = draw("coverage", [alone]).axes[0].lines[0].get_ydata()
-        np.testing.assert_array_equal(drawn, coverage.of_record(record, (6, 6)))
-
-
-@pytest.mark.parametrize("name", ["novelty-map", "q", "eta", "uniformity", "archive"])
-def test_what_needs_the_search_says_how_to_give_it(name, alone):
-    with pytest.raises(ValueError, match=r"needs? the search that made .*--search module:object.*record\.search"):
-        draw(name, [alone])
-
-
-@pytest.mark.parametrize(
-    "known",
-    ["line", *(pytest.param(world, marks=pytest.mark.slow) for world in WORLDS if world != "line")],
-    indirect=True,
-)
-def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(known, alone, tmp_path):
-    _, record = known
-    assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
-    whole = report.write([record], tmp_path / "known.html").read_text()
-    assert "--search module:object" not in whole
-    kind = "paths" if scene_of(record).paths else "planar" if record.behavior_space.dimension == 2 else None
-    if kind:
-        for name in set(figures_of(kind)) - {"archive"}:  # this method has none
-            assert f'id="figure-{name}"' in whole
-    for one, name in ((alone, "alone.gif"), (record, "known.gif")):
-        with Image.open(movie.write(one, tmp_path / name)) as film:
-            assert film.n_frames == 4
-
-
 class Wide(Genes):
     """A scene larger than the behavior space, of NumPy's numbers; behaviors leave the box to the right."""
 
@@ -154,35 +68,88 @@ class Wide(Genes):
         return super().evaluate(genotypes, key)._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.0]))
 
 
-def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(tmp_path):
-    search = search_of(Wide(2))
-    (record,) = run(search, 3, out=tmp_path / "run", keep_every=1)
+def run_of(task, path):
+    """A run that knows its search."""
+    search = NoveltySearch(task, ExactRecognition(size=16), population_size=6, offspring_size=6)
+    (record,) = run(search, 3, out=path, keep_every=1)
     record.search = search
-    left, right = overview(record).axes[:2]
+    return record
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    return run_of(Genes(1), tmp_path_factory.mktemp("line") / "run")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    return run_of(Wide(2), tmp_path_factory.mktemp("wide") / "run")
+
+
+@pytest.fixture(scope="module")
+def strides(tmp_path_factory):
+    return run_of(Chunked(Strides()), tmp_path_factory.mktemp("strides") / "run")
+
+
+@pytest.fixture(params=["line", "wide", "strides"])
+def known(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def alone(known):
+    """The same run read back by somebody who has no search."""
+    return Record(known.path)
+
+
+def test_a_picture_of_the_run_needs_no_search(alone):
+    points = [ax.collections[-1].get_offsets() for ax in overview(alone).axes]
+    world = scene_of(alone)
+    np.testing.assert_allclose(points[1], world.place(alone.column("survivors.descriptor", [3])[0]))
+    assert world.walls is None
+
+
+def test_what_needs_no_search_is_the_same_without(known, alone):
+    numbers, fewer = summary(known), summary(alone)
+    assert {name: numbers[name] for name in fewer} == fewer
+    left_out = {"eta", "eta_below_one", "kappa", "kappa_share", "epsilon"}
+    assert set(numbers) - set(fewer) - {"regained"} == left_out
+
+
+@pytest.mark.parametrize("name", ["novelty-map", "q", "eta", "uniformity", "archive"])
+def test_what_needs_the_search_says_how_to_give_it(name, line):
+    with pytest.raises(ValueError, match=r"search that made .*--search module:object.*record\.search"):
+        draw(name, [Record(line.path)])
+
+
+def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(line, tmp_path):
+    alone = Record(line.path)
+    assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
+    with Image.open(movie.write(alone, tmp_path / "alone.gif")) as film:
+        assert film.n_frames == 4
+
+
+@pytest.mark.slow
+def test_the_report_has_the_figures_of_paths(strides, tmp_path):
+    page = report.write([strides], tmp_path / "known.html").read_text()
+    assert "--search module:object" not in page
+    for name in set(figures_of("paths")) - {"archive"}:  # this method has none
+        assert f'id="figure-{name}"' in page
+
+
+def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wide):
+    left, right = overview(wide).axes[:2]
     assert left.get_title(loc="left").endswith(f", {6 * 4} outside")
     assert right.images[0].get_extent() == [-1, 1, -1, 1]
     assert right.get_xlim() == pytest.approx((-2.08, 2.08))
-    shown = view.view({"a method": [record]})
-    assert (shown["layout"]["xaxis"]["range"], shown["data"][0]["x0"]) == ([-2, 2], -1 + 1 / 40)
+    shown = view.view({"a method": [wide]})
+    assert (shown.layout.xaxis.range, shown.data[0].x0) == ((-2, 2), -1 + 1 / 40)
     assert charts.chart(shown, "view")  # of NumPy's numbers, too
-
-
-def test_an_individual_of_a_world_without_a_film_is_refused(known, tmp_path):
-    search, record = known
-    if not isinstance(search.task, Genes) or isinstance(search.task, Strides):
-        pytest.skip("this world has a film")
-    with pytest.raises(ValueError, match="needs a task with a method `film`; Genes has none"):
-        movie.write_individual(record, tmp_path / "one.gif")
-
-
-@pytest.fixture(params=["paths", "chunked"])
-def strides(request, made):
-    return made(request.param)[1]
 
 
 def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     left = overview(strides).axes[0]
-    assert [patch.get_label() for patch in left.patches] == ["goal"]
+    assert "goal" in left.get_legend_handles_labels()[1]
     assert left.get_xlabel() == "east"
     np.testing.assert_array_equal(np.isfinite(np.asarray(left.images[0].get_array(), float)).sum(), 4)
     way = next(line for line in left.lines if line.get_color() == SOLVED)
@@ -190,7 +157,9 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     np.testing.assert_allclose(way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6)
 
 
-def test_the_best_is_filmed_by_its_own_world(strides, tmp_path):
+def test_the_best_is_filmed_by_its_own_world(strides, line, tmp_path):
+    with pytest.raises(ValueError, match="`film`"):
+        movie.write_individual(line, tmp_path / "none.gif")
     with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
         shown = np.asarray(film.convert("RGB"))[4, 4]

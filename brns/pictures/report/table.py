@@ -41,20 +41,16 @@ def rows(runs: Mapping[str, Sequence[Record]]) -> list[Row]:
     found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
     measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
     values = {(m, name): [seed[m] for seed in seeds if m in seed] for m in measures for name, seeds in found.items()}
-    compared = dict(values)
-    if NEVER_LATE in measures:
-        compared |= {
-            (NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()
-        }
-    told = tests(compared, list(runs))
-    table = []
-    for measure in measures:
-        cells = [
-            Cell(*_estimate(values[measure, name], len(seeds)), told.get((measure, name)))
-            for name, seeds in runs.items()
-        ]
-        table.append(Row(MEASURES[measure].title, MEASURES[measure].meaning, cells))
-    return table
+    late = {(NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()}
+    told = tests(values | late if NEVER_LATE in measures else values, list(runs))
+    return [
+        Row(
+            MEASURES[measure].title,
+            MEASURES[measure].meaning,
+            [Cell(*_estimate(values[measure, name], len(runs[name])), told.get((measure, name))) for name in runs],
+        )
+        for measure in measures
+    ]
 
 
 def tests(values: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> dict[tuple[str, str], Tested]:
