@@ -83,5 +83,5 @@ def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     """The shape asked for, or that of `grid`; a `ValueError` where there is neither."""
     chosen = shape or grid(space)
     if chosen is None:
-        raise ValueError(f"a behavior space of {space.dimension} dimensions has no cells of its own: give them as shape=")
+        raise ValueError(f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape=")
     return chosen
