@@ -10,8 +10,6 @@ the law so far takes to last longer than `limit` seconds is not made; its memory
 """
 
 import argparse
-import csv
-import io
 import math
 import statistics
 from collections.abc import Callable, Iterator
@@ -26,6 +24,7 @@ from matplotlib.figure import Figure
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN
 from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
+from brns.metrics.numbers import csv_text
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below, save
 from brns.runs.provenance import here
@@ -144,11 +143,9 @@ def main() -> None:
 
 
 def rows(points: list[Point]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(Point._fields)
-    writer.writerows((*point[:3], f"{point.ms:.5g}", f"{point.megabytes:.5g}") for point in points)
-    return stream.getvalue()
+    return csv_text(
+        [point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"} for point in points]
+    )
 
 
 TITLES = {

@@ -1,7 +1,6 @@
 """Timings on disk: rows written and read back, and where two methods cost the same."""
 
 import csv
-import io
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from brns.metrics.numbers import csv_text
 from brns.runs.storage import write_bytes
 from reproduction.plan import Timing
 
@@ -104,12 +104,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
-    """The file with these rows too, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(read(path))
-    for row in rows:
-        shown = [f"{value:.6g}" if isinstance(value, float) else value for value in row]
-        writer.writerow(dict(zip(columns, shown, strict=True)))
-    write_bytes(path, text.getvalue().encode())
+    """The file with these rows too, whole or not at all; of fractions six digits."""
+    shown = ((f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows)
+    added = [dict(zip(columns, row, strict=True)) for row in shown]
+    write_bytes(path, csv_text([*read(path), *added]).encode())

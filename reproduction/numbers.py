@@ -12,7 +12,6 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
-from brns.metrics.spread import spread
 from brns.metrics.summary import summary
 from brns.pictures.measured import cycling_of_record, uniformity_of_record
 from brns.pictures.scene import scene
@@ -43,7 +42,7 @@ def numbers(record: Record) -> dict[str, float]:
 def _of_paths(record: Record) -> dict[str, float]:
     signed = paths.signatures(np.concatenate(evaluated(record, "descriptor")))
     space = paths.signature_space(record.behavior_space)
-    deviations = zip(paths.TERMS, spread(signed), strict=True)
+    deviations = zip(paths.TERMS, paths.spread_of_record(record), strict=True)
     return {
         "uniformity_visits": uniformity.of_points(signed, space, paths.GRID),
         "reach": float(reach(record)[1][-1]),

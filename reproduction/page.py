@@ -15,8 +15,8 @@ from reproduction.claims import Claim, estimate_text
 from reproduction.cost_claims import of_timing
 from reproduction.costs import TREE, WIDE, Costs, read
 from reproduction.numbers import COVERAGE_AT
-from reproduction.plan import LABELS, Timing
-from reproduction.results import drawn, read_json
+from reproduction.plan import Timing
+from reproduction.results import read_json
 
 HEADING = "# The paper's claims, and what was measured"
 TITLES = {
@@ -110,12 +110,12 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
-            provenance_text(results) + _measured_before(results),
+            provenance_text(results),
             results["note"],
             *tables,
             "### Numbers",
             _numbers(results),
-            _figures(out, "ant", CAPTIONS, _of_which(results)),
+            _figures(out, "ant", CAPTIONS),
         ]
     )
 
@@ -212,39 +212,10 @@ def _numbers(results: Mapping[str, Any]) -> str:
     return table(lines)
 
 
-def _measured_before(results: Mapping[str, Any]) -> str:
-    """What measured the seeds whose records were elsewhere."""
-    lines = []
-    for one in results.get("measured_before", []):
-        seeds = "; ".join(f"{LABELS[name]} {_told(those)}" for name, those in one["seeds"].items())
-        lines.append(f"\n- Measured before, seeds whose records were not here: {seeds}: {provenance.text(one)}")
-    return "".join(lines)
-
-
-def _of_which(results: Mapping[str, Any]) -> str:
-    """The seeds that the figures are of, where that is not all."""
-    shown = drawn(results)
-    lacking = [
-        f"{method['label']} {_told(shown[name])}" if name in shown else f"{method['label']} none"
-        for name, method in results["methods"].items()
-        if shown.get(name) != method["seeds"]
-    ]
-    if not lacking:
-        return ""
-    return (
-        "Drawn from the records that were here: all seeds of the table, but of some methods these alone: "
-        f"{'; '.join(lacking)}."
-    )
-
-
-def _told(seeds: Sequence[int]) -> str:
-    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
-
-
-def _figures(out: Path, part: str, captions: Mapping[str, str], lead: str = "") -> str:
+def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
     there = [(name, words) for name, words in captions.items() if (out / part / f"{name}.png").exists()]
     figures = (f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
-    return "\n\n".join(["### Figures", *([lead] if lead else []), *figures])
+    return "\n\n".join(["### Figures", *figures])
 
 
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:

@@ -1,6 +1,5 @@
 """What is kept of a part: each seed's numbers and where they come from, as JSON, and curves over generations."""
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from brns.metrics.numbers import finite
+from brns.metrics.numbers import csv_text, finite
 from brns.metrics.summary import estimate
 from brns.runs.provenance import grouped, here
 from brns.runs.record import Record
-from brns.runs.storage import RecordError, replacing, write_bytes
+from brns.runs.storage import RecordError, write_bytes
 from reproduction.numbers import curves
 from reproduction.plan import LABELS
 
@@ -59,24 +58,19 @@ def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     }
 
 
-def drawn(results: Mapping[str, Any]) -> dict[str, list[int]]:
-    """The seeds of each method that pictures and curves show."""
-    return results.get("drawn") or {name: method["seeds"] for name, method in results["methods"].items()}
-
-
 def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
     """Every statistic over generations as CSV: method, measure, generation, mean, deviation, seeds."""
-    with replacing(path) as temporary, open(temporary, "w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["method", "measure", "generation", "mean", "deviation", "seeds"])
-        for name, records in runs.items():
-            drawn = [curves(record) for record in records]
-            for measure in drawn[0]:
-                known = [dict(zip(*one[measure], strict=True)) for one in drawn]
-                for g in sorted(set.intersection(*map(set, known))):
-                    mean, deviation, seeds = estimate([float(one[g]) for one in known])
-                    if np.isfinite(mean):
-                        writer.writerow([name, measure, g, f"{mean:.6g}", f"{deviation:.6g}", seeds])
+    rows = []
+    for name, records in runs.items():
+        found = [curves(record) for record in records]
+        for measure in found[0]:
+            known = [dict(zip(*one[measure], strict=True)) for one in found]
+            for g in sorted(set.intersection(*map(set, known))):
+                mean, deviation, seeds = estimate([float(one[g]) for one in known])
+                row = {"method": name, "measure": measure, "generation": g}
+                row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
+                rows += [row] if np.isfinite(mean) else []
+    write_bytes(path, csv_text(rows).encode())
 
 
 def write_json(path: Path, content: Any) -> None:

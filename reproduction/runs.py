@@ -8,15 +8,13 @@ wait for each other at every step.
 import multiprocessing
 import signal
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from brns import run
+from brns.runs.bar import track
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch
@@ -73,7 +71,8 @@ def measured(todo: Sequence[Job], workers: int, title: str) -> dict[str, dict[in
     """
     with side_by_side(workers) as pool:
         futures = [pool.submit(job) for job in todo]
-        follow(todo, futures, title)
+        for future in track(as_completed(futures), f"{title}, runs", len(futures)):
+            future.result()
         rows: dict[str, dict[int, dict[str, float]]] = {}
         for job, future in zip(todo, futures, strict=True):
             rows.setdefault(job.name, {})[job.seed] = future.result()
@@ -93,21 +92,3 @@ def side_by_side(workers: int) -> Generator[ProcessPoolExecutor]:
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-
-
-def follow(todo: Sequence[Job], futures: Sequence[Future], title: str) -> None:
-    """Show how many generations are done and how long the rest will take, until all jobs are done or one failed."""
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        total = sum(job.generations for job in todo)
-        before = sum(job.done for job in todo)
-        ran = progress.add_task(f"{title}, generations", total=total, completed=before)
-        ended = progress.add_task(f"{title}, runs measured", total=len(todo))
-        while True:
-            done, left = wait(futures, timeout=2, return_when=FIRST_EXCEPTION)
-            pairs = zip(todo, futures, strict=True)
-            ready = sum(job.generations if future.done() else job.done for job, future in pairs)
-            progress.update(ran, completed=ready)
-            progress.update(ended, completed=len(done))
-            if not left or any(future.exception() for future in done):
-                return

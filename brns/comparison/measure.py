@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.comparison.worlds import Cells
-from brns.core import Population, take
+from brns.core import take
 from brns.metrics import cycling
 from brns.runs.seeds import cores, cut, lanes, program, stacked
 from brns.search import NoveltySearch, SearchState, founding
@@ -64,11 +65,13 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     if not search.task.traceable:
         return _of_batch(search, cells, generations, stop, keys)
     parts = cut(len(seeds), lanes(search.task, len(seeds)))
-    places = itertools.cycle(jax.local_devices())
-    batches = [jax.device_put(keys[part], place) for part, place in zip(parts, places, strict=False)]
+    batches = [
+        jax.device_put(keys[part], device)
+        for part, device in zip(parts, itertools.cycle(jax.local_devices()), strict=False)
+    ]
     facts = list(_CORES.map(partial(_of_batch, search, cells, generations, stop), batches))
-    together = Facts(*map(np.concatenate, zip(*(one[:-1] for one in facts), strict=True)), milliseconds=0.0)
-    return together._replace(milliseconds=float(np.mean([one.milliseconds for one in facts])))
+    columns = zip(*(one[:-1] for one in facts), strict=True)
+    return Facts(*map(np.concatenate, columns), milliseconds=float(np.mean([one.milliseconds for one in facts])))
 
 
 class _Run(NamedTuple):
@@ -82,15 +85,15 @@ _Told = tuple[Int[Array, "..."], Bool[Array, "..."]]
 """how many cells are visited, and whether anybody born in this generation solved the task"""
 
 _CORES = ThreadPoolExecutor(cores())
-"""of this process: however many comparisons go on in it, no more computes at a time than there are cores"""
+"""of this process: its comparisons together use no more threads than there are cores"""
 _COMPILING = Lock()
-"""so that batches of one shape are compiled once"""
+"""batches of one shape are compiled once"""
 
 
 def _of_batch(search: NoveltySearch, cells: Cells, generations: int, stop: Event, keys: Key[Array, " s"]) -> Facts:
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
-    begin, step = _COMPILED if search.task.traceable else _IN_TURN
+    begin, step = (_BEGIN, _STEP) if search.task.traceable else (_begin_all, _step_all)
     once = _COMPILING if search.task.traceable else nullcontext()
     with once:
         runs, told = begin(search, cells, keys)
@@ -136,24 +139,22 @@ def _step(search: NoveltySearch, cells: Cells, run: _Run, key: Key[Array, ""]) -
     return _Run(state, visited), (visited.sum(), generation.offspring.solved.any())
 
 
-def _begin_batch(search: NoveltySearch, cells: Cells, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
-    return jax.vmap(partial(_begin, search, cells))(keys)
+def _begin_all(search: NoveltySearch, cells: Cells, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
+    return _of_all(search, partial(_begin, search, cells), keys)
 
 
-def _step_batch(search: NoveltySearch, cells: Cells, runs: _Run, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
-    return jax.vmap(partial(_step, search, cells))(runs, keys)
+def _step_all(search: NoveltySearch, cells: Cells, runs: _Run, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
+    return _of_all(search, partial(_step, search, cells), runs, keys)
 
 
-def _begin_in_turn(search: NoveltySearch, cells: Cells, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
-    return stacked([_begin(search, cells, key) for key in keys])
+def _of_all(search: NoveltySearch, one: Callable[..., tuple[_Run, _Told]], *seeds: Any) -> tuple[_Run, _Told]:
+    """All seeds as a batch, or in turn where the task is the host's."""
+    if search.task.traceable:
+        return jax.vmap(one)(*seeds)
+    return stacked([one(*take(seeds, s)) for s in range(len(seeds[-1]))])
 
 
-def _step_in_turn(search: NoveltySearch, cells: Cells, runs: _Run, keys: Key[Array, " s"]) -> tuple[_Run, _Told]:
-    return stacked([_step(search, cells, take(runs, s), key) for s, key in enumerate(keys)])
-
-
-_IN_TURN = _begin_in_turn, _step_in_turn
-_COMPILED = program(_begin_batch), program(_step_batch)
+_BEGIN, _STEP = program(_begin_all), program(_step_all)
 
 
 def _eta(q: Float[np.ndarray, "k k"]) -> float:
@@ -172,11 +173,9 @@ def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s k n d"])
     """The mean novelty of each kept population by the states of now: a column of Q a seed."""
 
     def one(state: SearchState, populations: Float[Array, "k n d"]):
-        score = partial(_score, estimator, state.estimator, state.population)
-        return jax.lax.map(score, populations)
+        def mean(points):
+            return estimator.score(state.estimator, points, state.population).mean()
+
+        return jax.lax.map(mean, populations)
 
     return jax.vmap(one)(states, kept)
-
-
-def _score(estimator: Any, state: Any, population: Population, points: Float[Array, "n d"]) -> Float[Array, ""]:
-    return estimator.score(state, points, population).mean()

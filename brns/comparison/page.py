@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from brns.comparison.markdown import provenance_text, table
+from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import KEPT, Facts
 from brns.comparison.run import Comparison
 from brns.comparison.statistics import FRACTIONS, at
@@ -27,12 +27,10 @@ MARKS = {"more": "**", "less": "*", "neither": ""}
 
 
 def place(out: Path) -> Path:
-    """OUT.md beside the folder OUT; a `ValueError` where that is no page of OUT's, and would be lost."""
+    """OUT.md beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
-    ours = page.exists() and page.read_bytes().startswith(HEADING.encode()) and (out / "runs.csv").exists()
-    if page.exists() and not ours:
-        raise ValueError(f"{page} is not the page of {out}, and would be written over: take another folder (--out)")
+    refuse_other(page, HEADING)
     return page
 
 

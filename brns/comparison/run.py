@@ -1,6 +1,5 @@
 """All methods in one world or in the suite, side by side and resumable."""
 
-import csv
 import dataclasses
 import itertools
 import json
@@ -93,22 +92,16 @@ def compare(
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs, by default as many as there are cores, run side by side.
 
-    `out` gets a file a world and method when it is done, so that a second call goes on where the first was stopped,
-    computes nothing twice, and can add worlds and methods; then runs.csv, the tidy frame, and comparison.png. No
-    records are kept.
+    `out` gets a file a world and method when it is done: a second call goes on where the first was stopped, computes
+    nothing twice, and can add worlds and methods. Then it gets runs.csv, the tidy frame, and comparison.png, of what
+    this call compares. No records are kept. After Ctrl-C what is being computed is dropped, at its next generation.
+    A bar shows how many jobs are done; `progress=False` shows none.
 
-    After Ctrl-C what is being computed is dropped, at its next generation; what is finished is in `out`.
-    A bar shows how many jobs are done, at a terminal and in a notebook; `progress=False` shows none.
-
-    Errors: `ValueError` for settings that make no comparison, for files in `out` that other settings made, and where
-    runs.csv in `out` has worlds or methods that this call does not have, which would be lost. A part that is your own
-    counts as the same where its class has the same name and its settings the same values: take another folder after a
-    change of its code.
+    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. A part
+    that is your own counts as the same where its class has the same name and its settings the same values: take another
+    folder after a change of its code.
     """
-    given = seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))
-    seeds = [operator.index(one) for one in given]
-    if not isinstance(estimators, Mapping):
-        raise ValueError(f"estimators must be a dict of names and estimators; got {shown(estimators)}")
+    seeds = list(map(operator.index, seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))))
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
     generations = None if generations is None else whole("generations", generations, 2)
@@ -118,7 +111,6 @@ def compare(
     paths = [job.path for job in jobs]
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
         raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
-    _refuse_lost(jobs, out)
     done = _finished(jobs, seeds, workers or cores(), track if progress else untracked)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     for job, (facts, _) in zip(jobs, done, strict=True):
@@ -174,21 +166,6 @@ def _jobs(
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
             path = out / "methods" / each.name / f"{file}.json"
             yield _Job(each, method, search, path, json.loads(json.dumps(settings)))
-
-
-def _refuse_lost(jobs: Sequence[_Job], out: Path) -> None:
-    """A `ValueError` where what was written before is of worlds or methods that are not in this comparison."""
-    if not (out / "runs.csv").exists():
-        return
-    with open(out / "runs.csv", newline="") as stream:
-        before = {(row["world"], row["method"]) for row in csv.DictReader(stream)}
-    lost = sorted(before - {(job.world.name, job.method) for job in jobs})
-    if lost:
-        told = ", ".join(f"{method} in {name}" for name, method in lost[:3])
-        raise ValueError(
-            f"{out} holds a comparison with {told} ({len(lost)} that this one lacks), and its runs.csv and page would "
-            "be lost: take another folder, or name its worlds and methods too"
-        )
 
 
 def _finished(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> list[tuple[Facts, dict[str, Any]]]:

@@ -27,24 +27,20 @@ def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[in
     coordinates and never by one number, which would overflow in high dimension.
     """
     points = np.asarray(points, np.float64)
-    counts = _counts(box, shape)
-    if points.shape[1] != box.dimension:
-        raise ValueError(
-            f"points of {points.shape[1]} dimensions lie in no box of {box.dimension}: pass the box of their space"
-        )
-    wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    if wrong.size:
-        raise ValueError(f"points must be finite; {wrong.size} of {len(points)} are not, the first is row {wrong[0]}")
+    if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
+        raise ValueError(f"points of {points.shape[1]} dimensions lie in no grid of {shape} cells over {box}")
+    if not np.isfinite(points).all():
+        raise ValueError("only finite points lie in a cell")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
+    counts = np.asarray(shape)
     return np.clip(np.floor((points - low) / (high - low) * counts), 0, counts - 1).astype(np.int64)
 
 
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
     """The middle of every cell, the last dimension running fastest: `centers(...)[:, 0].reshape(shape)` is a grid."""
-    counts = _counts(box, shape)
-    low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
-    return (low + (places + 0.5) / counts * (high - low)).astype(np.float32)
+    low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
+    return (low + (places + 0.5) / np.asarray(shape) * (high - low)).astype(np.float32)
 
 
 def coverage(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
@@ -62,8 +58,6 @@ def cumulative_coverage(
     `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory follow the number of
     points, not of cells, so that 3 x 3 x 5 x 20 x 15 x 10 cells, or 10 in each of 32 dimensions, cost no more than 36.
     """
-    if len(generations) == 0:
-        raise ValueError("coverage needs the points of at least one generation; got none")
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     _, first = np.unique(cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True)
     return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
@@ -87,17 +81,7 @@ def of_record(
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     """The shape asked for, or that of `grid`; a `ValueError` where there is neither."""
-    chosen = grid(space) if shape is None else shape
+    chosen = shape or grid(space)
     if chosen is None:
-        raise ValueError(
-            f"a behavior space of {space.dimension} dimensions has no cells of its own: give them in Python as shape="
-        )
+        raise ValueError(f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape=")
     return chosen
-
-
-def _counts(box: Box, shape: Sequence[int]) -> Int[np.ndarray, " d"]:
-    if len(shape) != box.dimension or min(shape) < 1:
-        raise ValueError(
-            f"a grid over {box.dimension} dimensions needs as many numbers of cells, from 1 on; got {tuple(shape)}"
-        )
-    return np.asarray(shape, np.int64)

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 from scipy.spatial.distance import pdist
 
-from brns.metrics.matrices import kept, matrices, q_matrix
+from brns.metrics.matrices import kept, matrices
 from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 
@@ -52,40 +52,43 @@ class Cycling(NamedTuple):
 
 MARGIN = 0.1
 """by how much a rank must rise to count: three times the error of R by the number of probes"""
+PAIRS = 10**6
+"""of points, from whose distances epsilon's median is taken"""
 
 
-_OF_RECORDS: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
-"""what was found of records by their search, by the generations: summaries, figures and reports ask for the same"""
+_FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
+"""of a record, by the generations: the search, and what was found; summaries, figures and reports ask for the same"""
 
 
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
-    """Q, epsilon, eta, kappa, R and novelty regained of a run; the arguments are those of `q_matrix`.
+    """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept.
 
-    It is computed once while the record is there and the search is the same.
+    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
+    cannot rebuild a part of your own. The result is kept as long as the record is.
     """
     generations, search = kept(record, generations), search or record.search
-    known = _OF_RECORDS.setdefault(record, {})
-    by, found = known.get(tuple(generations), (None, None))
-    if found is None or by is not search:
-        found = _found(record, generations, search)
-        known[tuple(generations)] = search, found
-    return found
+    known = _FOUND.setdefault(record, {})
+    key = tuple(generations)
+    if key not in known or known[key][0] is not search:
+        q, r = matrices(record, generations, search)
+        margin = _margin(record, generations, search, q)
+        shares = kappa(q, margin), kappa_share(q, margin)
+        known[key] = search, Cycling(np.asarray(generations), q, margin, eta(q), *shares, r, regained(r))
+    return known[key][1]
 
 
-def _found(record: Record, generations: list[int], search: NoveltySearch) -> Cycling:
-    q, r = matrices(record, generations, search)
-    embeds = isinstance(search.estimator, Embeds)
-    margin = epsilon_of_record(record, generations, search) if embeds else _tenth(q)
-    return Cycling(
-        generations=np.asarray(generations),
-        q=q,
-        epsilon=margin,
-        eta=eta(q),
-        kappa=kappa(q, margin),
-        kappa_share=kappa_share(q, margin),
-        r=r,
-        regained=regained(r),
-    )
+def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]) -> float:
+    """Epsilon of a run: over its populations, in the space in which the estimator embeds them.
+
+    The paper's margin is a distance. Recognition's novelty is a squared distance, and the two are compared as they
+    stand, as in the paper. Novelty that is no distance in any space, such as a rarity, has a margin of its own unit:
+    a tenth of the median novelty Q(i, i) that populations had when they lived. Ours.
+    """
+    if not isinstance(search.estimator, Embeds):
+        return float(0.1 * np.median(np.diagonal(q)))
+    points = survivors(record, "descriptor", generations)
+    state = record.state(generations[-1], search)
+    return epsilon(_embedded(search.estimator, state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -93,8 +96,10 @@ def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
     """
-    ratio = relative(q)[:-1]
-    later = _later(ratio.shape[1])[:-1]
+    q = _checked(q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (q / np.diag(q)[:, None])[:-1]
+    later = np.triu(np.ones(ratio.shape, bool), 1)
     return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
 
 
@@ -107,26 +112,16 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
     The published script compares with the index i* in place of the minimum Q(i, i*); its numbers are not this kappa.
     """
     q = _checked(q)
-    if not (np.isfinite(epsilon) and epsilon >= 0):
+    if not 0 <= epsilon < np.inf:
         raise ValueError(f"kappa's margin epsilon must be a finite number from 0 on; got {epsilon}")
-    known = np.where(_from_then(len(q)), q, np.inf)
-    best = known.argmin(axis=1)[:, None]
-    after = np.arange(len(q)) > best
-    return np.sum(after & (known > known.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
+    after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
+    return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
 
 
 def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per remaining generation, in [0, 1]: comparable between runs of different length, and strides."""
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
-
-
-def relative(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
-    """Q(i, j) / Q(i, i): without unit, so comparable between estimators; NaN where j < i."""
-    q = _checked(q)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = q / np.diag(q)[:, None]
-    return np.where(_from_then(len(q)), ratio, np.nan)
 
 
 def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -138,57 +133,27 @@ def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     was among the most novel. Ours; the paper has no such statistic.
     """
     r = _checked(r)
-    least = np.minimum.accumulate(np.where(_from_then(len(r)), r, np.inf), axis=1)
-    with np.errstate(invalid="ignore"):
-        back = (r > least + MARGIN) & (r >= np.diag(r)[:, None] - MARGIN) & _later(len(r))
+    least = np.minimum.accumulate(r, axis=1)
+    back = (r > least + MARGIN) & (r >= np.diag(r)[:, None] - MARGIN)
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 
-def tells(r: Float[Array | np.ndarray, "g g"]) -> bool:
-    """Whether ranks can rise by the margin at all: a population was once more novel than that share of the space."""
-    return bool(np.nanmax(r) > MARGIN)
-
-
-def share_below_one(eta: Float[Array | np.ndarray, " n"]) -> float:
-    """The share of generations with eta < 1, for which the paper's inequality holds."""
-    return float(np.mean(np.asarray(eta) < 1))
-
-
-def epsilon(points: Float[Array | np.ndarray, "n e"], most: int = 10**6) -> float:
+def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
 
-    Where there are more than `most` pairs, as many are drawn, always the same: a million put the median's rank within
-    0.1 % of the middle. Pairs and not points are drawn, because a sample of points can miss how a population clumps.
+    Of more than a million pairs a million are drawn, always the same: the median's rank is within 0.1 % of the middle.
+    Pairs and not points are drawn, because a sample of points can miss how a population clumps.
     Departs from the published code, which takes 0.1 x the box's diagonal or largest distance.
     """
     points = np.asarray(points, np.float64)
     n = len(points)
-    if n < 2 or not np.isfinite(points).all():
-        raise ValueError(f"epsilon needs at least 2 points, all finite; got {n}, finite: {np.isfinite(points).all()}")
-    if n * (n - 1) // 2 <= most:
+    if n * (n - 1) // 2 <= PAIRS:
         return float(0.1 * np.median(pdist(points)))
     generator = np.random.default_rng(0)
-    first = generator.integers(n, size=most)
-    second = (first + generator.integers(1, n, size=most)) % n
+    first = generator.integers(n, size=PAIRS)
+    second = (first + generator.integers(1, n, size=PAIRS)) % n
     parts = zip(np.array_split(first, 20), np.array_split(second, 20), strict=True)
     return float(0.1 * np.median(np.concatenate([np.linalg.norm(points[i] - points[j], axis=1) for i, j in parts])))
-
-
-def epsilon_of_record(
-    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
-) -> float:
-    """The margin of a run: over its populations, in the space in which the estimator embeds them.
-
-    The paper's margin is a distance. Recognition's novelty is a squared distance, and the two are compared as they
-    stand, as in the paper. Novelty that is no distance in any space, such as a rarity, has a margin of its own unit:
-    a tenth of the median novelty Q(i, i) that populations had when they lived. Ours.
-    """
-    search, generations = search or record.search, kept(record, generations)
-    if not isinstance(search.estimator, Embeds):
-        return _tenth(q_matrix(record, generations, search))
-    points = survivors(record, "descriptor", generations)
-    state = record.state(generations[-1], search)
-    return epsilon(_embedded(search.estimator, state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
 
 
 @eqx.filter_jit
@@ -196,28 +161,10 @@ def _embedded(estimator: Embeds, state: PyTree, points: Float[Array, "n d"]) -> 
     return estimator.embed(state, points)
 
 
-def _tenth(q: Float[np.ndarray, "g g"]) -> float:
-    """A tenth of the novelty that populations had when they lived."""
-    return float(0.1 * np.median(np.diagonal(q)))
-
-
-def _later(g: int) -> np.ndarray:
-    """The pairs j > i."""
-    return np.triu(np.ones((g, g), bool), 1)
-
-
-def _from_then(g: int) -> np.ndarray:
-    """The pairs j >= i."""
-    return np.triu(np.ones((g, g), bool))
-
-
 def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
+    """Q, or R, infinite where j < i."""
     q = np.asarray(q, np.float64)
-    if len(q) < 2:
-        raise ValueError(f"eta and kappa need Q of at least 2 generations; got {len(q)}")
-    rows, columns = np.nonzero(np.triu(~np.isfinite(q)))
-    if rows.size:
-        raise ValueError(
-            f"Q(i, j) must be finite where j >= i; {rows.size} entries are not, first i={rows[0]}, j={columns[0]}"
-        )
-    return q
+    known = np.triu(np.ones(q.shape, bool))
+    if len(q) < 2 or not np.isfinite(q[known]).all():
+        raise ValueError(f"eta and kappa need Q of at least 2 generations, finite where j >= i; got {q}")
+    return np.where(known, q, np.inf)

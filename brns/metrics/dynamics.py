@@ -6,13 +6,6 @@ from jaxtyping import Array, Float, Int
 from brns.metrics.recorded import Record, evaluated, survivors
 
 
-def mean_age(
-    generations: Int[Array | np.ndarray, " g"], born: Int[Array | np.ndarray, "g n"]
-) -> Float[np.ndarray, " g"]:
-    """Generations since birth, mean over the population of each generation; `born` are its birth generations."""
-    return (np.asarray(generations)[:, None] - np.asarray(born)).mean(axis=1)
-
-
 def parent_distance(
     descriptors: Float[Array | np.ndarray, "g n d"],
     parents: Int[Array | np.ndarray, "g n"],
@@ -27,22 +20,18 @@ def parent_distance(
     parents, known = np.asarray(parents), np.asarray(known)
     order = np.argsort(known)
     row = order[np.searchsorted(known, parents, sorter=order).clip(max=len(known) - 1)]
-    lost = (parents >= 0) & (known[row] != parents)
-    if lost.any():
-        raise ValueError(
-            f"{lost.sum()} individuals have parents that never lived, the first with id {parents[lost][0]}: "
-            "pass the ids and behaviors of all who were evaluated, the founders included"
-        )
+    born_here = parents >= 0
+    if (lost := born_here & (known[row] != parents)).any():
+        raise ValueError(f"the parents with ids {parents[lost][:5]} are not known: pass all who were evaluated")
     there = np.asarray(behaviors, np.float64)[row]
     distance = np.linalg.norm(np.asarray(descriptors, np.float64) - there, axis=-1)
-    born_here = parents >= 0
     total, count = np.where(born_here, distance, 0).sum(axis=1), born_here.sum(axis=1)
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
 
 
 def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean age of the survivors of each generation of a run; figure 3c."""
-    return mean_age(np.asarray(record.generations), survivors(record, "born"))
+    return np.asarray(record.generations) - survivors(record, "born").mean(axis=1)
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:

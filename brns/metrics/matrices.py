@@ -22,36 +22,23 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
+from brns.metrics.numbers import ranges
 from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error by their number is below 1 / (2 sqrt(256)) = 0.03"""
 
 
-def q_matrix(
-    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
-) -> Float[np.ndarray, "g g"]:
-    """Q(i, j) for j >= i, and NaN elsewhere, of a run whose states were kept.
-
-    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
-    cannot rebuild a part of your own. One state is in memory at a time. An individual has one behavior, so each is
-    scored once by each state, from the generation on in which it first survives.
-    """
-    return matrices(record, kept(record, generations), search or record.search)[0]
-
-
 def matrices(
     record: Record, generations: list[int], search: NoveltySearch
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
-    """Q and R, whose novelty is scored together: the probes' before the individuals'."""
+    """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere, over generations whose states were kept.
+
+    One state is in memory at a time. An individual has one behavior, so each is scored once by each state, from the
+    generation on in which it first survives. The probes are scored before the individuals.
+    """
     points = survivors(record, "descriptor", generations)
     g, mu, d = points.shape
-    if d != search.task.behavior_space.dimension:
-        raise ValueError(
-            f"{record.path} holds descriptors of {d} dimensions and the search's task has "
-            f"{search.task.behavior_space.dimension}; pass the search that made the run"
-        )
-    # Individuals live for many generations: each is scored once by a state, not once for every P_i it is in.
     _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
     row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
@@ -99,16 +86,10 @@ def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
     """The generations asked for, of which the record must keep the states."""
     kept = record.snapshots
     wanted = kept if generations is None else list(generations)
-    missing = sorted(set(wanted) - set(kept))
-    if missing:
+    in_order = all(a < b for a, b in pairwise(wanted))
+    if len(wanted) < 2 or not in_order or not set(wanted) <= set(kept):
         raise ValueError(
-            f"Q(i, j), eta and kappa need the states of generations {missing[:5]} ({len(missing)} in all), which "
-            f"{record.path} does not keep; choose from record.snapshots, or run it again with "
-            "`brns run ... --keep-every 1`"
-        )
-    if len(wanted) < 2 or any(a >= b for a, b in pairwise(wanted)):
-        raise ValueError(
-            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {wanted[:5]}, and "
-            f"{record.path} keeps {len(kept)}. Run it again with `brns run ... --keep-every 1`"
+            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
+            f"{record.path} keeps {ranges(kept)}. Run it again with `brns run ... --keep-every 1`"
         )
     return wanted

@@ -32,7 +32,6 @@ class Measured:
 class Measure(NamedTuple):
     """One number of a run."""
 
-    name: str
     title: str
     meaning: str
     function: Callable[[Measured], float | None]
@@ -46,12 +45,7 @@ def _first_solved(run: Measured) -> float | None:
 
 
 def _covered(run: Measured, individuals: Literal["survivors", "evaluated"]) -> float:
-    assert run.grid is not None
     return float(coverage.of_record(run.record, run.grid, individuals, run.search)[-1])
-
-
-def _parent_distance(run: Measured) -> float | None:
-    return _mean(dynamics.parent_distance_of_record(run.record))
 
 
 def _mean(curve: np.ndarray) -> float | None:
@@ -59,117 +53,105 @@ def _mean(curve: np.ndarray) -> float | None:
     return float(np.nanmean(curve)) if np.isfinite(curve).any() else None
 
 
-_ROWS = (
-    Measure(
-        "generations",
+def _regained(run: Measured) -> float | None:
+    """None where no population was more novel than the margin's share of the space: ranks say nothing then."""
+    return float(run.cycling.regained.mean()) if np.nanmax(run.cycling.r) > cycling.MARGIN else None
+
+
+MEASURES = {
+    "generations": Measure(
         "Generations",
         "finished after the founders",
         lambda run: float(len(run.solved) - 1),
     ),
-    Measure(
-        "evaluations",
+    "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
         lambda run: float(sum(map(len, run.solved))),
     ),
-    Measure(
-        "solutions",
+    "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's success criterion",
         lambda run: float(sum(rows.sum() for rows in run.solved)),
     ),
-    Measure(
-        "first_solved",
+    "first_solved": Measure(
         "First solution",
         "generation of the first success, over the seeds that had one",
         _first_solved,
     ),
-    Measure(
-        "coverage_survivors",
+    "coverage_survivors": Measure(
         "Coverage, survivors",
         "share of the grid's cells that the populations visited; 6 × 6 of a plane",
         lambda run: _covered(run, "survivors"),
         "grid",
     ),
-    Measure(
-        "coverage_evaluated",
+    "coverage_evaluated": Measure(
         "Coverage, evaluated",
         "share of the same cells that anything evaluated visited",
         lambda run: _covered(run, "evaluated"),
         "grid",
     ),
-    Measure(
-        "coverage_signatures",
+    "coverage_signatures": Measure(
         "Coverage, signatures",
         "share of the cells of signature space that was evaluated",
         lambda run: float(paths.coverage_of_record(run.record, run.search)[-1]),
         "paths",
     ),
-    Measure(
-        "uniformity_signatures",
+    "uniformity_signatures": Measure(
         "Uniformity, signatures",
         "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
         lambda run: _mean(paths.uniformity_of_record(run.record, run.search)),
         "paths",
     ),
-    Measure(
-        "age",
+    "age": Measure(
         "Age",
         "generations since birth, mean over the population and over generations 1 on",
         lambda run: float(dynamics.age_of_record(run.record)[1:].mean()),
         "generations",
     ),
-    Measure(
-        "parent_distance",
+    "parent_distance": Measure(
         "Distance to parent",
         "in behavior space, mean over the population and over generations 1 on",
-        _parent_distance,
+        lambda run: _mean(dynamics.parent_distance_of_record(run.record)),
         "generations",
     ),
-    Measure(
-        "eta",
+    "eta": Measure(
         "η",
         "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades",
         lambda run: float(run.cycling.eta.mean()),
         "states",
     ),
-    Measure(
-        "eta_below_one",
+    "eta_below_one": Measure(
         "Share with η < 1",
         "of the kept generations i",
-        lambda run: cycling.share_below_one(run.cycling.eta),
+        lambda run: float(np.mean(run.cycling.eta < 1)),
         "states",
     ),
-    Measure(
-        "kappa",
+    "kappa": Measure(
         "κ",
         "kept generations after the minimum of Q(i, ·) that exceed it by more than ε, mean over i",
         lambda run: float(run.cycling.kappa.mean()),
         "states",
     ),
-    Measure(
-        "kappa_share",
+    "kappa_share": Measure(
         "κ per later generation",
         "the same, divided by the kept generations after i; in [0, 1]",
         lambda run: float(run.cycling.kappa_share.mean()),
         "states",
     ),
-    Measure(
-        "epsilon",
+    "epsilon": Measure(
         "ε",
         "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings; of novelty that is no "
         "distance 0.1 × the median Q(i, i)",
         lambda run: run.cycling.epsilon,
         "states",
     ),
-    Measure(
-        "regained",
+    "regained": Measure(
         "Novelty regained",
         "share of the later kept generations in which a population ranks as novel again among uniform points as when "
         "it lived, after it had not; without unit, mean over i",
-        lambda run: float(run.cycling.regained.mean()) if cycling.tells(run.cycling.r) else None,
+        _regained,
         "states",
     ),
-)
-MEASURES = {row.name: row for row in _ROWS}
+}
 """by name, in the order in which they are shown"""

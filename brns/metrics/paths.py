@@ -25,7 +25,7 @@ def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarra
     """The six terms x, y, xx, xy, yx, yy of paths given as x1, y1, x2, y2, ..."""
     n, d = descriptors.shape
     if d % 2:
-        raise ValueError(f"a planar path has an even number of coordinates, x1, y1, x2, y2, ...; got {d}")
+        raise ValueError(f"a planar path has an even number of coordinates; got {d}")
     return np.asarray(signature(jnp.reshape(jnp.asarray(descriptors), (n, d // 2, 2)), LEVEL))
 
 
@@ -47,10 +47,14 @@ def coverage_of_record(record: Record, search: NoveltySearch | None = None) -> F
 def uniformity_of_record(record: Record, search: NoveltySearch | None = None) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they occupy.
 
-    The Jensen-Shannon distance of the mean novelty of each occupied cell, by which the survivors were selected. Over
-    all cells it would be above 0.99 at any coverage near the paper's, which prints 0.05 to 0.18. NaN where nobody is
-    novel.
+    The Jensen-Shannon distance of the mean novelty of each occupied cell, by which the survivors were selected. NaN
+    where nobody is novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
     """
     box = signature_space((search or record.search).task.behavior_space)
     found = zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True)
     return np.array([of_values(signatures(paths), n, box, GRID) if np.any(n) else np.nan for paths, n in found])
+
+
+def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
+    """The standard deviation of everything evaluated along each term of its signature; figure 5."""
+    return signatures(np.concatenate(evaluated(record, "descriptor"))).astype(np.float64).std(axis=0)

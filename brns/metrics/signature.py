@@ -25,26 +25,19 @@ def signature(paths: Float[Array | np.ndarray, "n t c"], level: int = 2) -> Floa
     Words are ordered by length, then by their letters: x, y, xx, xy, yx, yy in the plane. The constant term 1 is left
     out. A path of one point has signature 0.
     """
-    _, t, c = jnp.shape(paths)
-    if level < 1 or t < 1:
-        raise ValueError(f"a signature needs a level from 1 on and paths of 1 or more points; got level={level}, t={t}")
+    c = jnp.shape(paths)[2]
 
     def lengthen(terms, increment):
-        return chen(terms, exponential(increment, level)), None
+        piece = [increment]
+        for k in range(2, level + 1):
+            piece.append(jnp.kron(piece[-1], increment) / k)
+        return chen(terms, piece), None
 
     def of_path(path):
         still = [jnp.zeros(c**k, jnp.float32) for k in range(1, level + 1)]
         return jnp.concatenate(jax.lax.scan(lengthen, still, jnp.diff(path, axis=0))[0])
 
     return jax.vmap(of_path)(jnp.asarray(paths, jnp.float32))
-
-
-def exponential(increment: Float[Array, " c"], level: int) -> list[Float[Array, " _"]]:
-    """The signature of a straight piece: the powers of its increment over the factorials, level by level."""
-    terms = [increment]
-    for k in range(2, level + 1):
-        terms.append(jnp.kron(terms[-1], increment) / k)
-    return terms
 
 
 def chen(first: Sequence[Float[Array, " _"]], then: Sequence[Float[Array, " _"]]) -> list[Float[Array, " _"]]:

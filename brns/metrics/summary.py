@@ -51,14 +51,8 @@ def over_seeds(
     of_paths: bool = False,
 ) -> dict[str, Estimate]:
     """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
-    if not records:
-        raise ValueError("a summary over seeds needs at least one record; got none")
-    for record in records[1:]:
-        if record.experiment != records[0].experiment:
-            raise ValueError(
-                f"{records[0].path} and {record.path} are runs of different experiments (their run.json differ), which "
-                "no mean should mix; summarise each experiment's seeds apart"
-            )
+    if any(record.experiment != records[0].experiment for record in records):
+        raise ValueError("these are runs of different experiments, which no mean should mix: summarize each apart")
     rows = [summary(record, grid, search, of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: estimate([row[name] for row in rows if name in row]) for name in names}

@@ -29,40 +29,36 @@ class Tested(NamedTuple):
 def paired(ours: Values, theirs: Values) -> Tested:
     """Wilcoxon's signed ranks, two-sided, of two methods that share their seeds: row s of both is seed s.
 
-    The effect is the share of seeds in which ours is above theirs, ties half. Seeds in which both are equal say nothing
-    and are left out of p, which is 1 where all are equal. It is 1, too, where ranks and effect point to different
-    sides, so that no p supports the other side of what its effect says.
+    The effect is the share of seeds in which ours is above theirs, ties half. Seeds in which both are equal are left
+    out of p. p is 1 where all are equal, and where ranks and effect point to different sides.
 
-    p is exact where no two differences are of one size, up to 50 seeds, and up to 14 seeds that differ whatever the
-    sizes. Beyond that it is SciPy's normal approximation.
+    p is exact up to 14 seeds that differ, and up to 50 where no two differences are of one size. Beyond that it is
+    SciPy's normal approximation.
     """
-    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    if ours.shape != theirs.shape:
-        raise ValueError(f"paired numbers need the same seeds; got {len(ours)} and {len(theirs)} of them")
-    difference = ours - theirs
+    one, other = np.array([ours, theirs], np.float64)
+    difference = one - other
     effect = float(np.mean((difference > 0) + 0.5 * (difference == 0)))
     differing = difference[difference != 0]
-    sizes = np.abs(differing)
-    tied = len(np.unique(sizes)) < len(sizes)
-    side = np.sum(np.sign(differing) * stats.rankdata(sizes))
-    if side * (effect - 0.5) <= 0:
+    signed = np.sign(differing) * stats.rankdata(np.abs(differing))
+    if signed.sum() * (effect - 0.5) <= 0:
         return Tested(1.0, effect)
-    all_signs = tied and 2 ** len(differing) <= EXACT
-    method = stats.PermutationMethod(n_resamples=EXACT) if all_signs else "auto"
-    return Tested(float(stats.wilcoxon(differing, method=method).pvalue), effect)
+    if len(signed) == 1 or 2 ** len(signed) > EXACT:
+        return Tested(float(stats.wilcoxon(differing).pvalue), effect)
+    all_signs = stats.permutation_test((signed,), np.sum, permutation_type="samples", n_resamples=EXACT)
+    return Tested(float(all_signs.pvalue), effect)
 
 
 def mann_whitney(ours: Values, theirs: Values) -> Tested:
     """The two-sided test that neither group is above the other, for groups that share no seeds.
 
-    The effect is A of Vargha & Delaney. p is 1 where all numbers are one, and where a group has a single number, which
-    says nothing of its spread. With up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact,
-    ties or not. With more, ties take SciPy's normal approximation, which small groups pass too easily.
+    The effect is A of Vargha & Delaney. p is 1 where all numbers are one, and where a group has a single number. With
+    up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact. With more, ties take SciPy's
+    normal approximation, which small groups pass too easily.
     """
     few = math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
     alone = min(len(ours), len(theirs)) < 2
     method = stats.PermutationMethod(n_resamples=EXACT) if few and not alone else "auto"
-    test = stats.mannwhitneyu(ours, theirs, alternative="two-sided", method=method)
+    test = stats.mannwhitneyu(ours, theirs, method=method)
     p = 1.0 if alone or np.isnan(test.pvalue) else float(test.pvalue)
     return Tested(p, float(test.statistic) / (len(ours) * len(theirs)))
 
@@ -90,5 +86,5 @@ def holm(p: Values) -> Float[np.ndarray, " n"]:
     order = np.argsort(values, kind="stable")
     steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
     corrected = np.empty_like(values)
-    corrected[order] = np.maximum.accumulate(steps) if len(values) else []
+    corrected[order] = np.maximum.accumulate(steps)
     return corrected

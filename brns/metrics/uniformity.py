@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,70 +22,48 @@ def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int |
     Departs from the published code, which does not normalise.
     """
     weights = np.asarray(weights, np.float64).ravel()
-    total = len(weights) if total is None else total
-    if total < len(weights):
-        raise ValueError(f"there are {len(weights)} weights, and so at least as many cells; got total={total}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError(
             "a distribution needs finite weights from 0 on, not all 0: is the archive empty, or novelty 0 everywhere? "
             f"got {weights[:5]} ({len(weights)} in all)"
         )
-    # Cells with the same ratio p / u, as all empty ones, may be merged: no f-divergence changes. So nothing is as long
-    # as the grid has cells.
+    # Empty cells may be merged into one, as any with the same ratio p / u: no f-divergence changes.
     p = np.append(weights, 0.0)
-    uniform = np.append(np.ones(len(weights)), float(total - len(weights)))
+    uniform = np.append(np.ones(len(weights)), float((total or len(weights)) - len(weights)))
     with np.errstate(invalid="ignore"):
         distance = jensenshannon(p, uniform, base=2)
     return 0.0 if np.isnan(distance) else float(distance)  # SciPy's divergence may round below 0 where p is uniform.
 
 
-def of_points(
-    points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int], over: Literal["grid", "visited"] = "grid"
-) -> float:
+def of_points(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of how many points lie in each cell: of an archive's descriptors, or any others.
 
-    Points outside the box count for the border cells. `over="visited"` leaves empty cells out. The paper's table I
-    must have done so: with a coverage of 4e-4 the distance over the whole grid is above 0.99, and it prints 0.12.
+    Points outside the box count for the border cells. The paper's table I must leave empty cells out, as `of_values`
+    does: with its coverage of 4e-4 the distance over the whole grid is above 0.99, and it prints 0.12.
     """
-    occupied, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
-    return distance_to_uniform(counts, math.prod(shape) if over == "grid" else len(occupied))
+    _, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
+    return distance_to_uniform(counts, math.prod(shape))
 
 
 def of_values(
     points: Float[Array | np.ndarray, "n d"], values: Float[Array | np.ndarray, " n"], box: Box, shape: Sequence[int]
 ) -> float:
-    """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space.
-
-    Where there are too many cells to score them all, the values are known at a sample only: `distance_to_uniform`
-    of the values themselves weighs every point alike, this weighs every visited cell alike.
-    """
+    """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space."""
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()
     return distance_to_uniform(np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where))
 
 
-def of_novelty(estimator: Any, state: Any, points: Float[Array | np.ndarray, "n d"]) -> float:
-    """The distance to uniform of novelty at the points given, by a search's state; figure 3f.
+def of_record(record: Record, shape: Sequence[int], search: NoveltySearch | None = None) -> Float[np.ndarray, " s"]:
+    """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f.
 
-    The points stand for the space: `coverage.centers(box, shape)` in low dimension, `box.uniform(key, n)` in high.
-    """
-    return distance_to_uniform(novelty_of(estimator, state.estimator, jnp.asarray(points), state.population))
-
-
-def of_record(
-    record: Record, shape: Sequence[int], generations: Sequence[int] | None = None, search: NoveltySearch | None = None
-) -> Float[np.ndarray, " s"]:
-    """The distance to uniform of novelty on a grid over the behavior space, for each generation whose state is kept.
-
-    `generations` are some of `record.snapshots`, by default all; `search` is the experiment, needed where the record
-    cannot rebuild a part of your own.
+    `search` is the experiment, needed where the record cannot rebuild a part of your own.
     """
     search = search or record.search
-    generations = record.snapshots if generations is None else generations
-    if len(generations) == 0:
-        raise ValueError(
-            f"the uniformity of novelty needs the search's states, and {record.path} keeps none; "
-            "run it again with `brns run ... --keep-every 1`"
-        )
-    points = centers(search.task.behavior_space, shape)
-    return np.array([of_novelty(search.estimator, record.state(g, search), points) for g in generations])
+    if not record.snapshots:
+        raise ValueError(f"{record.path} keeps no states: run it again with `brns run ... --keep-every 1`")
+    points = jnp.asarray(centers(search.task.behavior_space, shape))
+    states = (record.state(g, search) for g in record.snapshots)
+    return np.array(
+        [distance_to_uniform(novelty_of(search.estimator, s.estimator, points, s.population)) for s in states]
+    )

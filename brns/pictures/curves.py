@@ -10,8 +10,6 @@ from matplotlib.ticker import PercentFormatter
 from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
 from brns.metrics.elites import qd_score as scores
-from brns.metrics.recorded import evaluated
-from brns.metrics.spread import spread
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.measured import common, cycling_of_record, least_fitness, two, uniformity_of_record
 from brns.pictures.methods import Runs, colors_of, methods, styles_of
@@ -159,10 +157,7 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax)
     runs = _only_paths(records)
-    values = [
-        np.stack([spread(paths.signatures(np.concatenate(evaluated(record, "descriptor")))) for record in seeds])
-        for seeds in runs.values()
-    ]
+    values = [np.stack([paths.spread_of_record(record) for record in seeds]) for seeds in runs.values()]
     found, note = middles(values)
     shades = colors_of(runs)
     width = 0.8 / len(runs)

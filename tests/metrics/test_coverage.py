@@ -74,20 +74,16 @@ def test_coverage_of_a_record():
     np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
 
 
-def test_one_generation_is_enough():
-    np.testing.assert_allclose(coverage.of_record(FakeRecord(family()[:1]), (3, 3), "evaluated"), [2 / 9])
+@pytest.mark.parametrize(
+    ("points", "shape"),
+    [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6,)), ([[0, 0]], (6, 0))],
+)
+def test_points_that_lie_in_no_grid_are_refused(points, shape):
+    with pytest.raises(ValueError, match="lie in"):
+        coverage.coverage(np.array(points, float), BOX, shape)
 
 
-def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="the first is row 1"):
-        coverage.coverage(np.array([[0.0, 0.0], [np.nan, 0.0]]), BOX, (6, 6))
-    with pytest.raises(ValueError, match="no box of 2"):
-        coverage.coverage(np.zeros((1, 3)), BOX, (6, 6))
-    for shape in [(6,), (6, 0), ()]:
-        with pytest.raises(ValueError, match="a grid over 2 dimensions"):
-            coverage.coverage(np.zeros((1, 2)), BOX, shape)
-    with pytest.raises(ValueError, match="at least one generation"):
-        coverage.cumulative_coverage([], BOX, (6, 6))
+def test_a_record_that_cannot_be_counted_is_refused():
     record = FakeRecord(family())
     record.history[2][0].descriptor[0] = np.inf
     with pytest.raises(ValueError, match=r"not finite in generations \[2\]"):

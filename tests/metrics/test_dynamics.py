@@ -10,7 +10,6 @@ from brns.metrics import dynamics
 def test_ages_by_hand():
     """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
     np.testing.assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
-    np.testing.assert_array_equal(dynamics.mean_age(np.array([4, 10]), np.array([[0, 4], [1, 3]])), [2, 8])
 
 
 def test_parent_distances_by_hand():
@@ -31,12 +30,5 @@ def test_ids_are_looked_up_in_any_order():
 
 
 def test_parents_that_never_lived_are_refused():
-    with pytest.raises(ValueError, match="1 individuals have parents that never lived, the first with id 7"):
+    with pytest.raises(ValueError, match="not known"):
         dynamics.parent_distance(np.zeros((1, 2, 1)), np.array([[0, 7]]), np.arange(3), np.zeros((3, 1)))
-
-
-def test_a_record_with_nan_is_refused():
-    record = FakeRecord(family())
-    record.history[1][1].descriptor[0, 0] = np.nan
-    with pytest.raises(ValueError, match="not finite"):
-        dynamics.parent_distance_of_record(record)

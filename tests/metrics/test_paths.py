@@ -1,7 +1,6 @@
 from typing import ClassVar
 
 import numpy as np
-import pytest
 
 from brns import Box
 from brns.metrics import paths
@@ -22,11 +21,6 @@ def test_the_box_holds_every_straight_way_through_half_the_arena():
     ends = np.random.default_rng(0).uniform(-25, 25, (200, 2, 2)).astype(np.float32)
     found = paths.signatures(ends.reshape(200, 4))
     assert ((found >= np.asarray(box.low)) & (found <= np.asarray(box.high))).all()
-
-
-def test_an_odd_number_of_coordinates_is_no_planar_path():
-    with pytest.raises(ValueError, match="even number of coordinates"):
-        paths.signatures(np.zeros((2, 5), np.float32))
 
 
 class Recorded:

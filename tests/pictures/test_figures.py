@@ -13,7 +13,6 @@ from brns import Record
 from brns import pictures as drawn
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.elites import elites, qd_score
-from brns.metrics.matrices import q_matrix
 from brns.pictures.style import SOLVED
 from brns.runs.storage import read_arrays
 
@@ -84,7 +83,7 @@ def test_runs_of_different_length_end_with_the_shortest(recognition, tmp_path, a
 
 def test_q_draws_rows_of_the_matrix(archived, ax):
     drawn.q(archived, ax, generations=[0, 3])
-    q = np.mean([q_matrix(record) for record in archived], axis=0)
+    q = np.mean([cycling.of_record(record).q for record in archived], axis=0)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), q[0])
     np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(3, GENERATIONS + 1))
     np.testing.assert_allclose(ax.lines[1].get_ydata(), q[3, 3:])

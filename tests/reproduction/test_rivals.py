@@ -39,8 +39,9 @@ def learned(estimator, batches):
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rival", RIVALS, ids=lambda r: type(r).__name__)
-@pytest.mark.parametrize("d", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d", [2, 40])
 def test_they_fulfil_the_contract(rival, d):
     check_estimator(rival, dimension=d)
 

@@ -1,6 +1,5 @@
 """The timing: what is recorded is what was, and a second call measures only what is missing."""
 
-import csv
 import json
 import time
 
@@ -11,7 +10,7 @@ import pytest
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import GridCounts
 from reproduction import timing
-from reproduction.costs import BRUTE, CONTROL, KNN, TREE, WIDE, Costs, append
+from reproduction.costs import BRUTE, CONTROL, KNN, TREE, WIDE, Costs, append, read
 from reproduction.page import _timing_provenance
 from reproduction.plan import Timing
 from reproduction.timed import Exact, Novelty, brute_force, kd_tree, timed
@@ -26,18 +25,13 @@ def small(monkeypatch):
     monkeypatch.setattr(timing, "K", 1)  # compiles sooner
 
 
-def rows(path):
-    with open(path, newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_an_archive_grows_by_ten_a_generation_whatever_the_length(small, tmp_path):
     timing.follow(timing.Session(tmp_path), 100)
-    found = [row for row in rows(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
+    found = [row for row in read(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
     assert [int(row["entries"]) for row in found] == [0, 200, 400, 600, 800]
     # 1000 rows of 2 coordinates, id, novelty, birth and entry, of 4 bytes each
     assert {int(row["bytes"]) for row in found} == {1000 * 6 * 4}
-    (tree,) = [row for row in rows(tmp_path / "cost-over-time.csv") if row["method"] == TREE]
+    (tree,) = [row for row in read(tmp_path / "cost-over-time.csv") if row["method"] == TREE]
     assert (tree["entries"], tree["bytes"]) == ("0", "0")
 
 
@@ -62,7 +56,7 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     assert (tmp_path / "timing.csv").read_text() == text
     assert not (tmp_path / "sessions.json").exists()
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
-    found = [(row["method"], row["entries"], row["repeat"]) for row in rows(tmp_path / "timing.csv")]
+    found = [(row["method"], row["entries"], row["repeat"]) for row in read(tmp_path / "timing.csv")]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
 
 
@@ -87,7 +81,7 @@ def test_only_what_a_longer_search_lacks_is_followed(small, tmp_path):
     done = [("counts", 2, 100, 0, 0, 1.0, 1.0, 8, 0), (TREE, 2, 100, 0, 0, 1.0, 1.0, 8, 0)]
     append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, [(KNN, 2, 40, 0, 0, 1.0, 1.0, 8, 0), *done])
     timing.follow(timing.Session(tmp_path), 100)
-    added = rows(tmp_path / "cost-over-time.csv")[3:]
+    added = read(tmp_path / "cost-over-time.csv")[3:]
     assert {(row["method"], row["generations"]) for row in added} == {(KNN, "100"), (CONTROL, "100")}
     before = (tmp_path / "cost-over-time.csv").read_text()
     timing.follow(timing.Session(tmp_path), 100)
@@ -97,7 +91,7 @@ def test_only_what_a_longer_search_lacks_is_followed(small, tmp_path):
 def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
     timing.in_turn(timing.Session(tmp_path), Timing((1,), (), 1, 0))
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (), 1, 0))
-    assert [row["session"] for row in rows(tmp_path / "timing.csv")] == ["0", "1"]
+    assert [row["session"] for row in read(tmp_path / "timing.csv")] == ["0", "1"]
     sessions = json.loads((tmp_path / "sessions.json").read_text())
     assert [len(made["load"]["before"]) for made in sessions] == [3, 3]
     text = _timing_provenance({"scale": "Small."}, tmp_path)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from brns.metrics.tests import paired
 from reproduction.verdicts import (
     FAILS,
     HOLDS,
@@ -37,16 +36,6 @@ def verdict(finding):
 LOW, HIGH = seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), seeds(7.0, 8.0, 9.0, 10.0, 11.0, 12.0)
 THREE, MORE = seeds(0.07, 0.08, 0.09), seeds(0.10, 0.11, 0.12)
 FOUR, BELOW = seeds(4.0, 5.0, 6.0, 7.0), seeds(0.0, 1.0, 2.0, 3.0)
-
-
-def test_signed_ranks_by_hand():
-    assert paired([1.0] * 6, [0.0] * 6) == (2 / 64, 1.0)
-    assert paired([2.0, 3.0, 4.0, 0.5], [1.0] * 4) == (
-        pytest.approx(4 / 16),
-        0.75,
-    )  # of the ranks only the least is less
-    assert paired([1.0, 1.0, 0.0], [1.0, 1.0, 0.0]) == (1.0, 0.5)
-    assert paired([1.0] * 6 + [5.0], [0.0] * 6 + [5.0]) == pytest.approx((2 / 64, 6.5 / 7))  # a tie says nothing
 
 
 def test_equal_seeds_are_compared_with_each_other():
