@@ -237,7 +237,7 @@ def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ: dotted name to (before, after), None where a setting is missing."""
+    """The settings in which two descriptions differ: dotted name to (before, after), None where one is missing."""
     old, new = leaves(before), leaves(after)
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 

@@ -16,7 +16,7 @@ from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, Novel
 from brns.checks import refuse_wrong
 from brns.core import Mutation, Task
 from brns.experiments import changed, has_paper_settings, named, value
-from brns.settings import CLASSES, PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
+from brns.settings import PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
 from brns.workers import Chunked
 
 SEARCH = NoveltySearch(
