@@ -132,7 +132,7 @@ def test_commands_of_the_documentation(tmp_path):
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "brns"
-        run("-m", tmp_path, "brns", *arguments)
+        run("-m", tmp_path, "brns.cli", *arguments)
     for picture in ("coverage.png", "map.png", "runs/maze-exact-seed0/overview.png"):
         assert is_png(tmp_path / picture)
     assert (tmp_path / "report.html").stat().st_size > 10_000

@@ -8,23 +8,9 @@ from typing import Annotated
 
 import typer
 
+from brns.cli import options as o
 from brns.cli.comparing import compare
 from brns.cli.looking import figure, list_, movie, report, runs, show
-from brns.cli.options import (
-    Changes,
-    DaskAddress,
-    Directory,
-    Estimator,
-    Experiment,
-    Founders,
-    KeepEvery,
-    Place,
-    Scalars,
-    Search,
-    Timeout,
-    WatchCycling,
-    Workers,
-)
 from brns.settings import SettingsError, chosen
 
 app = typer.Typer(
@@ -48,7 +34,7 @@ def _version(wanted: bool) -> bool:
 
 
 @app.callback()
-def options(
+def brns(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")
     ] = False,
@@ -58,20 +44,20 @@ def options(
 
 @app.command()
 def run(
-    experiment: Experiment,
-    estimator: Estimator = None,
+    experiment: o.Experiment,
+    estimator: o.Estimator = None,
     seed: Annotated[int, typer.Option(min=0, help="the seed, or the first of several")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed side by side")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
-    out: Place = None,
-    keep_every: KeepEvery = 10,
-    watch_cycling: WatchCycling = 0,
-    set_: Changes = None,
-    founders: Founders = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    timeout: Timeout = None,
-    tensorboard: Scalars = False,
+    out: o.Place = None,
+    keep_every: o.KeepEvery = 10,
+    watch_cycling: o.WatchCycling = 0,
+    set_: o.Changes = None,
+    founders: o.Founders = None,
+    workers: o.Workers = None,
+    dask: o.DaskAddress = None,
+    timeout: o.Timeout = None,
+    tensorboard: o.Scalars = False,
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
 
@@ -102,15 +88,15 @@ def run(
 
 @app.command()
 def resume(
-    directory: Directory,
+    directory: o.Directory,
     generations: Annotated[
         int | None, typer.Option(min=1, help="how many in all", show_default="as many as it was started for")
     ] = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    timeout: Timeout = None,
-    tensorboard: Scalars = False,
-    search: Search = None,
+    workers: o.Workers = None,
+    dask: o.DaskAddress = None,
+    timeout: o.Timeout = None,
+    tensorboard: o.Scalars = False,
+    search: o.Search = None,
 ) -> None:
     """Go on with a run that was stopped, or make it longer.
 
@@ -142,18 +128,18 @@ def resume(
 
 @app.command()
 def fork(
-    directory: Directory,
+    directory: o.Directory,
     at: Annotated[int, typer.Option(min=0, help="the generation to go on from, one whose state is kept")],
     out: Annotated[Path, typer.Option(help="directory of the fork")],
-    set_: Changes = None,
+    set_: o.Changes = None,
     generations: Annotated[
         int | None, typer.Option(min=1, help="how many in all", show_default="as many as the run was asked for")
     ] = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    timeout: Timeout = None,
-    tensorboard: Scalars = False,
-    search: Search = None,
+    workers: o.Workers = None,
+    dask: o.DaskAddress = None,
+    timeout: o.Timeout = None,
+    tensorboard: o.Scalars = False,
+    search: o.Search = None,
 ) -> None:
     """Go on from one of a run's generations with other settings.
 

@@ -9,7 +9,7 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,7 @@ from brns.cli.screen import console
 from brns.metrics.numbers import legible, number
 from brns.settings import CLASSES, SettingsError, parts
 
+COLUMNS = ("state", "done", "task", "novelty", "seed", "solved", "first", "cover")
 COLORS = {"running": "green", "interrupted": "yellow", "damaged": "red"}
 
 
@@ -28,19 +29,11 @@ class Listed(NamedTuple):
     path: Path
     note: str
     """the changed settings, or of a damaged run the reason"""
-    state: Literal["running", "finished", "interrupted", "damaged"]
-    """running: its lock is held; finished: it has all generations that were asked for"""
-    done: str = ""
-    """finished generations of those asked for"""
-    task: str = ""
-    novelty: str = ""
-    seed: str = ""
-    solved: str = ""
-    """solutions so far"""
-    first: str = ""
-    """generation of the first solution"""
-    cover: str = ""
-    """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
+    state: str
+    """damaged; running: its lock is held; finished: it has all generations that were asked for; else interrupted"""
+    cells: tuple[str, ...] = ()
+    """the columns after the state; done: generations of those asked for; solved: solutions so far; first: generation
+    of the first; cover: share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
 
 
 def listing(directory: str | os.PathLike) -> list[Listed]:
@@ -83,18 +76,16 @@ def _read(path: Path) -> Listed:
     coverage = rows[-1]["coverage"] if rows else ""
     ended = "finished" if last >= facts["generations"] else "interrupted"
     task, novelty, changed = _names(facts)
-    return Listed(
-        path,
-        changed,
-        "running" if running else ended,
-        done=f"{number(last if files else None)}/{facts['generations']}",
-        task=task,
-        novelty=novelty,
-        seed=f"{facts['seed']}",
-        solved=rows[-1]["solutions"] if rows else number(None),
-        first=next((row["generation"] for row in rows if int(row["solutions"])), number(None)),
-        cover=f"{float(coverage):.0%}" if coverage else number(None),
+    cells = (
+        f"{number(last if files else None)}/{facts['generations']}",
+        task,
+        novelty,
+        f"{facts['seed']}",
+        rows[-1]["solutions"] if rows else number(None),
+        next((row["generation"] for row in rows if int(row["solutions"])), number(None)),
+        f"{float(coverage):.0%}" if coverage else number(None),
     )
+    return Listed(path, changed, "running" if running else ended, cells)
 
 
 def _is_running(path: Path) -> bool:
@@ -134,14 +125,14 @@ def print_runs(directory: Path) -> None:
     wide = console if console.is_terminal else Console(highlight=False, markup=False, width=1000)
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("run", overflow="fold")
-    for name in Listed._fields[2:]:
+    for name in COLUMNS:
         table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
     for one in found:
         run = f"{one.path.relative_to(directory)}"
         if one.note and one.state != "damaged":
             run += f"\n  {legible(one.note)}"
         style = COLORS.get(one.state, "")
-        table.add_row(run, Text(one.state, style), *map(legible, one[3:]), style="red" if style == "red" else None)
+        table.add_row(run, Text(one.state, style), *map(legible, one.cells), style="red" if style == "red" else None)
     wide.print(table)
     for one in found:
         if one.state == "damaged":

@@ -1,7 +1,7 @@
 """The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`, `report` and `movie`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -124,6 +124,6 @@ def movie(
     if individual is None:
         out = write(record, out or record.path / "movie.gif", track=track, overwrite=overwrite)
     else:
-        which = int(individual) if individual.isdecimal() else individual
+        which: Any = int(individual) if individual.isdecimal() else individual
         out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track, overwrite)
     typer.echo(f"Movie: {out}")

@@ -70,28 +70,23 @@ def own_object(text: str) -> Any:
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
-    """The runs in these directories, each with that of the searches given which made it."""
+    """The runs in these directories; those with a user's own parts with the search given that made them."""
     compilation_cache.keep()
-    found = [record for directory in directories for record in records(directory)]
     given = [own_search(text) for text in searches or ()]
-    if not given:
-        return found
-    known = [_knowing(record, given) for record in found]
-    for record, one in zip(found, known, strict=True):
-        if one is None and (record.known_search is None or not any(known)):
-            differ = told(changes(record.experiment, describe(given[0])))
-            raise SettingsError(f"{record.path} was made by another search than --search gives: {differ}")
-    return [one or record for record, one in zip(found, known, strict=True)]
+    return [_known(record, given) for directory in directories for record in records(directory)]
 
 
-def _knowing(record: Record, given: Sequence[NoveltySearch]) -> Record | None:
-    """The record with the search that made it; None where none of these did."""
+def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
+    """The record with the search that made it, if that is among those given."""
     for search in given:
         try:
             return Record(record.path, _as_it_was(search, record))
         except Exception:  # another experiment, or settings that the search's parts do not have
             continue
-    return None
+    if given and record.known_search is None:
+        differ = told(changes(record.experiment, describe(given[0])))
+        raise SettingsError(f"{record.path} was made by another search than --search gives: {differ}")
+    return record
 
 
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
