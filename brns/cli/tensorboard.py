@@ -25,7 +25,7 @@ class TensorBoard:
             raise ImportError("--tensorboard needs tensorboardX: pip install 'brns[tensorboard]'") from None
         self.make: Any = event_file_writer.EventsWriter
         self.proto: Any = event_pb2
-        self.summary: Any = summary_pb2.Summary
+        self.summary: Any = summary_pb2
         self.files: dict[Path, Any] = {}
         self.flushed = time.monotonic()
 
@@ -48,8 +48,10 @@ class TensorBoard:
             rows = [*read(record.path)[: row.generation], row]
         for one in rows:
             named = one._asdict().items()
-            values = [self.summary.Value(tag=name, simple_value=value) for name, value in named if value is not None]
-            self._write(record, step=one.generation, summary=self.summary(value=values[1:]))
+            values = [
+                self.summary.Summary.Value(tag=name, simple_value=value) for name, value in named if value is not None
+            ]
+            self._write(record, step=one.generation, summary=self.summary.Summary(value=values[1:]))
         if time.monotonic() > self.flushed + SECONDS:
             self.flushed = time.monotonic()
             for file in self.files.values():
