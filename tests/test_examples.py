@@ -125,14 +125,11 @@ def test_python_of_the_documentation(page, tmp_path):
 
 @pytest.mark.slow
 def test_commands_of_the_documentation(tmp_path):
-    commands = [
-        line.removeprefix("$ ") for line in "\n".join(blocks(PAGES["commandline"], "console")).splitlines() if line
-    ]
+    lines = "\n".join(blocks(PAGES["commandline"], "console")).splitlines()
+    commands = [line.removeprefix("$ brns ") for line in lines if line.startswith("$ brns ")]
     assert len(commands) > 8
     for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "brns"
-        run("-m", tmp_path, "brns.cli", *arguments)
+        run("-m", tmp_path, "brns.cli", *shlex.split(command))
     for picture in ("coverage.png", "map.png", "runs/maze-exact-seed0/overview.png"):
         assert is_png(tmp_path / picture)
     assert (tmp_path / "report.html").stat().st_size > 10_000

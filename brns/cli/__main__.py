@@ -26,7 +26,8 @@ def main() -> None:
         if not own and not isinstance(error, USUAL):
             raise
         usual = isinstance(error, USUAL) and f"{error}"
-        told = [f"brns: {usual or repr(error)}", *getattr(error, "__notes__", ())]
+        notes = [note for note in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in note]
+        told = [f"brns: {usual or repr(error)}", *notes]
         if own:
             told += ["It was raised in your code:", own]
         print("\n".join(told), file=sys.stderr)
