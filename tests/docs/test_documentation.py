@@ -26,18 +26,6 @@ def module(name):
     return found
 
 
-def test_what_is_named_as_proof_of_reliability_is_a_test():
-    """`test_file: `test_name...`` in docs/reliability.rst, and several names after one file."""
-    cells = re.findall(r"^     - (test_\w+.*(?:\n       .*)*)$", (DOCS / "reliability.rst").read_text(), re.M)
-    assert len(cells) > 20
-    for part in (part for cell in cells for part in cell.split(";")):
-        file, *names = re.findall(r"test_\w+", part)
-        (there,) = (ROOT / "tests").rglob(f"{file}.py")
-        functions = re.findall(r"^def (test_\w+)", there.read_text(), re.M)
-        for name in names:
-            assert any(function.startswith(name) for function in functions), (file, name)
-
-
 SCRIPT = """# %% [markdown]
 # # Sums
 #
