@@ -1,4 +1,4 @@
-"""The package as users have it: without the run-time type checker, with the oldest libraries that it declares, built."""
+"""The package as users have it: without the type checker, with the oldest libraries that it declares, and built."""
 
 import os
 import subprocess
