@@ -249,10 +249,10 @@ def told(changed: Mapping[str, Sequence[Any]]) -> str:
 
 def unusual(part: Any) -> dict[str, Any]:
     """The settings of a part and of its parts that differ from the defaults, by dotted name."""
-    found = {}
+    found, described = {}, describe(part)
     for field in _fields(part):
         value = getattr(part, field.name)
-        if describe(value) == describe(field.default):
+        if field.name not in described or described[field.name] == describe(field.default):
             continue
         inner = unusual(value)
         if type(value) is not type(field.default) or not inner:

@@ -17,7 +17,7 @@ from brns.checks import refuse_wrong
 from brns.core import Mutation, Task
 from brns.experiments import changed, has_paper_settings, named, value
 from brns.settings import PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
-from brns.workers import Chunked
+from brns.workers import Chunked, Processes
 
 SEARCH = NoveltySearch(
     brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)
@@ -194,6 +194,7 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "mutate": "GaussianMutation",
         "mutate.sigma": 0.2,
     }
+    assert unusual(Processes(brns.DeceptiveMaze(), chunk=3)) == {"task": "DeceptiveMaze", "chunk": 3}  # no workers
     assert repr(SEARCH).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop")
 
 

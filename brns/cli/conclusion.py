@@ -36,22 +36,18 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) 
     for note in filter(None, notes):
         console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
     lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]
-    try:
-        _draw(lacking, overwrite)
-    except RecordError as error:  # somebody else's run: its numbers stand above
-        console.print(f"No picture: {error}", soft_wrap=True)
-        return
-    where = directory / "*" if len(found) > 1 else found[0].path
-    kept = "" if len(lacking) == len(found) else " (kept where there was one; --overwrite draws it again)"
-    console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
-
-
-def _draw(found: Sequence[Record], overwrite: bool) -> None:
-    if found:
+    if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
-        for record in track(found, "drawing", len(found)):
-            save(overview(record), record.path / "overview.png", overwrite)
+        try:
+            for record in track(lacking, "drawing", len(lacking)):
+                save(overview(record), record.path / "overview.png", overwrite)
+        except RecordError as error:  # somebody else's run: its numbers stand above
+            console.print(f"No picture: {error}", soft_wrap=True)
+            return
+    where = directory / "*" if len(found) > 1 else found[0].path
+    kept = "" if len(lacking) == len(found) else " (existing ones are kept; --overwrite draws them again)"
+    console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
 
 
 def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:

@@ -102,7 +102,6 @@ def test_figure_report_and_movie_take_the_search(folder):
     refused = call("figure", "eta", RUN, folder=folder)
     assert refused.returncode == 2
     assert "--search module:object" in refused.stderr
-    assert call("figure", "age", RUN, folder=folder).returncode == 0
     for arguments in (("figure", "eta", RUN), ("report", RUN), ("movie", RUN)):
         done = call(*arguments, *SEARCH, folder=folder)
         assert done.returncode == 0, done.stderr
