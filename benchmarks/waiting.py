@@ -211,7 +211,7 @@ def starting(repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         own = {name: value for name, value in os.environ.items() if "_CACHE_" not in name}
         environment = own | {"XDG_CACHE_HOME": folder}
-        command = ["-m", "brns", "run", "maze", "--generations", "100000", "--out"]
+        command = ["-m", "brns.cli", "run", "maze", "--generations", "100000", "--out"]
         for name, arguments in {"JAX alone": ["-c", "import jax"], "Python": ["-c", FIRST_GENERATION]}.items():
             report(name, [cpu_of([sys.executable, *arguments], environment) for _ in range(repeats)])
         runs = [Path(folder) / f"run{repeat}" for repeat in range(repeats)]

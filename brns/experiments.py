@@ -1,7 +1,7 @@
-"""The experiments, each a function that returns a `NoveltySearch`, and how one is chosen by names."""
+"""The paper's experiments as functions that return a `NoveltySearch`, and experiments chosen by name."""
 
+import ast
 import dataclasses
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +18,7 @@ from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
-"""the operators of a search, and the kind of part that each is"""
+"""the operators of a search and their kinds of part"""
 PARTS = ("task", "estimator", *OPERATORS)
 
 
@@ -35,10 +35,10 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 def paper_recognition() -> BehaviorRecognition:
-    """BR-NS with the settings of the paper, section 5, and of its published code where the paper is silent.
+    """BR-NS with the settings of the paper, section 5, and of the published code where the paper gives no value.
 
-    He's initialisation, descriptors as they are, 3 d neurons in a layer, an embedding of 2 d dimensions. The defaults
-    of `BehaviorRecognition` are others, for the reasons that the reproduction gives.
+    He's initialization, unscaled descriptors, 3 d neurons a layer, an embedding of 2 d dimensions. The defaults of
+    `BehaviorRecognition` differ; the reproduction says why.
     """
     return BehaviorRecognition(**PAPER)
 
@@ -61,55 +61,49 @@ def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
-"""the experiments by the names of their worlds; in another world they are `NoveltySearch`'s defaults"""
+"""the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
 
 RECOMMENDED = "exact"
-"""the estimator of a run that names none, as the suite of worlds shows; `recognition` is BR-NS"""
+"""the default estimator of a run, which the suite of worlds supports"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
-"""what the paper sets otherwise in a world: in section 5.2 10 enter, 6000 the largest of 2000, 4000 and 6000"""
+"""estimators that the paper sets otherwise in a world: section 5.2; 6000 is the largest of 2000, 4000 and 6000"""
 
 
 def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
-    """The experiment of a world and an estimator, by the names that the command line gives them."""
+    """The experiment of a world and an estimator, by their names on the command line."""
     task = chosen("experiment", world, "world")
     novelty = chosen("--estimator", estimator, "estimator", "preset")
     wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
     return EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
 
 
-def configured(experiment: str, estimator: str, changes: Sequence[str]) -> NoveltySearch:
-    """The experiment of that name, changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
-
-    A `SettingsError` names all changes that are wrong at once, and what there is to choose from.
-    """
-    return changed(named(experiment, estimator), changes)
-
-
 def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by such texts."""
-    texts: dict[str, str] = {}
-    problems: list[str] = []
+    """The search with settings changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
+
+    One `SettingsError` reports all changes that are wrong.
+    """
+    wanted: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "")}
+    problems = []
     for change in changes:
         name, equals, text = (piece.strip() for piece in change.partition("="))
-        if not equals or name.rpartition(".")[0] not in ("", *PARTS):
+        part, _, setting = name.rpartition(".")
+        if name in OPERATORS:
+            try:
+                search = dataclasses.replace(search, **{name: chosen(name, text, OPERATORS[name]).load()()})
+            except SettingsError as error:
+                problems.append(str(error))
+        elif equals and part in wanted:
+            wanted[part][setting] = value(text)
+        else:
             known = ", ".join(f"{part}." for part in PARTS)
             problems.append(f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}")
-        elif name in texts:
-            problems.append(f"--set gives {name} twice; give it once")
-        elif name == "estimator":
-            problems.append(f"the estimator is chosen by --estimator {text}; --set changes its settings")
-        else:
-            texts[name] = text
-    for part in (*PARTS, ""):
+    for part, settings in wanted.items():
         try:
-            if part in OPERATORS and part in texts:
-                search = dataclasses.replace(search, **{part: chosen(part, texts.pop(part), OPERATORS[part]).load()()})
-            wanted = {name.rpartition(".")[2]: value(texts[name]) for name in texts if name.rpartition(".")[0] == part}
-            if wanted and part:
-                search = dataclasses.replace(search, **{part: configure(getattr(search, part), wanted)})
-            elif wanted:
-                search = configure(search, wanted)
+            if part and settings:
+                search = dataclasses.replace(search, **{part: configure(getattr(search, part), settings)})
+            elif settings:
+                search = configure(search, settings)
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -118,17 +112,11 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
 
 
 def value(text: str) -> Any:
-    """A setting's value as TOML reads it; bare words are strings, none is None, and True, False and .5 Python's."""
+    """The value of a setting: a Python literal, or none, true or false; other words are strings."""
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
-    if text.startswith("(") and text.endswith(")"):  # a tuple as Python prints it
-        text = f"[{text[1:-1]}]"
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        pass
-    try:
-        return float(text) if "." in text else text
-    except ValueError:
+        return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError):
         return text

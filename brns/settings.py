@@ -1,6 +1,6 @@
-"""Our own parts in one table, and settings: told in a line, described as JSON, rebuilt from it, changed by name.
+"""The table of our parts, and their settings: described as JSON, rebuilt from it, changed by name.
 
-Nothing here imports JAX before a part is made, so that names are looked up at once.
+JAX is imported when a part is made, so that looking up a name is quick.
 """
 
 import ast
@@ -29,22 +29,22 @@ class Part(NamedTuple):
     name: str
     """on the command line"""
     attribute: str
-    """its class, as `brns` and a record call it"""
+    """its class in `brns` and in a record"""
     meaning: str
     title: str = ""
-    """what figures and tables call an estimator"""
+    """an estimator's name in figures and tables"""
     settings: Mapping[str, Any] = types.MappingProxyType({})
     """of a preset"""
 
     def load(self) -> Any:
-        """What makes it: its class, with a preset's settings."""
+        """The class, or for a preset a function that makes it with the preset's settings."""
         part = getattr(importlib.import_module("brns"), self.attribute)
         return functools.partial(part, **self.settings) if self.settings else part
 
 
-# BR-NS in the paper, section 5, and in its published code where the paper is silent.
+# BR-NS in the paper, section 5, and in the published code where the paper gives no value.
 PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
-# An archive that nobody leaves: in 400 generations of 100 + 100 as many are evaluated.
+# An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
 EVERYTHING: dict[str, Any] = {"growth": 200, "capacity": 40_100}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
@@ -74,15 +74,15 @@ PARTS = (
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
 MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns")
-"""what a record may name, and the only modules that reading one can import"""
+"""the parts that a record may name; reading one imports no other module"""
 
 
 class SettingsError(ValueError):
-    """A setting with a wrong name or value; the message holds all that is wrong at once."""
+    """A setting with a wrong name or value. The message lists everything that is wrong."""
 
 
 def parts(*kinds: Kind) -> dict[str, Part]:
-    """The parts of these kinds by their name on the command line, in the table's order."""
+    """The parts of these kinds by their names on the command line, in the table's order."""
     return {part.name: part for part in PARTS if part.kind in kinds}
 
 
@@ -94,13 +94,13 @@ def chosen(what: str, name: str, *kinds: Kind) -> Part:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """`; did you mean epochs?` where one is like it, and else the end of the sentence."""
+    """`; did you mean epochs?` if a known name is similar, otherwise a full stop."""
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {found[0]}?" if found else "."
 
 
 class Setting(NamedTuple):
-    """One field of a part, as a person reads it."""
+    """A field of a part that can be set as text."""
 
     name: str
     type: Any
@@ -108,16 +108,16 @@ class Setting(NamedTuple):
 
 
 def settings(part: Any) -> list[Setting]:
-    """The fields of a part that a person can write on a command line, each with the string that stands under it."""
+    """The fields of a class that can be set as text, each with the string under it as its meaning."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
     names = [field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])]
     return [Setting(name, hints[name], meanings.get(name, "")) for name in names]
 
 
 def configure(part: Any, changes: Mapping[str, Any]) -> Any:
-    """The part with some settings changed; all errors are reported at once in one `SettingsError`.
+    """The part with some settings changed. One `SettingsError` reports all errors.
 
-    Types are strict: true is no number and 5 no text. Whole numbers may stand for others, and lists for tuples.
+    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a list as a tuple.
     """
     name = type(part).__name__
     known = {s.name: s for s in settings(type(part))} if dataclasses.is_dataclass(part) else {}
@@ -136,26 +136,26 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def _checked(what: str, hint: Any, value: Any) -> Any:
-    """A value as JSON has it in its own type; a `SettingsError` where it is of another."""
+    """The value of a JSON document, of the type of the hint; otherwise a `SettingsError`."""
     import pydantic
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
     try:
-        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value))
+        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value, default=str, skipkeys=True))
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
 
 
 def _plain(hint: Any) -> bool:
-    """Whether a value of this type can be written as text: numbers, strings, choices and tuples of them."""
+    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
     if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
         return True
     return bool(typing.get_args(hint)) and all(_plain(a) for a in typing.get_args(hint) if a is not Ellipsis)
 
 
 def _meanings(part: type) -> dict[str, str]:
-    """The string literal under each field of a class, its own or inherited: what the field means."""
+    """The string under each field of a class, inherited fields included."""
     found = {}
     for one in reversed(part.__mro__):
         if dataclasses.is_dataclass(one):
@@ -169,10 +169,10 @@ def _meanings(part: type) -> dict[str, str]:
 
 @functools.singledispatch
 def describe(part: Any) -> Any:
-    """A part and every setting in it as JSON values. Large arrays become a digest, functions their name.
+    """A part and all its settings as JSON values. A large array becomes a digest, a function its name.
 
-    Of a class that is no dataclass the settings are its public attributes that are numbers, texts, arrays, or made of
-    them: what it is made with, as `self.gain = gain`. Names that begin with an underscore are no settings.
+    The settings of a class that is not a dataclass are its public attributes that are numbers, strings, arrays, or
+    tuples and lists of these.
     """
     if part is None or isinstance(part, bool | int | float | str):
         return part
@@ -199,7 +199,7 @@ def describe(part: Any) -> Any:
 
 
 def _fields(part: Any) -> list[dataclasses.Field]:
-    """What a part is made with; nothing for what is no dataclass."""
+    """The public fields that a dataclass is made with; of other objects none."""
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) and not isinstance(part, type) else ()
     return [field for field in fields if field.init and not field.name.startswith("_")]
 
@@ -209,14 +209,14 @@ def _is_array(thing: Any) -> bool:
 
 
 def _is_value(thing: Any) -> bool:
-    """Whether it is a value and no living thing, such as a simulator."""
+    """Whether it is a value, not an object such as a simulator."""
     if isinstance(thing, tuple | list):
         return all(map(_is_value, thing))
     return thing is None or isinstance(thing, bool | int | float | str) or _is_array(thing)
 
 
 def build(description: Mapping[str, Any]) -> Any:
-    """The part that `describe` described. Only parts of this package are built; others are a `SettingsError`."""
+    """The part that `describe` described; a `SettingsError` if it is not a part of this package."""
     name = description.get("name")
     if not isinstance(name, str) or name not in MODULES:
         raise SettingsError(f"{name!r} is not a part of brns: give the NoveltySearch that made it, as search=...")
@@ -224,37 +224,35 @@ def build(description: Mapping[str, Any]) -> Any:
     hints = typing.get_type_hints(part)
     values = {key: value for key, value in description.items() if key != "name"}
     for key, value in values.items():
-        if key not in hints:
-            raise SettingsError(f"{name} has no setting {key}: is the record from a newer version?")
         inner = isinstance(value, Mapping)
-        values[key] = build(value) if inner else _checked(f"{name}.{key}", hints[key], value)
+        values[key] = build(value) if inner else _checked(f"{name}.{key}", hints.get(key, Any), value)
     return part(**values)
 
 
 def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
-    """The settings of a description by their dotted names, such as `estimator.epochs`."""
+    """The settings of a description by dotted name, such as `estimator.epochs`."""
     if isinstance(description, Mapping):
         return {k: v for name, part in description.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
     return {prefix.lstrip("."): description}
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ, each with its value before and after; None where there is none."""
+    """The settings in which two descriptions differ: dotted name to (before, after), None where one is missing."""
     old, new = leaves(before), leaves(after)
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
 def told(changed: Mapping[str, Sequence[Any]]) -> str:
-    """The first of some changes in words, each from its value before to the one after."""
+    """The first five of some changes in words."""
     return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in list(changed.items())[:5])
 
 
 def unusual(part: Any) -> dict[str, Any]:
-    """The settings of a part, and of the parts within, that are not their defaults, by their dotted names."""
-    found = {}
+    """The settings of a part and of its parts that differ from the defaults, by dotted name."""
+    found, described = {}, describe(part)
     for field in _fields(part):
         value = getattr(part, field.name)
-        if describe(value) == describe(field.default):
+        if field.name not in described or described[field.name] == describe(field.default):
             continue
         inner = unusual(value)
         if type(value) is not type(field.default) or not inner:
@@ -264,7 +262,7 @@ def unusual(part: Any) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A part by its class and the settings that are not its defaults, `ArchiveKNN(k=10)`; an array by its shape."""
+    """A part in a line, as its class and the settings that differ from the defaults; an array as its shape."""
     if _is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -47,15 +47,16 @@ def sequence_descriptors(output, folder):
 
 
 def pyribs_novelty(output, folder):
-    shares = grid(output)
-    assert shares == sorted(shares)
-    assert shares[0] < 10 < 50 < shares[-1]
+    growing(grid(output), 10, 50)
 
 
 def deap_loop(output, folder):
-    shares = grid(output)
+    growing(grid(output), 5, 40)
+
+
+def growing(shares, first, last):
     assert shares == sorted(shares)
-    assert shares[0] < 5 < 40 < shares[-1]
+    assert shares[0] < first < last < shares[-1]
 
 
 def qdax_scoring(output, folder):
@@ -125,14 +126,11 @@ def test_python_of_the_documentation(page, tmp_path):
 
 @pytest.mark.slow
 def test_commands_of_the_documentation(tmp_path):
-    commands = [
-        line.removeprefix("$ ") for line in "\n".join(blocks(PAGES["commandline"], "console")).splitlines() if line
-    ]
+    lines = "\n".join(blocks(PAGES["commandline"], "console")).splitlines()
+    commands = [line.removeprefix("$ brns ") for line in lines if line.startswith("$ brns ")]
     assert len(commands) > 8
     for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "brns"
-        run("-m", tmp_path, "brns", *arguments)
+        run("-m", tmp_path, "brns.cli", *shlex.split(command))
     for picture in ("coverage.png", "map.png", "runs/maze-exact-seed0/overview.png"):
         assert is_png(tmp_path / picture)
     assert (tmp_path / "report.html").stat().st_size > 10_000

@@ -1,4 +1,4 @@
-"""The package as users have it: without the run-time type checker, and with the oldest libraries that it declares."""
+"""The package as users have it: without the type checker, with the oldest libraries that it declares, and built."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+UV = Path(sys.executable).parent / "uv"
 SEARCH = """
 import sys
 
@@ -26,7 +27,6 @@ brns.check_estimator(brns.GridCounts())
 draw("coverage", [record]).savefig("coverage.png")
 assert "beartype" not in sys.modules
 """
-COMMANDS = ("show run", "figure coverage run", "report run --out report.html")
 
 
 @pytest.mark.slow
@@ -37,38 +37,33 @@ def test_without_the_run_time_type_checker(tmp_path):
 @pytest.mark.slow
 def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
     """Needs a package index, for `uv pip install`."""
-    uv = Path(sys.executable).parent / "uv"
-    python = tmp_path / "environment" / "bin" / "python"
-    subprocess.run([uv, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
-    package = f"{ROOT}[ant,gymnasium,report,frame]"
-    subprocess.run(
-        [uv, "pip", "install", "-q", "--python", python, "--resolution", "lowest-direct", package], check=True
-    )
+    python = installed(tmp_path, f"{ROOT}[ant,gymnasium,report,frame]", "--resolution", "lowest-direct")
     use(python, tmp_path)
-    for command in COMMANDS:
-        subprocess.run([python.parent / "brns", *command.split()], cwd=tmp_path, check=True)
-    subprocess.run(
-        [python, "-c", "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"], cwd=tmp_path, check=True
-    )
-    assert (tmp_path / "report.html").stat().st_size > 10_000
+    commands(python, tmp_path)
+    ant = "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"
+    subprocess.run([python, "-c", ant], cwd=tmp_path, check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 def test_what_is_built_installs_and_runs_outside_of_a_checkout(kind, tmp_path):
     """Needs a package index, for what builds it and for the libraries."""
-    uv = Path(sys.executable).parent / "uv"
-    built, python = tmp_path / "built", tmp_path / "environment" / "bin" / "python"
-    subprocess.run([uv, "build", "-q", f"--{kind}", "--out-dir", built, ROOT], check=True)
+    built = tmp_path / "built"
+    subprocess.run([UV, "build", "-q", f"--{kind}", "--out-dir", built, ROOT], check=True)
     (package,) = (file for file in built.iterdir() if file.suffix in (".whl", ".gz"))
-    subprocess.run([uv, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
-    subprocess.run([uv, "pip", "install", "-q", "--python", python, f"brns[report] @ {package.as_uri()}"], check=True)
+    python = installed(tmp_path, f"brns[report] @ {package.as_uri()}")
     use(python, tmp_path)
-    for command in ("--version", *COMMANDS):
-        subprocess.run([python.parent / "brns", *command.split()], cwd=tmp_path, check=True)
-    assert (tmp_path / "report.html").stat().st_size > 10_000  # its page and scripts are in the package
+    commands(python, tmp_path)
     where = subprocess.run([python, "-c", "import brns; print(brns.__file__)"], cwd=tmp_path, capture_output=True)
     assert str(tmp_path) in where.stdout.decode()
+
+
+def installed(folder, package, *options):
+    """The Python of a new environment with the package."""
+    python = folder / "environment/bin/python"
+    subprocess.run([UV, "venv", "-q", "--python", sys.executable, python.parent.parent], check=True)
+    subprocess.run([UV, "pip", "install", "-q", "--python", python, *options, package], check=True)
+    return python
 
 
 def use(python, folder):
@@ -79,3 +74,10 @@ def use(python, folder):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert (folder / "coverage.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def commands(python, folder):
+    """The command beside some Python, of the run that `use` has made; the page's scripts are in the package."""
+    for command in ("--version", "show run", "report run --out report.html"):
+        subprocess.run([python.parent / "brns", *command.split()], cwd=folder, check=True)
+    assert (folder / "report.html").stat().st_size > 10_000

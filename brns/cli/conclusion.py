@@ -1,4 +1,4 @@
-"""How a run ends: its numbers, by method, and its pictures."""
+"""The numbers of runs, by method, and their pictures."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,17 +18,15 @@ from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
 CYCLING = (
-    "eta: below 1 where what was visited became less novel. kappa: how often it became novel again, by more than "
-    "epsilon, a tenth of the median distance between behaviors (of novelty itself, where that is no distance); its "
-    "share: per later generation. regained: the same by ranks, without a unit."
+    "eta: below 1 where visited behaviors became less novel. kappa: how often they became novel again, by more than "
+    "epsilon, a tenth of the median distance between behaviors (or of novelty, where that is no distance); its share: "
+    "per later generation. regained: the same by ranks, without a unit."
 )
-"""what the numbers of cycling mean"""
 
 
 def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) -> None:
-    """Tables of the runs of each method, over their seeds, and a picture of each run, unless it has one already."""
-    groups = by_method(found)
-    rows = _rows(found)
+    """Print a table for each method and draw an overview of each run; one that is there stays, unless `overwrite`."""
+    groups, rows = by_method(found), _rows(found)
     for label, runs in groups.items():
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
@@ -38,27 +36,22 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) 
     for note in filter(None, notes):
         console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
     lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]
-    try:
-        if lacking:
-            _draw(lacking, overwrite)
-    except RecordError as error:  # a run of somebody else's: its numbers stand above
-        console.print(f"No picture: {error}", soft_wrap=True)
-        return
+    if lacking:
+        from brns.pictures import overview, save  # with matplotlib, which takes a second to load
+
+        try:
+            for record in track(lacking, "drawing", len(lacking)):
+                save(overview(record), record.path / "overview.png", overwrite)
+        except RecordError as error:  # somebody else's run: its numbers stand above
+            console.print(f"No picture: {error}", soft_wrap=True)
+            return
     where = directory / "*" if len(found) > 1 else found[0].path
-    console.print(f"{'Pictures' if len(found) > 1 else 'Picture'}: {where / 'overview.png'}", soft_wrap=True)
-    if len(lacking) < len(found):
-        console.print("Pictures that were there already are kept; --overwrite draws them again.", soft_wrap=True)
-
-
-def _draw(found: Sequence[Record], overwrite: bool) -> None:
-    from brns.pictures import overview, save  # with matplotlib, which takes a second to load
-
-    for record in track(found, "drawing", len(found)):
-        save(overview(record), record.path / "overview.png", overwrite)
+    kept = "" if len(lacking) == len(found) else " (existing ones are kept; --overwrite draws them again)"
+    console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
 
 
 def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:
-    """The numbers of each run for other programs, unrounded: a list of objects as JSON, or a table as CSV."""
+    """Print the numbers of each run, unrounded, for other programs."""
     labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
     rows = _rows(found)
     lines = [
@@ -67,12 +60,12 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
     ]
     if form == "json":
         print(json.dumps(finite(lines), indent=1, allow_nan=False))
-        return
-    print(csv_text(lines), end="")
+    else:
+        print(csv_text(lines), end="")
 
 
 def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
-    """Runs of the same experiment together, under the task and what the method is called."""
+    """The runs of each experiment, by the names of task and method."""
     worlds: dict[str, list[Record]] = {}
     for record in found:
         worlds.setdefault(json.dumps(record.world), []).append(record)
@@ -85,10 +78,8 @@ def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def _rows(found: Sequence[Record]) -> dict[Path, dict[str, float]]:
-    return {
-        record.path: summary(record, of_paths=scene_of(record).paths)
-        for record in track(found, "measuring", len(found))
-    }
+    measured = track(found, "measuring", len(found))
+    return {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
 
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
@@ -98,7 +89,7 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table
     for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
         table.add_column(head, justify="right")
     for name in dict.fromkeys(name for row in rows for name in row):
-        values: list[float] = [row[name] for row in rows if name in row]
+        values = [row[name] for row in rows if name in row]
         if several:
             mean, deviation, seeds = estimate(values)
             values = [mean, deviation, min(values), max(values), seeds]

@@ -1,11 +1,11 @@
-"""A run at the terminal: its progress, Ctrl-C, and where it can be gone on from."""
+"""A run at the terminal: its progress, Ctrl-C and its end."""
 
 import contextlib
 import shlex
 import signal
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
+from threading import Event
 from types import FrameType
 
 from rich.text import Text
@@ -20,26 +20,6 @@ from brns.runs.record import records
 from brns.search import NoveltySearch
 
 
-class Interrupt:
-    """Ctrl-C while a run goes on: the first ends it after the generation in progress, a second ends it at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def __enter__(self) -> "Interrupt":
-        self.before = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self.before)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-        console.print("Finishing this generation; press Ctrl-C again to stop at once.")
-
-
 def to_the_end(
     steps: Iterable[list[Saved]],
     generations: int,
@@ -50,9 +30,9 @@ def to_the_end(
     watch_every: int = 0,
     own: Sequence[str] = (),
 ) -> None:
-    """Show the generations as they are saved, and end with the numbers and the pictures of the run.
+    """Show the generations as they are saved, then the numbers and pictures of the run.
 
-    `own` are the searches of the user's own among which the run's is, as `module:object`.
+    `own` are the user's searches, as `module:object`, that `brns resume` needs.
     """
     again = shlex.join(["brns", "resume", str(out), *(word for text in own for word in ("--search", text))])
     with TensorBoard() if tensorboard else contextlib.nullcontext() as scalars:
@@ -68,13 +48,10 @@ def follow(
     completed: int = 0,
     watch_every: int = 0,
 ) -> None:
-    """Show the generations as they are saved; ends the process where the run was stopped before the last.
-
-    `again` is the command that goes on.
-    """
+    """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on."""
     number = completed
     try:
-        with Interrupt() as interrupt, Bar(generations, completed, console) as bar:
+        with _first_ctrl_c() as asked, Bar(generations, completed, console) as bar:
             for saved in steps:
                 number = saved[0].number
                 bar.show(saved)
@@ -83,17 +60,30 @@ def follow(
                         scalars.add(one.record, one.row)
                     if watch_every and number and number % watch_every == 0:
                         _watch(one)
-                if interrupt.asked:
+                if asked.is_set():
                     break
     except KeyboardInterrupt:
-        _stop(f"Stopped at once. What was finished is saved; go on with: {again}")
+        raise KeyboardInterrupt(f"Stopped at once. What was finished is saved; go on with: {again}") from None
     if number < generations:
-        _stop(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
+        raise KeyboardInterrupt(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
 
 
-def _stop(text: str) -> None:
-    console.print(text, soft_wrap=True)
-    sys.exit(130)
+@contextlib.contextmanager
+def _first_ctrl_c() -> Generator[Event, None, None]:
+    """Within the block the first Ctrl-C sets the event, so that a generation can end; a second one interrupts."""
+    asked = Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        console.print("Finishing this generation; press Ctrl-C again to stop at once.")
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _watch(saved: Saved) -> None:

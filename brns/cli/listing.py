@@ -1,6 +1,6 @@
-"""The runs below a directory, each in one line, read from little: `run.json`, `progress.csv` and names of files.
+"""`brns runs`: a line for each run below a directory, from `run.json`, `progress.csv` and the names of files.
 
-Nothing is imported that takes time, and nothing is written.
+It needs neither JAX nor NumPy, and writes nothing.
 """
 
 import csv
@@ -9,34 +9,31 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from brns.cli.screen import console
+from brns.metrics.numbers import legible, number
 from brns.settings import CLASSES, SettingsError, parts
+
+COLUMNS = ("state", "done", "task", "novelty", "seed", "solved", "first", "cover")
+COLORS = {"running": "green", "interrupted": "yellow", "damaged": "red"}
 
 
 class Listed(NamedTuple):
-    """What is known of a run without reading it as a whole."""
+    """A run's line."""
 
     path: Path
-    state: Literal["running", "finished", "interrupted", "damaged"]
-    """running: its lock is held; finished: it has all generations that it was last asked for"""
-    reason: str = ""
-    """what is wrong with a damaged run, of which nothing else is said"""
-    planned: int = 0
-    """generations that it was last asked for"""
-    generation: int | None = None
-    """the last finished one"""
-    task: str = ""
-    estimator: str = ""
-    seed: int = 0
-    changed: str = ""
-    """settings that are not defaults: `estimator.epochs=5, task.steps=1000`"""
-    solutions: int | None = None
-    """successes so far"""
-    first_solved: int | None = None
-    """generation of the first success"""
-    coverage: float | None = None
-    """share of the behavior space's cells, 6 x 6 of a plane, in which anything evaluated lies"""
+    note: str
+    """the changed settings, or of a damaged run the reason"""
+    state: str
+    """damaged; running: its lock is held; finished: it has all generations that were asked for; else interrupted"""
+    cells: tuple[str, ...] = ()
+    """the columns after the state; done: generations of those asked for; solved: solutions so far; first: generation
+    of the first; cover: share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
 
 
 def listing(directory: str | os.PathLike) -> list[Listed]:
@@ -49,9 +46,9 @@ def listing(directory: str | os.PathLike) -> list[Listed]:
 
 def _runs(directory: Path) -> Iterator[Path]:
     for folder, below, files in os.walk(directory):
-        below[:] = sorted(name for name in below if not name.startswith("."))
+        below[:] = [name for name in below if not name.startswith(".")]
         if "run.json" in files:
-            below.clear()  # a run's folders hold its files and no other runs
+            below.clear()
             yield Path(folder)
         links = (Path(folder, name) for name in below if os.path.islink(os.path.join(folder, name)))
         yield from (link for link in links if (link / "run.json").is_file())  # a run that was moved and linked to
@@ -60,34 +57,35 @@ def _runs(directory: Path) -> Iterator[Path]:
 def _listed(path: Path) -> Listed:
     try:
         return _read(path)
-    except Exception as error:  # one bad run does not end the listing of the others
-        return Listed(path, "damaged", f"{path}: {error or type(error).__name__}")
+    except Exception as error:  # a damaged run does not end the listing of the others
+        return Listed(path, f"{path}: {error or type(error).__name__}", "damaged")
 
 
 def _read(path: Path) -> Listed:
-    running = _is_running(path)  # first: what ends meanwhile is told as running, not as interrupted
+    running = _is_running(path)  # first: a run that ends meanwhile is running, not interrupted
     facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
     files = sorted(path.glob("generations/[0-9][0-9][0-9][0-9][0-9][0-9].npz"))
-    last = len(files) - 1 if files else None
+    last = len(files) - 1
     if files and int(files[-1].stem) != last:
         raise ValueError(f"a generation before {files[-1].stem} is missing")
-    if files and not running and not (zipfile.is_zipfile(files[-1]) and zipfile.ZipFile(files[-1]).testzip() is None):
+    if files and not running and not zipfile.is_zipfile(files[-1]):
         raise ValueError(f"{files[-1].name} is damaged")
-    rows = _rows(path / "progress.csv")[: len(files)]
-    task, estimator, changed = _told(facts)
-    return Listed(
-        path,
-        "running" if running else "interrupted" if last is None or last < facts["generations"] else "finished",
-        planned=facts["generations"],
-        generation=last,
-        task=task,
-        estimator=estimator,
-        seed=facts["seed"],
-        changed=changed,
-        solutions=int(rows[-1]["solutions"]) if rows else None,
-        first_solved=next((int(row["generation"]) for row in rows if int(row["solutions"])), None),
-        coverage=float(rows[-1]["coverage"]) if rows and rows[-1]["coverage"] else None,
+    progress = path / "progress.csv"
+    text = progress.read_text(encoding="utf-8") if progress.exists() else ""
+    rows = list(csv.DictReader(text.splitlines()))[: len(files)]
+    coverage = rows[-1]["coverage"] if rows else ""
+    ended = "finished" if last >= facts["generations"] else "interrupted"
+    task, novelty, changed = _names(facts)
+    cells = (
+        f"{number(last if files else None)}/{facts['generations']}",
+        task,
+        novelty,
+        f"{facts['seed']}",
+        rows[-1]["solutions"] if rows else number(None),
+        next((row["generation"] for row in rows if int(row["solutions"])), number(None)),
+        f"{float(coverage):.0%}" if coverage else number(None),
     )
+    return Listed(path, changed, "running" if running else ended, cells)
 
 
 def _is_running(path: Path) -> bool:
@@ -98,31 +96,44 @@ def _is_running(path: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except (OSError, ImportError):  # never locked, or not to be read; on Windows nobody knows
+    except (OSError, ImportError):  # never locked, or on Windows, where it cannot be known
         pass
     return False
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
-    """The lines of a run's progress; none where the file is missing."""
-    try:
-        with open(file, encoding="utf-8", newline="") as lines:
-            return list(csv.DictReader(lines))
-    except OSError:
-        return []
-
-
-def _told(facts: dict[str, Any]) -> tuple[str, str, str]:
-    """What task, estimator and settings are called, the task without its chunks."""
+def _names(facts: dict[str, Any]) -> tuple[str, str, str]:
+    """Task, estimator and changed settings as the command line calls them."""
     task, estimator = facts["experiment"]["task"], facts["experiment"]["estimator"]["name"]
-    changed = {name.replace("task.task", "task"): value for name, value in facts.get("changed", {}).items()}
+    changed = {name.replace("task.task", "task"): value for name, value in facts["changed"].items()}
     while task["name"] == "Chunked":
         task = task["task"]
     names = {one.attribute: one.name for one in CLASSES.values()}
-    name = names.get(estimator, estimator)
+    novelty = names.get(estimator, estimator)
     for preset in parts("preset").values():
         own = {f"estimator.{key}": value for key, value in preset.settings.items()}
-        if preset.attribute == estimator and all(key in changed and changed[key] == own[key] for key in own):
-            name, changed = preset.name, {key: changed[key] for key in changed if key not in own}
+        if preset.attribute == estimator and own.items() <= changed.items():
+            novelty = preset.name
+            changed = {key: changed[key] for key in changed if key not in own}
     settings = (f"{key}={value}" for key, value in changed.items() if key not in ("task", "estimator"))
-    return names.get(task["name"], task["name"]), name, ", ".join(settings)
+    return names.get(task["name"], task["name"]), novelty, ", ".join(settings)
+
+
+def print_runs(directory: Path) -> None:
+    """Print a table of the runs below a directory, and what is wrong with the damaged ones."""
+    found = listing(directory)
+    # Lines are folded to fit a terminal; through a pipe a run is one line.
+    wide = console if console.is_terminal else Console(highlight=False, markup=False, width=1000)
+    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("run", overflow="fold")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
+    for one in found:
+        run = f"{one.path.relative_to(directory)}"
+        if one.note and one.state != "damaged":
+            run += f"\n  {legible(one.note)}"
+        style = COLORS.get(one.state, "")
+        table.add_row(run, Text(one.state, style), *map(legible, one.cells), style="red" if style == "red" else None)
+    wide.print(table)
+    for one in found:
+        if one.state == "damaged":
+            console.print(f"damaged: {legible(one.note)}", soft_wrap=True)

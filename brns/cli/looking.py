@@ -1,11 +1,45 @@
-"""The commands that look at runs: `brns show`, `figure`, `report` and `movie`."""
+"""The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`, `report` and `movie`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from brns.cli.options import Directories, Directory, Overwrite, Search
+from brns.settings import SettingsError, chosen, parts
+
+
+def runs(
+    directory: Annotated[Path, typer.Argument(help="a directory with runs anywhere below it")] = Path("runs"),
+) -> None:
+    """List the runs below a directory, and what they found so far."""
+    from brns.cli.listing import print_runs
+
+    print_runs(directory)
+
+
+def list_(
+    experiment: Annotated[str | None, typer.Argument(help="one of them", show_default="all")] = None,
+) -> None:
+    """List what can be run and set: names, defaults, meanings."""
+    worlds = {experiment: chosen("experiment", experiment, "world")} if experiment else parts("world")
+    from brns.cli.screen import console, print_settings
+    from brns.experiments import OPERATORS, named
+
+    for world, task in worlds.items():
+        console.print(f"\nbrns run {world}  {task.meaning}", style="bold")
+        search = named(world)
+        print_settings("", search)
+        for part in ("task", *OPERATORS):
+            print_settings(f"{part}.", getattr(search, part))
+        for name, part in parts("estimator", "preset").items():
+            console.print(f"\n  --estimator {name}  {part.meaning}", style="bold")
+            print_settings("estimator.", named(world, name).estimator)
+    for operator, kind in OPERATORS.items():
+        console.print()
+        for name, part in parts(kind).items():
+            console.print(f"--set {operator}={name}  {part.meaning}", style="bold")
+            print_settings(f"{operator}.", part.load()())
 
 
 def show(
@@ -16,12 +50,11 @@ def show(
     overwrite: Overwrite = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
-    from brns.cli.conclusion import conclude, print_numbers
-    from brns.cli.own import records_of
-    from brns.settings import SettingsError
-
     if json and csv:
         raise SettingsError("numbers are printed with --json or with --csv; got both")
+    from brns.cli.conclusion import conclude, print_numbers
+    from brns.cli.own import records_of
+
     found = records_of([directory], search)
     if json or csv:
         print_numbers(found, "json" if json else "csv")
@@ -54,9 +87,9 @@ def report(
     search: Search = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write one page about runs, to look into in a browser.
+    """Write a page about runs for a browser: settings, a table, figures and the search itself.
 
-    It holds their settings, a table, figures and a view of the search, and needs no network.
+    It opens from disk and needs no network.
     """
     from brns.cli.own import records_of
     from brns.pictures.report import write
@@ -84,14 +117,11 @@ def movie(
     from brns.cli.own import records_of
     from brns.pictures.movie import write, write_individual
     from brns.runs.bar import track
-    from brns.settings import SettingsError
 
     record = records_of([directory], search)[0]
-    if individual not in (None, "best") and not individual.isdecimal():
-        raise SettingsError(f"--individual takes an id or best; got {individual!r}")
     if individual is None:
         out = write(record, out or record.path / "movie.gif", track=track, overwrite=overwrite)
     else:
-        which = "best" if individual == "best" else int(individual)
+        which: Any = int(individual) if individual.isdecimal() else individual
         out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track, overwrite)
     typer.echo(f"Movie: {out}")

@@ -1,25 +1,48 @@
-"""Arguments and options that several commands have."""
+"""The arguments and options of commands."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from brns.settings import parts
+
+Experiment = Annotated[
+    str, typer.Argument(help=f"{', '.join(parts('world'))}, see brns list; or a search of your own as module:object")
+]
 Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
 Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
+Estimator = Annotated[
+    str | None,
+    typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default="exact"),
+]
+Place = Annotated[Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")]
+KeepEvery = Annotated[
+    int, typer.Option(min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays")
+]
+WatchCycling = Annotated[
+    int, typer.Option(min=0, help="tell every N generations whether the search visits old ground; 0 is off")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
+]
+Founders = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.npy", help="begin with these genotypes, or with the last population of a run's directory"
+    ),
+]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        min=1, help="evaluate in so many processes; any number gives the same bits, the maze is faster without"
-    ),
+    typer.Option(min=1, help="evaluate in N processes, to the same bits for any N; the maze is faster without"),
 ]
 DaskAddress = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
 ]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
 Scalars = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard's scalars to tensorboard/ in the run")]
 Search = Annotated[
@@ -27,19 +50,8 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="MODULE:OBJECT",
-        help="of runs with a task or an estimator of your own, the NoveltySearch that made them, or a function that "
-        "returns it; repeatable; imports your code",
+        help="the NoveltySearch that made the runs, or a function that returns it, where the task or the estimator is "
+        "your own; repeatable; imports your code",
     ),
-]
-Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]
-Founders = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.npy",
-        help="begin with these genotypes, as many as the population has; or with the last population of a run's "
-        "directory",
-    ),
-]

@@ -1,41 +1,31 @@
-"""A search whose task is evaluated in parallel, as a command line asks for it."""
+"""The task of a search evaluated by processes or a Dask cluster, as a command line asks for it."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Any
 
 import equinox as eqx
 
-from brns.core import Task
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
-from brns.workers import Apart, Chunked, Dask, Processes, innermost
+from brns.workers import Chunked, Dask, Processes, innermost
 
 
 @contextlib.contextmanager
 def in_parallel(
-    search: NoveltySearch, workers: int | None = None, dask: str | None = None, timeout: float | None = None
+    search: NoveltySearch, workers: int | None, dask: str | None, timeout: float | None
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by processes, or on the Dask cluster at an address, until the block ends.
+    """The search with its task evaluated by workers until the block ends; unchanged where none are asked for.
 
-    With neither it is left as it is. Of a task in chunks the chunks stay the same, and so do the bits.
+    A task in chunks keeps its chunk size, so that the bits stay the same.
     """
     if workers is None and dask is None and timeout is None:
         yield search
         return
-    if dask == "" or (workers is None) == (dask is None):
+    if (workers is None) == (dask is None):
         raise SettingsError("give workers or the address of a Dask cluster, one of them; a timeout goes with either")
-    own = search.task if isinstance(search.task, Chunked) else Chunked(search.task)
-    told: dict[str, Any] = {"chunk": own.chunk, "timeout": timeout}
-    if isinstance(own.executor, Apart):  # what an own search says of its workers holds for these
-        told |= {"timeout": timeout or own.executor.timeout, "deaths": own.executor.deaths}
-    world = innermost(own)
-    with Dask(world, dask, **told) if workers is None else Processes(world, workers, **told) as task:
+    chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked(search.task).chunk
+    settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
+    world = innermost(search.task)
+    with Dask(world, dask, **settings) if workers is None else Processes(world, workers, **settings) as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
-
-
-def chunked_as(task: Task, description: Mapping[str, Any]) -> Task:
-    """The task in the chunks in which a record describes one, by its own workers if it has them; else as it is."""
-    if description["name"] != "Chunked" or (isinstance(task, Chunked) and task.chunk == description["chunk"]):
-        return task
-    return Chunked(innermost(task), chunk=description["chunk"])

@@ -13,8 +13,8 @@ SECONDS = 10.0  # between what is written and what a viewer sees of it
 class TensorBoard:
     """Writes each run's rows to `tensorboard/` in its directory; `ImportError` without the extra.
 
-    The first row of a run brings those before it along, and tells TensorBoard to forget what earlier files said: after
-    a kill and `resume` no generation is missing or stands twice.
+    A run's first row brings the rows before it along and tells TensorBoard to forget earlier files. So no generation is
+    missing or stands twice after a kill and `resume`.
     """
 
     def __init__(self) -> None:
@@ -23,8 +23,8 @@ class TensorBoard:
             from tensorboardX.proto import event_pb2, summary_pb2
         except ImportError:
             raise ImportError("--tensorboard needs tensorboardX: pip install 'brns[tensorboard]'") from None
-        self.make = event_file_writer.EventsWriter
-        self.event: Any = event_pb2
+        self.make: Any = event_file_writer.EventsWriter
+        self.proto: Any = event_pb2
         self.summary: Any = summary_pb2
         self.files: dict[Path, Any] = {}
         self.flushed = time.monotonic()
@@ -43,21 +43,19 @@ class TensorBoard:
             folder = record.path / "tensorboard"
             folder.mkdir(exist_ok=True)
             self.files[record.path] = self.make(str(folder / "events"))
-            begins = self.event.SessionLog(status=self.event.SessionLog.START)
-            self.files[record.path].write_event(self.event.Event(step=0, wall_time=time.time(), session_log=begins))
+            start = self.proto.SessionLog(status=self.proto.SessionLog.START)
+            self._write(record, step=0, session_log=start)
             rows = [*read(record.path)[: row.generation], row]
         for one in rows:
-            self.files[record.path].write_event(self._event(one))
+            named = one._asdict().items()
+            values = [
+                self.summary.Summary.Value(tag=name, simple_value=value) for name, value in named if value is not None
+            ]
+            self._write(record, step=one.generation, summary=self.summary.Summary(value=values[1:]))
         if time.monotonic() > self.flushed + SECONDS:
             self.flushed = time.monotonic()
             for file in self.files.values():
                 file.flush()
 
-    def _event(self, row: Row) -> Any:
-        scalars = [
-            self.summary.Summary.Value(tag=name, simple_value=value)
-            for name, value in zip(Row._fields[1:], row[1:], strict=True)
-            if value is not None
-        ]
-        summary = self.summary.Summary(value=scalars)
-        return self.event.Event(step=row.generation, wall_time=time.time(), summary=summary)
+    def _write(self, record: Record, **content: Any) -> None:
+        self.files[record.path].write_event(self.proto.Event(wall_time=time.time(), **content))

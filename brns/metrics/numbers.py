@@ -39,3 +39,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def legible(text: str) -> str:
+    """The text with its control characters escaped: a name in a file may hold some that a terminal obeys."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

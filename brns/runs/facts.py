@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pydantic
 
+from brns.metrics.numbers import legible
 from brns.runs.provenance import command, commit, versions, xla_flags
 from brns.runs.seeds import lanes
-from brns.runs.storage import RecordError, legible, write_bytes
+from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe, told, unusual
 

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from brns.metrics.numbers import legible
+
 RUN, GENERATION = "run.id", "run.generation"
 """the two arrays of every file that tell where it belongs"""
 
@@ -34,11 +36,6 @@ class Seal(NamedTuple):
     run: str
     """the run's identifier"""
     generation: int
-
-
-def legible(text: str) -> str:
-    """The text with control characters shown, not sent: a name in a file may hold what moves a terminal's cursor."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:

@@ -10,27 +10,25 @@ from brns.cli.tensorboard import TensorBoard
 from brns.runs.progress import Row, read
 
 
-def events(path):
-    """The events of a run's files in the order in which TensorBoard reads them: length, its check, data, check."""
+def scalars(path):
+    """By name and generation, as TensorBoard reads them: without what a later file told to forget.
+
+    A file holds for each event its length, a check of that, the event, and a check of the event.
+    """
     from tensorboardX.proto.event_pb2 import Event
 
+    found = {}
     for file in sorted(path.glob("tensorboard/events.*")):
         content, at = file.read_bytes(), 0
         while at < len(content):
             (length,) = struct.unpack_from("<Q", content, at)
-            yield Event.FromString(content[at + 12 : at + 12 + length])
+            event = Event.FromString(content[at + 12 : at + 12 + length])
             at += 16 + length
-
-
-def scalars(path):
-    """By name, generation and value, without what a later file told to forget."""
-    found = {}
-    for event in events(path):
-        if event.HasField("session_log"):
-            found = {key: value for key, value in found.items() if key[1] < event.step}
-        for value in event.summary.value:
-            assert (value.tag, event.step) not in found
-            found[value.tag, event.step] = value.simple_value
+            if event.HasField("session_log"):
+                found = {key: value for key, value in found.items() if key[1] < event.step}
+            for value in event.summary.value:
+                assert (value.tag, event.step) not in found
+                found[value.tag, event.step] = value.simple_value
     return found
 
 
@@ -41,13 +39,11 @@ def test_the_scalars_of_a_run_and_of_its_continuation_are_the_rows(tmp_path):
         assert done.returncode == 0, done.stderr
         rows = read(tmp_path / "run")
         expected = {(name, row.generation): getattr(row, name) for row in rows for name in Row._fields[1:]}
-        lacking = {key for key, value in expected.items() if value is None}
-        assert not lacking
         assert scalars(tmp_path / "run") == pytest.approx(expected, rel=1e-6)
     assert len(rows) == 5
 
 
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ImportError, match=r"--tensorboard needs tensorboardX: pip install 'brns\[tensorboard\]'"):
+    with pytest.raises(ImportError, match=r"brns\[tensorboard\]"):
         TensorBoard()

@@ -9,7 +9,7 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
-from brns.experiments import configured
+from brns.experiments import changed, named
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -40,10 +40,10 @@ def test_what_is_no_network_or_another_is_refused():
 
 
 def test_the_sizes_of_the_maze_are_the_default():
-    search = configured("maze", "population", ["founders=layers"])
+    search = changed(named("maze", "population"), ["founders=layers"])
     assert search.founders == LayerFounders()
     assert search.founders(KEY, 2, search.task.genotype_space).shape == (2, 302)
-    assert configured("maze", "counts", ["founders=layers", "founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
+    assert changed(search, ["founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
 
 
 def identity(founders, **changes):
