@@ -15,10 +15,10 @@ ADVICE = "On Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libo
 
 
 class Camera:
-    """A drawing context for one model; a context manager that gives the function to draw with.
+    """A drawing context for one model, called to draw.
 
-    MuJoCo's `Renderer` takes its back end from the variable MUJOCO_GL when MuJoCo is first imported, and otherwise
-    wants a display; a context of our own works without either. Errors: `RuntimeError` where there is no renderer.
+    MuJoCo's `Renderer` wants a display, unless the variable MUJOCO_GL was set when MuJoCo was first imported; a context
+    of our own needs neither. Errors: `RuntimeError` where there is no renderer.
     """
 
     def __init__(self, model, size: tuple[int, int]):
@@ -37,12 +37,6 @@ class Camera:
         self.view = mujoco.MjvCamera()
         self.view.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self.frame = mujoco.MjrRect(0, 0, width, height)
-
-    def __enter__(self) -> "Camera":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def close(self) -> None:
         self.gl.make_current()

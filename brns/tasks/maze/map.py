@@ -17,8 +17,6 @@ RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
 REACH = 35  # pixels; no laser ends farther away in x or in y
 
-Wall = tuple[float, float, float, float, float]
-
 
 @cache
 def hard_maze() -> tuple[str, ...]:
@@ -31,34 +29,15 @@ def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
     wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
     if wrong or not rows:
         raise ValueError(
-            "a bitmap is square: k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
-            f"got {len(rows)} rows, wrong ones {wrong[:1]}"
+            "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); got "
+            f"{len(rows)} rows, wrong ones {wrong[:1]}"
         )
     return np.array([[cell == "#" for cell in row] for row in rows])
 
 
 def written(obstacles: Bool[np.ndarray, "rows columns"]) -> tuple[str, ...]:
     """A map as rows of text, what `read` reads."""
-    if obstacles.ndim != 2 or obstacles.dtype != bool:
-        raise ValueError(
-            f"a bitmap is a bool array of shape (k, k), True for wall; got {obstacles.dtype} of shape {obstacles.shape}"
-        )
     return tuple("".join(".#"[int(cell)] for cell in row) for row in obstacles)
-
-
-def rasterised(walls: tuple[Wall, ...]) -> Bool[np.ndarray, "k k"]:
-    """Pixels whose centre lies within a capsule's radius of its segment."""
-    y, x = np.indices((PIXELS, PIXELS)) * PIXEL
-    obstacles = np.zeros((PIXELS, PIXELS), bool)
-    for wall in walls:
-        if len(wall) != 5 or not np.isfinite(wall).all() or wall[4] <= 0:
-            raise ValueError(f"a wall is x0, y0, x1, y1, radius, all finite and radius > 0; got {wall}")
-        x0, y0, x1, y1, radius = wall
-        along_x, along_y = x1 - x0, y1 - y0
-        squared = along_x**2 + along_y**2
-        share = np.clip(((x - x0) * along_x + (y - y0) * along_y) / squared, 0, 1) if squared else 0.0
-        obstacles |= np.hypot(x - x0 - share * along_x, y - y0 - share * along_y) <= radius
-    return obstacles
 
 
 class Tables(NamedTuple):
@@ -148,8 +127,8 @@ def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
     """The line of pixels from (0, 0): for each move the pixels that it touches, the one that it comes to last.
 
     Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the neighbour that the line
-    crosses, or both when it goes through the corner. As in libfastsim the walk stands where the move led, even when the
-    neighbour was the obstacle.
+    crosses, or both when it goes through the corner. Where a neighbour is the obstacle, the laser ends where the move
+    led, as in libfastsim.
     """
     steep = abs(end_j) > abs(end_i)
     along, across = (end_j, end_i) if steep else (end_i, end_j)

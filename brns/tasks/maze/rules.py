@@ -18,10 +18,8 @@ from brns.tasks.maze.map import (
     RANGE,
     REACH,
     Tables,
-    Wall,
     bearings,
     hard_maze,
-    rasterised,
     read,
     tables,
     unpack,
@@ -44,33 +42,24 @@ class DeceptiveMaze(eqx.Module):
 
     The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels; what lies outside is wall.
     The robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
-    clipped to [-4, 4]:
+    clipped to [-4, 4]; with $v = (v_1 + v_2) / 2$:
 
-    1. Motion on an arc. The heading turns by $a = (v_2 - v_1) / 20$; with $v = (v_1 + v_2) / 2$ the robot moves
-       $v \sin(a) / a$ along its former heading and $v (\cos(a) - 1) / a$ along the normal to it.
-    2. Collision. Obstacle pixels within 3 pixels of the pixel that the centre would come to stop it: the position stays
-       what it was, the heading keeps its turn.
-    3. Bumpers, 1 or 0, from those pixels: right for one in the open quarter circle (0, 90) degrees from the new
-       heading, left for one in (-90, 0).
-    4. Lasers, at 45, 0 and -45 degrees: from the robot's pixel along the line of pixels (Bresenham's algorithm,
-       supercover form) to the pixel 100 units away; the distance from the robot to the centre of the first obstacle
-       pixel, or to the pixel beside it where the line leaves a corner between two; at most 100.
+    1. Motion. The heading turns by $a = (v_2 - v_1) / 20$, and the robot moves $v \sin(a) / a$ along its former heading
+       and $v (\cos(a) - 1) / a$ along the normal to it.
+    2. Collision. An obstacle within 3 pixels of where the centre would come to stops the motion, but not the turn.
+    3. Bumpers, 1 or 0: right for such an obstacle in the open quarter (0, 90) degrees from the new heading, left for
+       one in (-90, 0).
+    4. Lasers at 45, 0 and -45 degrees, along a line of pixels (Bresenham, supercover): the distance to the centre of
+       the first obstacle pixel, or of the pixel beside it where the line leaves a corner between two; at most 100.
 
-    An observation is the three lasers, in world units, then the left and the right bumper. An episode starts with
-    (100, 100, 100, 0, 0). The policy is 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers: 302 weights in
-    [-1, 1], laid out as in `FeedForward`. Behavior is the last position, fitness is 0, and solved means that the last
-    position lies within `goal_radius` of the goal.
+    The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
+    bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is the last position, and fitness 0.
 
-    Other mazes are given as `walls` or as a `bitmap`, not both; a bitmap of k x k pixels makes a world of 3 k x 3 k
-    units. The tables take 1.1 kB a pixel (43 MB for 200 x 200) and are shared between equal maps.
-
-    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Row i depends on genotype i alone. Chaos makes the last bits of
-    a single step matter after 2000 of them: another machine or another JAX may move a final position.
-    Errors: `ValueError` for settings that make no maze and for genotypes of another length.
+    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
+    final position. The tables take 1.1 kB a pixel and are shared between equal maps.
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
-    BR-NS paper, section 5.1. Departs from libfastsim in two points: there a process's second episode began with the
-    last observation of its first, and pixels outside the map set no bumper, which no robot can notice behind the hard
-    maze's border. Its map, like ours, lacks 8 border pixels of the picture; no reading depends on them.
+    BR-NS paper, section 5.1. In libfastsim a process's second episode began with the last observation of its first, and
+    pixels outside the map set no bumper.
     """
 
     steps: int = 2000
@@ -81,10 +70,8 @@ class DeceptiveMaze(eqx.Module):
     """x, y in world units"""
     goal_radius: float = 42.0
     """world units; published code"""
-    walls: tuple[Wall, ...] | None = None
-    """capsules x0, y0, x1, y1, radius in world units, on 200 x 200 pixels, in place of the hard maze"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
-    """rows of pixels, '#' is wall and '.' free, or a bool array, True is wall, in place of the hard maze"""
+    """k rows of k pixels, '#' is wall and '.' free, or a bool array, True is wall; the world is 3 k units wide then"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -92,8 +79,6 @@ class DeceptiveMaze(eqx.Module):
     def __post_init__(self):
         # Tuples and text can be hashed, as jit asks of what is no array, and go into a record as they are.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
-        if self.walls is not None:
-            self.walls = tuple(tuple(wall) for wall in self.walls)  # type: ignore[assignment]
         if self.bitmap is not None:
             self.bitmap = written(self.bitmap) if isinstance(self.bitmap, np.ndarray) else tuple(self.bitmap)
         obstacles = self.obstacles
@@ -112,9 +97,7 @@ class DeceptiveMaze(eqx.Module):
         i = math.floor(x / PIXEL + 0.5)
         j = math.floor(y / PIXEL + 0.5)
         if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
-            raise ValueError(
-                f"a robot of radius 10 that starts at ({x}, {y}) touches a wall or the world's border; move start"
-            )
+            raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the world's border")
 
     def __reduce__(self) -> tuple:
         """Its settings: the tables, 41 MB, are made again where it is unpickled."""
@@ -132,10 +115,6 @@ class DeceptiveMaze(eqx.Module):
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
-        if self.bitmap is not None and self.walls is not None:
-            raise ValueError("a maze is given by walls or by a bitmap; got both")
-        if self.walls is not None:
-            return rasterised(self.walls)
         return read(self.bitmap if isinstance(self.bitmap, tuple) else hard_maze())
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
@@ -143,8 +122,9 @@ class DeceptiveMaze(eqx.Module):
         last = self.trajectory(genotypes, every=self.steps)[:, -1, :2]
         return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
 
+    @eqx.filter_jit
     def trajectory(
-        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int | None = None
+        self, genotypes: Float[Array | np.ndarray, "n p"], every: int | None = None
     ) -> Float[Array, "n times 3"]:
         """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`.
 
@@ -153,7 +133,24 @@ class DeceptiveMaze(eqx.Module):
         every = math.gcd(self.steps, 20) if every is None else every
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
-        return _trajectory(self, jnp.asarray(genotypes), every)
+        # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the
+        # loop makes XLA choose between them element by element, at a third of the speed.
+        rows = cpu.filled(jnp.asarray(genotypes))
+        layers = POLICY.layers(rows)
+        pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
+        observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
+
+        def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
+            def advance(state: tuple[Rows, Rows], _):
+                pose, observation = state
+                return _step(tables, pose, POLICY.act(layers, observation)), None
+
+            state, _ = jax.lax.scan(advance, state, length=every)
+            return state, state[0]
+
+        _, path = cpu.scan(stretch, (pose, observation), self.steps // every, self.tables, layers)
+        columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
+        return jnp.stack(columns, axis=2)[: len(genotypes)]
 
     @eqx.filter_jit
     def step(
@@ -180,28 +177,6 @@ class DeceptiveMaze(eqx.Module):
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
         """Whether a position lies within `goal_radius` of the goal."""
         return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
-
-
-@eqx.filter_jit
-def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int) -> Float[Array, "n times 3"]:
-    # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the loop
-    # makes XLA choose between them element by element, at a third of the speed.
-    n, genotypes = len(genotypes), cpu.filled(genotypes)
-    layers = POLICY.layers(genotypes)
-    pose = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in maze.start)
-    observation = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in NOTHING_SEEN)
-
-    def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
-        def advance(state: tuple[Rows, Rows], _):
-            pose, observation = state
-            return _step(tables, pose, POLICY.act(layers, observation)), None
-
-        state, _ = jax.lax.scan(advance, state, length=every)
-        return state, state[0]
-
-    _, path = cpu.scan(stretch, (pose, observation), maze.steps // every, maze.tables, layers)
-    columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
-    return jnp.stack(columns, axis=2)[:n]
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
@@ -239,9 +214,9 @@ def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], headin
 def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """The left and the right bumper.
 
-    The bearings repeat every quarter turn, four a quarter. With `up_to` of them at or below the heading and `below` of
-    them below it, those in the open quarter to its right are number up_to ... below + 3, those to its left
-    up_to - 4 ... below - 1, modulo 16. The 16 bits are doubled, so that a shift brings either run to the lowest bits.
+    There are four bearings a quarter turn. With `up_to` of them at or below the heading and `below` of them below it,
+    those in the open quarter to its right are number up_to ... below + 3, those to its left up_to - 4 ... below - 1,
+    modulo 16: a shift of the 16 bits, written twice, brings either run to the lowest bits.
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
