@@ -32,7 +32,7 @@ def compare(
         int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
     ] = None,
     out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path("runs/comparison"),
-    workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="all cores")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="2")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="only tell how long it will take")] = False,
 ) -> None:
     """Compare methods in worlds of the suite, or in your own.

@@ -28,7 +28,6 @@ from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
-from brns.tasks.cpu import cores
 from brns.workers import has_workers
 
 
@@ -90,7 +89,8 @@ def compare(
     estimator is the reference that the others are held against. With `mutations`, each estimator runs with each, as
     "estimator, mutation".
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
-    task lie, if its behavior is not planar. `workers` jobs, by default as many as there are cores, run side by side.
+    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each with its seeds
+    on all cores.
 
     `out` gets a file a world and method when it is done: a second call goes on where the first was stopped, computes
     nothing twice, and can add worlds and methods. Then it gets runs.csv, the tidy frame, and comparison.png, of what
@@ -111,7 +111,7 @@ def compare(
     paths = [job.path for job in jobs]
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
         raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
-    done = _finished(jobs, seeds, workers or cores(), track if progress else untracked)
+    done = _finished(jobs, seeds, workers or 2, track if progress else untracked)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     for job, (facts, _) in zip(jobs, done, strict=True):
         found[job.world.name][job.method] = facts
