@@ -1,13 +1,10 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty.
 
-`NoveltySearch` reads from top to bottom as Algorithm 1 does: `init` is its first loop, `step` the body of its second.
-`ask` is `generate_new_agents`, `turn_over` all that follows the evaluation: novelty, `select_most_novel`, `train`.
+`init` is its first loop, `step` the body of its second: `ask` is `generate_new_agents`, `evaluate` the task's own, and
+`tell` all that follows: novelty, `select_most_novel`, `train`. What is compiled stands below the class, in that order.
 """
 
-from collections.abc import Callable
-from copy import copy
-from functools import wraps
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -60,50 +57,17 @@ class Offspring(NamedTuple):
     """the id of the parent"""
 
 
-class Spaces(NamedTuple):
-    """What compiled code knows of a task on the host."""
-
-    genotype_space: Box
-    behavior_space: Box
-
-
-def compiled(method: Callable) -> Callable:
-    """The method as one compiled program, in which of the task there are its spaces alone."""
-    compiled = program(method)
-
-    @wraps(method)
-    def call(search: "NoveltySearch", *arguments: Any) -> Any:
-        without = copy(search)  # and not `replace`, which asks for a whole task
-        object.__setattr__(without, "task", Spaces(search.task.genotype_space, search.task.behavior_space))
-        return compiled(without, *arguments)
-
-    return call
-
-
-def compiled_with_task(method: Callable) -> Callable:
-    """The method as one compiled program where the task is JAX code too, and otherwise as it is."""
-    compiled = program(method)
-
-    @wraps(method)
-    def call(search: "NoveltySearch", *arguments: Any) -> Any:
-        return (compiled if search.task.traceable else method)(search, *arguments)
-
-    return call
-
-
 class NoveltySearch(eqx.Module):
     r"""An experiment: a task, a novelty, and how the population turns over.
 
     A generation draws parents uniformly with replacement, mutates them (no crossover), evaluates the offspring, scores
     parents and offspring by the estimator, selects the survivors from both and lets the estimator learn.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. Algorithm 1 as printed scores only the offspring, so
-    that parents keep an old novelty; like the published code we score both again, and `fresh_parents=False` gives the
-    printed reading.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the offspring, and parents
+    keep an old novelty; like the published code we score both, and `fresh_parents=False` gives the printed reading.
 
-    `step` is `ask`, the task and `tell` in one. With a traceable task it is one compiled function and
-    `jax.vmap(search.step)` runs many seeds at once; a batched matrix product may then round otherwise than a single
-    one, so a seed in a batch equals the seed alone up to rounding, and the same batch gives the same bits.
+    With a traceable task `step` is one compiled function, and `jax.vmap(search.step)` runs many seeds at once. A seed
+    in a batch equals the seed alone up to rounding; the same batch gives the same bits.
     """
 
     task: Task
@@ -126,11 +90,11 @@ class NoveltySearch(eqx.Module):
         return shown(self)
 
     def __check_init__(self):
-        refuse_wrong("task", self.task, "world", Task)
-        refuse_wrong("estimator", self.estimator, "estimator", NoveltyEstimator)
-        refuse_wrong("mutate", self.mutate, "mutation", Mutation)
-        refuse_wrong("select", self.select, "selection", Selection)
-        refuse_wrong("founders", self.founders, "founders", Founders)
+        refuse_wrong("task", self.task, Task)
+        refuse_wrong("estimator", self.estimator, NoveltyEstimator)
+        refuse_wrong("mutate", self.mutate, Mutation)
+        refuse_wrong("select", self.select, Selection)
+        refuse_wrong("founders", self.founders, Founders)
         if self.population_size < 2 or self.offspring_size < 1:
             raise ValueError(
                 "novelty search needs a population of at least 2 and at least 1 offspring; got "
@@ -146,73 +110,93 @@ class NoveltySearch(eqx.Module):
         genotype = jnp.asarray(genotype, jnp.float32)
         refuse_outside(genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
-        return self.found(genotype, evaluation, estimate)
+        return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
 
-    @compiled
-    def found(self, genotype: Float[Array, "n p"], evaluation: Evaluation, key: Key[Array, ""]) -> SearchState:
-        """The state of generation 0 with these founders."""
-        nobody = jnp.full(genotype.shape[0], -1, jnp.int32)
-        founders = newborn(genotype, evaluation, nobody, first=0, born=0)
-        state = self.estimator.init(self.task.behavior_space, key)
-        novelty = scored(self.estimator, state, founders.descriptor, founders)
-        return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
-
-    @compiled_with_task
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation. `key` is the run's own key, the same in every generation."""
-        ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
-        offspring = self.ask(state, ask)
-        evaluation = self.task.evaluate(offspring.genotype, evaluate)
-        return self.tell(state, offspring, evaluation, tell)
+        step = _step_in_one if self.task.traceable else _step
+        return step(self, state, key)
 
-    @compiled
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn uniformly with replacement."""
-        draw, vary = jax.random.split(key)
-        size, space = self.offspring_size, self.task.genotype_space
-        rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
-        parents = take(state.population, rows)
-        genotype = self.mutate(vary, parents.genotype, space)
-        refuse_shape("mutate", self.mutate, genotype, (size, space.dimension))
-        return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
+        return _ask(self.mutate, self.task.genotype_space, self.offspring_size, state.population, key)
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return self.turn_over(state, offspring, evaluation, key)
-
-    @compiled
-    def turn_over(
-        self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
-    ) -> tuple[SearchState, Generation]:
-        """The population and the estimator after this generation, and the generation's facts."""
-        parents, g = state.population, state.generation + 1
-        mu, n = parents.id.shape[0], offspring.parent.shape[0]
-        children = newborn(offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g)
-        union = unite(parents, children)
-        novelty = scored(self.estimator, state.estimator, union.descriptor, union)
-        if not self.fresh_parents:
-            novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
-        union = union._replace(novelty=novelty)
-        rows = self.select(union, mu)
-        refuse_shape("select", self.select, rows, (mu,))
-        generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
-        learned = self.estimator.update(state.estimator, generation, key)
-        same_structure(self.estimator, state.estimator, learned)
-        return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
+        return _tell(self.estimator, self.select, self.fresh_parents, state, offspring, evaluation, key)
 
     def state_shape(self) -> SearchState:
         """The state's tree with shapes and types in place of arrays, without evaluating anything."""
+        n, space = self.population_size, self.task.behavior_space
+        genotype = jnp.zeros((n, self.task.genotype_space.dimension))
+        evaluation = Evaluation(jnp.zeros((n, space.dimension)), jnp.zeros(n), jnp.zeros(n, bool))
+        return eqx.filter_eval_shape(_found, self.estimator, space, genotype, evaluation, jax.random.key(0))
 
-        def column(*shape: int, dtype=jnp.float32):
-            return jax.ShapeDtypeStruct(shape, dtype)
 
-        n, d = self.population_size, self.task.behavior_space.dimension
-        evaluation = Evaluation(column(n, d), column(n), column(n, dtype=bool))
-        genotype = column(n, self.task.genotype_space.dimension)
-        return eqx.filter_eval_shape(self.found, genotype, evaluation, jax.random.key(0))
+@program
+def _found(
+    estimator: NoveltyEstimator,
+    space: Box,
+    genotype: Float[Array, "n p"],
+    evaluation: Evaluation,
+    key: Key[Array, ""],
+) -> SearchState:
+    """The state of generation 0 with these founders."""
+    nobody = jnp.full(genotype.shape[0], -1, jnp.int32)
+    founders = newborn(genotype, evaluation, nobody, first=0, born=0)
+    state = estimator.init(space, key)
+    novelty = scored(estimator, state, founders.descriptor, founders)
+    return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
+
+
+def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
+    ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
+    offspring = search.ask(state, ask)
+    evaluation = search.task.evaluate(offspring.genotype, evaluate)
+    return search.tell(state, offspring, evaluation, tell)
+
+
+_step_in_one = program(_step)
+"""for a task that is JAX code too"""
+
+
+@program
+def _ask(mutate: Mutation, space: Box, size: int, population: Population, key: Key[Array, ""]) -> Offspring:
+    draw, vary = jax.random.split(key)
+    rows = jax.random.randint(draw, (size,), 0, population.id.shape[0])
+    parents = take(population, rows)
+    genotype = mutate(vary, parents.genotype, space)
+    refuse_shape("mutate", mutate, genotype, (size, space.dimension))
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
+
+
+@program
+def _tell(
+    estimator: NoveltyEstimator,
+    select: Selection,
+    fresh_parents: bool,
+    state: SearchState,
+    offspring: Offspring,
+    evaluation: Evaluation,
+    key: Key[Array, ""],
+) -> tuple[SearchState, Generation]:
+    parents, g = state.population, state.generation + 1
+    mu, n = parents.id.shape[0], offspring.parent.shape[0]
+    children = newborn(offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g)
+    union = unite(parents, children)
+    novelty = scored(estimator, state.estimator, union.descriptor, union)
+    if not fresh_parents:
+        novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
+    union = union._replace(novelty=novelty)
+    rows = select(union, mu)
+    refuse_shape("select", select, rows, (mu,))
+    generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
+    learned = estimator.update(state.estimator, generation, key)
+    same_structure(estimator, state.estimator, learned)
+    return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
 
 
 def founding(state: SearchState) -> Generation:

@@ -9,7 +9,8 @@ from jax.experimental import io_callback
 from worlds import HostIdentity, Identity, Windy
 
 from brns import Box, Evaluation, PopulationKNN, check_estimator, check_task
-from brns.checks import conform
+from brns.checks import conform, refuse_wrong
+from brns.core import Mutation, Task
 
 
 class Sound(eqx.Module):
@@ -60,10 +61,6 @@ def descriptor(change):
     return broken(lambda e, g, key: e._replace(descriptor=np.clip(change(e.descriptor, g), 0, 600).astype(np.float32)))
 
 
-def unchanged(evaluation, genotypes, key):
-    return evaluation
-
-
 @pytest.mark.parametrize(
     "task",
     [
@@ -106,33 +103,22 @@ COUNT = iter(range(100))
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (broken(unchanged, genotype_space=None), r"genotype_space must be a brns\.Box; got None"),
-        (broken(unchanged, behavior_space=(0, 1)), r"behavior_space must be a brns\.Box; got \(0, 1\)"),
-        (broken(unchanged, traceable="no"), r"traceable must be True .* got 'no'"),
+        (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"must be a brns\.Box; got \(0, 1\)"),
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\); got \(3,\)"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor / 0 - np.inf)), "descriptor that is not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
-        (broken(lambda e, g, k: e._replace(descriptor=np.ma.masked_less(e.descriptor, 300))), "none masked"),
         (broken(lambda e, g, k: e._replace(solved=np.full(len(g), 0.3))), "solved as bools"),
-        (Identity, r"not its class: write Identity\(\.\.\.\)"),
-        (broken(unchanged, evaluate=lambda self, genotypes: None), r"evaluate\(genotypes, key\)"),
         (Untraceable(), "traceable is True, but evaluate is not JAX code"),
         (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_faulty_task_is_refused(task, message):
     with pytest.raises(ValueError, match=message):
         check_task(task)
-
-
-def test_a_check_of_neighbours_needs_two():
-    with pytest.raises(ValueError, match="n >= 2"):
-        check_task(Identity(), n=1)
 
 
 def test_a_simulator_with_a_fixed_number_of_worlds_is_checked_with_so_many():
@@ -237,16 +223,16 @@ class AsksItsOwnArray(Sound):
 @pytest.mark.parametrize(
     ("method", "fault", "message"),
     [
-        ("score", on_the_host, r"Faulty\.score must be JAX code"),
+        ("score", on_the_host, "must be JAX code"),
         ("score", otherwise_compiled, "must give compiled"),
-        ("score", tied_to_the_population, "any size of population"),
+        ("score", tied_to_the_population, "shapes"),
         ("score", tied_to_the_place, "must permute"),
         ("score", ranks_what_is_asked, "what else is asked about"),
         ("score", not_a_number, "not finite in generation 1"),
         ("score", one_too_few, r"\(64,\); got \(63,\)"),
-        ("init", begins_on_the_host, r"Faulty\.init must be JAX code"),
+        ("init", begins_on_the_host, "must be JAX code"),
         ("update", grows, "same structure"),
-        ("update", asks_the_host, "same state for the same key"),
+        ("update", asks_the_host, "same state and the same novelty"),
     ],
 )
 def test_a_faulty_estimator_is_refused(method, fault, message):
@@ -255,8 +241,19 @@ def test_a_faulty_estimator_is_refused(method, fault, message):
         check_estimator(faulty())
 
 
-def test_an_estimator_is_made_and_compiles_with_its_arrays_as_arguments():
-    with pytest.raises(ValueError, match="not its class"):
-        check_estimator(Sound)
-    with pytest.raises(ValueError, match=r"AsksItsOwnArray\.score must be JAX code"):
+def test_an_estimator_compiles_with_its_arrays_as_arguments():
+    with pytest.raises(ValueError, match="compiles with the estimator as an argument"):
         check_estimator(AsksItsOwnArray())
+
+
+@pytest.mark.parametrize(
+    ("part", "contract", "message"),
+    [
+        (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
+        ("maze", Task, "part must have genotype_space, behavior_space, traceable, evaluate, as .*; got 'maze'"),
+        (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
+    ],
+)
+def test_a_wrong_part_is_refused_by_name(part, contract, message):
+    with pytest.raises(ValueError, match=message):
+        refuse_wrong("part", part, contract)

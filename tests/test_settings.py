@@ -13,8 +13,6 @@ from worlds import Identity
 
 import brns
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
-from brns.checks import refuse_wrong
-from brns.core import Mutation, Task
 from brns.experiments import configured, has_paper_settings, named, value
 from brns.settings import (
     CLASSES,
@@ -215,21 +213,6 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "mutate.sigma": 0.2,
     }
     assert repr(SEARCH).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop")
-
-
-@pytest.mark.parametrize(
-    ("name", "part", "kind", "contract", "message"),
-    [
-        ("task", brns.DeceptiveMaze, "world", Task, r"write DeceptiveMaze\(...\); got the class DeceptiveMaze"),
-        ("task", "maze", "world", Task, r"did you mean brns.DeceptiveMaze\(\)\? Got 'maze'"),
-        ("task", "PlanerArm", "world", Task, r"did you mean brns.PlanarArm\(\)"),
-        ("task", {}, "world", Task, r"must have genotype_space, behavior_space, traceable, evaluate, as .*; got {}"),
-        ("mutate", 0.5, "mutation", Mutation, r"mutate must have __call__, as brns.core.Mutation says; got 0.5"),
-    ],
-)
-def test_a_wrong_part_is_refused_by_name(name, part, kind, contract, message):
-    with pytest.raises(ValueError, match=message):
-        refuse_wrong(name, part, kind, contract)
 
 
 CHEAP = """

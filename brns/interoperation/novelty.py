@@ -32,7 +32,7 @@ class Novelty:
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):
-        refuse_wrong("estimator", estimator, "estimator", NoveltyEstimator)
+        refuse_wrong("estimator", estimator, NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
         self.estimator = estimator
