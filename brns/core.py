@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 def columns(rows: Any) -> str:
     """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
-    named = (f"{name}={columns(getattr(rows, name))}" for name in getattr(rows, "_fields", ()))
-    return (
-        f"{type(rows).__name__}({', '.join(named)})" if isinstance(rows, tuple) else f"{rows.dtype}{list(rows.shape)}"
-    )
+    if not isinstance(rows, tuple):
+        return f"{rows.dtype}{list(rows.shape)}"
+    named = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
+    return f"{type(rows).__name__}({', '.join(named)})"
 
 
 class Box(eqx.Module):
@@ -29,7 +29,7 @@ class Box(eqx.Module):
     high: Float[Array, " d"]
 
     def __init__(self, low: Any, high: Any):
-        low, high = np.atleast_1d(np.asarray(low, np.float32)), np.atleast_1d(np.asarray(high, np.float32))
+        low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and {high.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -109,12 +109,10 @@ class Task(Protocol):
         """What the genotypes do: an `Evaluation` whose row i depends on row i of `genotypes` and on `key` alone.
 
         Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)` in the units of
-        `behavior_space`, which they may leave, though `check_task` refuses it, since grids count what is outside at
-        their border; fitness and solved `(n,)`. `key` is another one in every generation and all of a task's chance;
-        chance of an individual's own comes from its genotype folded into the key.
+        `behavior_space`; grids count what lies outside at their border. `key` is another one in every generation and
+        all of a task's chance; chance of an individual's own comes from its genotype folded into the key.
 
-        Errors: a wrong shape is a `ValueError` of the search; what is not finite ends a run with one, before the
-        generation is saved. What `evaluate` itself raises ends the run as it is; the generations before are on disk.
+        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the generation is saved.
         """
         ...
 
@@ -123,10 +121,8 @@ class Task(Protocol):
 class NoveltyEstimator(Protocol):
     r"""A novelty function that learns from the generations that pass: $\Omega^g$ in the paper's section 4.
 
-    `init` makes its state for a behavior space. `score` gives the novelty of descriptors, given the state and the
-    population that lives now: it is pure, and the loop, $Q(i, j)$, the pictures and the benchmarks all call it.
-    `update` folds one generation into the state. All three are JAX code, and a state is a tree of arrays whose
-    shapes never change.
+    All three methods are JAX code, and a state is a tree of arrays whose shapes never change. `score` is pure: the
+    loop, $Q(i, j)$, the pictures and the benchmarks all call it.
     """
 
     def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
@@ -140,16 +136,14 @@ class NoveltyEstimator(Protocol):
         """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite, in the estimator's own unit.
 
         `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
-        against itself. The same descriptor has the same novelty wherever it stands in the batch. Another shape is a
-        `ValueError` of the search, and so is, in a run, novelty that is not finite.
+        against itself. The same descriptor has the same novelty wherever it stands in the batch.
         """
         ...
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
         """The state after one more generation was seen, with the structure, shapes and types of the one before.
 
-        Called once a generation, after selection; `key` is another one each time. Of `generation.parents` and
-        `offspring` novelty is what they were selected by. A state of another structure is a `ValueError` of the search.
+        Called once a generation, after selection; `key` is another one each time.
         """
         ...
 
@@ -219,13 +213,11 @@ def observed(descriptors: Any, number: int) -> Generation:
     """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
 
     `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream, from 1 on. They become
-    the offspring and the survivors, born in that generation and without parents, as `individuals` has them. Ids go on
-    from batch to batch where all have n rows; an archive tells individuals apart by them.
+    the offspring and the survivors. Ids go on from batch to batch where all have n rows.
     """
     if number < 1:
         raise ValueError(f"observed needs a batch's number from 1 on; got {number}")
-    descriptor = np.asarray(descriptors, np.float32)
-    batch = individuals(descriptor, number, (number - 1) * len(descriptor) if descriptor.ndim else 0)
+    batch = individuals(descriptors, number, (number - 1) * len(descriptors))
     return Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
 
 

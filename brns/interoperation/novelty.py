@@ -26,9 +26,7 @@ class Novelty:
     `score` asks, `learn` remembers; neither does the other. `seed` is all of the chance: the same seed and the same
     calls give the same bits. Code is compiled for each number of rows, so that batches of one size are quickest.
 
-    Shapes: descriptors `(n, d)` of NumPy or any other kind, in the units of `space`; novelty `(n,)`, in the estimator's
-    own unit. Errors: `ValueError` for other shapes and for what is not finite; `RecordError` for a file that is not one
-    of `save`, or of another estimator.
+    Shapes: descriptors `(n, d)` of NumPy or any other kind, finite, in the units of `space`; novelty `(n,)`.
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):

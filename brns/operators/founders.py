@@ -24,10 +24,7 @@ class LayerFounders(eqx.Module):
     r"""Founders whose genotype is a feed-forward network: weights and biases of a layer in $\pm 1/\sqrt{fan\_in}$.
 
     The usual initial weights of PyTorch's linear layers, with which the published code begins. The genotype is laid
-    out as `FeedForward` reads it, whose `sizes` these are: `LayerFounders(policy.sizes)`. What lies outside the box is
-    put on its border.
-
-    Errors: `ValueError` where networks of these sizes have another number of weights than the box dimensions.
+    out as `FeedForward` reads it, whose `sizes` these are. What lies outside the box is put on its border.
     """
 
     sizes: tuple[int, ...] = (5, 10, 10, 10, 2)
@@ -54,10 +51,7 @@ class GivenFounders(eqx.Module):
 
     They are the same for every seed. With `GivenFounders(record.population().genotype)` a search goes on from where
     another ended, with settings of its own; the estimator begins anew. A record names them by their digest, and holds
-    them as its generation 0.
-
-    Shapes: genotypes `(n, p)`, as many as the population has. Errors: `ValueError` for what is not finite; a search
-    refuses another number of founders, and what lies outside the box.
+    them as its generation 0. Shapes: finite genotypes `(n, p)` inside the box, as many as the population has.
     """
 
     _genotypes: Float[Array, "n p"] | None

@@ -30,7 +30,7 @@ class PolynomialMutation(eqx.Module):
 
     def __check_init__(self):
         if not 0 <= self.eta < math.inf or not 0 <= self.rate <= 1:
-            raise ValueError(f"a finite eta >= 0 and 0 <= rate <= 1 are needed; got eta={self.eta}, rate={self.rate}")
+            raise ValueError(f"a finite eta >= 0 and 0 <= rate <= 1 are needed; got {self}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
@@ -53,9 +53,7 @@ class GaussianMutation(eqx.Module):
 
     def __check_init__(self):
         if not 0 < self.sigma < math.inf or not 0 <= self.rate <= 1:
-            raise ValueError(
-                f"finite sigma > 0 and 0 <= rate <= 1 are needed; got sigma={self.sigma}, rate={self.rate}"
-            )
+            raise ValueError(f"finite sigma > 0 and 0 <= rate <= 1 are needed; got {self}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
@@ -68,9 +66,8 @@ class IsoLineDD(eqx.Module):
     r"""Steps all around, and along the line to another parent: $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
 
     $y$ is another genotype of the batch, drawn uniformly, $w$ the box's width, $z \sim \mathcal{N}(0, I)$ and
-    $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. A mutant's covariance is $\sigma_1^2 w^2$ in every gene
-    and $\sigma_2^2 |y - x|^2$ more along the line: where good parents lie close to a line, so do their mutants. What
-    leaves the box is put on its border. A batch of one has no line.
+    $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. What leaves the box is put on its border. A batch of one
+    has no line.
 
     Source: Vassiliades & Mouret, GECCO 2018, "Discovering the elite hypervolume by leveraging interspecies
     correlation", doi:10.1145/3205455.3205602; there both are elites of an archive.
@@ -83,10 +80,7 @@ class IsoLineDD(eqx.Module):
 
     def __check_init__(self):
         if min(self.sigma_iso, self.sigma_line) < 0 or not 0 < self.sigma_iso + self.sigma_line < math.inf:
-            raise ValueError(
-                "IsoLineDD needs finite sigma_iso and sigma_line from 0 on, one of them above 0; got "
-                f"sigma_iso={self.sigma_iso}, sigma_line={self.sigma_line}"
-            )
+            raise ValueError(f"finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got {self}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_other, key_iso, key_line = jax.random.split(key, 3)

@@ -12,8 +12,7 @@ from brns.core import Population
 def novel(population: Population, threshold: float | None) -> Float[Array, " n"]:
     """Novelty as selection sees it: at or below the threshold t of section 3.1 an individual counts 0.
 
-    In the paper novelty is 0 or more. Where an estimator's is negative, so may t be, and then they count t: less than
-    all above it.
+    Where novelty may be negative, which in the paper it is not, so may t be, and then they count t.
     """
     if threshold is None:
         return population.novelty
@@ -65,9 +64,8 @@ class NSGA2(eqx.Module):
 def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     """The number of the non-dominated front of each individual, from 0; both objectives are maximised.
 
-    Individuals are placed in the order of the first objective. Whoever dominates one was placed before it, so it
-    belongs to the first front whose largest second objective is below its own. These fall from front to front, and the
-    first is found by halving.
+    In the order of the first objective each individual joins the first front whose largest second objective is below
+    its own; these fall from front to front, and the first is found by halving.
 
     Source: Jensen 2003, doi:10.1109/TEVC.2003.817234, for two objectives. Cost O(n log n).
     """
@@ -103,10 +101,7 @@ def crowding_distance(objectives: Float[Array, "n m"], front: Int[Array, " n"]) 
         last = jnp.concatenate([f[1:] != f[:-1], jnp.ones(1, bool)])
         gap = jnp.roll(v, -1) - jnp.roll(v, 1)
         n = f.shape[0]
-        span = (
-            jax.ops.segment_max(v, f, n, indices_are_sorted=True)
-            - jax.ops.segment_min(v, f, n, indices_are_sorted=True)
-        )[f]
+        span = (jax.ops.segment_max(v, f, n) - jax.ops.segment_min(v, f, n))[f]
         inner = jnp.where(span > 0, gap / jnp.where(span > 0, span, 1.0), 0.0)
         return jnp.zeros_like(v).at[order].set(jnp.where(first | last, jnp.inf, inner))
 

@@ -12,6 +12,8 @@ LEFT, RIGHT, TOP, FASTEST = -1.2, 0.6, 0.45, 0.07  # the world's ends, the top, 
 START = -0.5
 POLICY = FeedForward((2, 8, 1), squash_output=True)
 
+Cars = Float[Array, " n"]
+
 
 class MountainCar(eqx.Module):
     r"""Gymnasium's MountainCarContinuous in JAX: a policy pushes a car in a valley.
@@ -59,16 +61,13 @@ class MountainCar(eqx.Module):
             return (position, speed, jnp.minimum(left, position), jnp.maximum(right, position)), None
 
         start = jnp.full(len(genotypes), START, jnp.float32)
-        (position, _, left, right), _ = cpu.scan(
-            advance, (start, jnp.zeros_like(start), start, start), self.steps, layers
-        )
+        cars = start, jnp.zeros_like(start), start, start
+        (position, _, left, right), _ = cpu.scan(advance, cars, self.steps, layers)
         descriptor = jnp.clip(jnp.stack([scaled(left), scaled(right)], axis=1), -1.0, 1.0)
         return Evaluation(descriptor[:n], jnp.zeros(n), position[:n] >= TOP)
 
 
-def step(
-    position: Float[Array, " n"], speed: Float[Array, " n"], push: Float[Array, " n"]
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
     """One step of n cars: their next places and speeds."""
     faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
     further = jnp.clip(position + faster, LEFT, RIGHT)

@@ -23,13 +23,12 @@ def one_thread() -> dict[str, str]:
 
 
 def scan(advance: Callable, state: Any, length: int, *given: Any) -> Any:
-    """`jax.lax.scan` of `advance(state, *given)`, on a CPU one piece of machine code: the state after `length` steps,
-    and what each gave beside it.
+    """`jax.lax.scan` of `advance(state, *given)`: the state after `length` steps, and what each gave beside it.
 
-    XLA gives each operation of a loop's body to its threads as a task of its own; for robots that take 2000 small steps
-    that is most of the time. Loops that it thinks small enough it compiles whole, and the metadata says that this is
-    one. It can hold no matrix product and no constant array, which must be `given`, and compiles half as fast. The bits
-    are the same where there are enough rows (`filled`).
+    XLA gives each operation of a loop's body to its threads as a task of its own, which is most of the time of robots
+    that take 2000 small steps. The metadata says that this loop is small, so that it becomes one piece of machine code.
+    It can hold no matrix product, and no constant array, which must be `given`. The bits are the same where there are
+    enough rows (`filled`).
     """
 
     def loop(state: Any, given: Any) -> Any:

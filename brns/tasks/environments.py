@@ -1,7 +1,6 @@
 """The two mazes as Gymnasium environments, `brns/AntMaze-v0` and `brns/DeceptiveMaze-v0`.
 
-Importing this file makes them known to Gymnasium, and `gymnasium.make("brns.tasks.environments:brns/AntMaze-v0")`
-imports it by itself. MuJoCo is imported when an ant's environment is made.
+Importing this file makes them known to Gymnasium; so does `gymnasium.make("brns.tasks.environments:brns/AntMaze-v0")`.
 """
 
 from typing import Any

@@ -66,12 +66,8 @@ class GymnasiumTask(eqx.Module):
     is the output, scaled from [-1, 1] to the bounds where the policy squashes it, else clipped to them. Fitness is the
     sum of the rewards.
 
-    Row i depends on genotype i alone if the environment's `reset(seed=...)` forgets what was before, as Gymnasium asks:
-    an environment is made once in each process and thread, and reset for each episode.
-    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
-
-    Errors: `ValueError` where the policy does not fit the environment, `describe` does not fit the behavior space, or
-    no behavior space is given and the observations have no bounds; `ImportError` where Gymnasium is missing.
+    An environment is made once in each process and thread, and reset for each episode; its `reset(seed=...)` must
+    forget what was before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
     """
 
     make_env: Callable[[], gymnasium.Env] | str
@@ -113,19 +109,14 @@ class GymnasiumTask(eqx.Module):
 
     def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        rows = [self._facts(self.episode(genotype, seed)) for genotype in np.asarray(genotypes)]
-        descriptor, fitness, solved = (np.stack(column) for column in zip(*rows, strict=True))
-        return Evaluation(jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
-
-    def _facts(self, episode: Episode) -> tuple[Float[np.ndarray, " d"], float, bool]:
-        """Descriptor, fitness and success."""
-        descriptor = np.asarray(self.describe(episode), float)
-        if descriptor.shape != self.behavior_space.low.shape:
-            raise ValueError(
-                f"describe must give a descriptor of shape {self.behavior_space.low.shape}, as the behavior space has; "
-                f"got {descriptor.shape}"
-            )
-        return descriptor, episode.rewards.sum(), bool(self.success and self.success(episode))
+        descriptors, fitness, solved = [], [], []
+        for genotype in np.asarray(genotypes):
+            episode = self.episode(genotype, seed)
+            descriptors.append(np.asarray(self.describe(episode), float))
+            fitness.append(episode.rewards.sum())
+            solved.append(bool(self.success and self.success(episode)))
+        descriptor = jnp.asarray(np.stack(descriptors), jnp.float32)
+        return Evaluation(descriptor, jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
 
     def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int | None = None) -> Episode:
         """One episode as a whole, by default that by which individuals are evaluated; of a task without a seed, 0."""

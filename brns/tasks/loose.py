@@ -11,8 +11,7 @@ from brns.core import Box, Evaluation, Task
 class LooseBox(eqx.Module):
     """A task as it is, with a behavior box that is declared so many times too wide about the same middle.
 
-    Who describes a new world seldom knows how far behaviors reach. Behaviors are the task's own; only what an estimator
-    is told of them changes. Errors: `ValueError` for `times` that is not finite or below 1.
+    Behaviors are the task's own; only what an estimator is told of them changes.
     """
 
     task: Task

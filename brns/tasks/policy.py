@@ -20,12 +20,9 @@ class FeedForward(eqx.Module):
 
     A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows, where a row belongs to an output unit.
 
-    Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions `(n, sizes[-1])`. Within, the
-    policies stand along the trailing axis, where a processor's vector units find them, and a layer is written out over
-    its inputs: for networks this small, with other weights for each policy, that is several times faster than a
-    batched matrix product. A loop over time should call `layers` once before it and `act` in it.
-
-    Errors: `ValueError` for genotypes or observations of another length.
+    Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions `(n, sizes[-1])`. A loop over time
+    calls `layers` once before it and `act` in it, where policies stand along the trailing axis and a layer is written
+    out over its inputs: several times faster than a batched matrix product of networks this small.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -98,9 +95,8 @@ class FeedForward(eqx.Module):
 class HostPolicies:
     """n policies in NumPy: called with observations `(n, sizes[0])`, they give one action a policy, `(n, sizes[-1])`.
 
-    Every sum runs over one policy's inputs in an order that their number alone decides, which a batched matrix product
-    does not promise: a policy acts to the same bits whatever its neighbours and their number. Indexed like an array's
-    first axis, they give some of the policies.
+    A policy acts to the same bits whatever its neighbours and their number, which a batched matrix product does not
+    promise. Indexed like an array's first axis, they give some of the policies.
     """
 
     def __init__(self, layers: HostLayers, squash_output: bool):

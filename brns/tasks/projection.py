@@ -20,7 +20,6 @@ class LinearProjection(eqx.Module):
     nothing is ever solved. Genes lie in [-10.24, 10.24], so that the clipped part belongs to the world.
 
     Shapes: genotypes `(m, n)`, descriptors `(m, 2)`. Nothing is random.
-    Errors: `ValueError` for an odd `genes`, or fewer than 2.
     Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4. Departs from it in the
     bound on the genes, which are free there, and in the sphere's scale.
     """

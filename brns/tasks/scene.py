@@ -1,8 +1,4 @@
-"""How a world looks, as data: what a task may tell of itself to figures, reports and movies.
-
-All of it is optional. A task without `scene` is drawn in the box of its behavior space, a task without `trajectory`
-without the ways of its solvers, and of a task without `film` there is no movie of an individual.
-"""
+"""How a world looks, as data: what a task may tell of itself to figures, reports and movies. All of it is optional."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -68,29 +64,25 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks."""
+    """A task that says how its world looks; another is drawn as the box of its behavior space."""
 
-    def scene(self) -> Scene:
-        """The world in the plane in which behaviors lie."""
-        ...
+    def scene(self) -> Scene: ...
 
 
 @runtime_checkable
 class Traced(Protocol):
-    """A task that can walk the ways of its individuals again."""
+    """A task that says where individuals were, from start to end; x and y are the first columns."""
 
-    def trajectory(self, genotypes: Float[Array | np.ndarray, "n p"]) -> Float[Array | np.ndarray, "n times columns"]:
-        """Where n individuals were at times of the task's choice, from start to end; x and y are the first columns."""
-        ...
+    def trajectory(
+        self, genotypes: Float[Array | np.ndarray, "n p"]
+    ) -> Float[Array | np.ndarray, "n times columns"]: ...
 
 
 @runtime_checkable
 class Filmed(Protocol):
-    """A task that can film an individual."""
+    """A task that can film an individual's episode."""
 
-    def film(self, genotype: Float[Array | np.ndarray, " p"]) -> Film:
-        """Pictures of the individual's episode, drawn one after another as they are asked for."""
-        ...
+    def film(self, genotype: Float[Array | np.ndarray, " p"]) -> Film: ...
 
 
 def plain(space: Box) -> Scene:

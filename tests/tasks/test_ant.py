@@ -207,7 +207,7 @@ def test_genotypes_that_are_no_policies_are_refused():
     with pytest.raises(ValueError, match="length 608"):
         task.evaluate(np.zeros((2, 5), np.float32), KEY)
     broken[1, 5] = np.nan
-    with pytest.raises(ValueError, match="row 1 of 3"):
+    with pytest.raises(ValueError, match="finite"):
         task.evaluate(broken, KEY)
 
 

@@ -1,10 +1,16 @@
 """The ant and its two arenas as numbers, and the MuJoCo model made of them."""
 
+import ctypes.util
 import importlib
 import math
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
 
 from brns.tasks.scene import COLOURS
 
@@ -15,6 +21,7 @@ AREA_RADIUS = 5.0
 WALL_HALF_HEIGHT = 2.0
 TEMPLATE = Path(__file__).with_name("ant.xml")
 FAR = 1e5  # metres, where nobody comes
+PIXELS = 1000  # of a picture of the walls, along each side
 LIMB = 0.08  # metres, radius of a limb's capsule
 BODY = 0.25  # metres, radius of torso and head
 HEAD_LIGHTER = 500  # the head's density is that of the other parts divided by this
@@ -39,6 +46,14 @@ class Arena(NamedTuple):
     """the centre of each area by its colour"""
     samples: int
     """positions in a descriptor"""
+
+    def picture(self, low: float, high: float) -> Bool[np.ndarray, "h w"]:
+        """The walls as pixels of a square."""
+        image = np.zeros((PIXELS, PIXELS), bool)
+        at = np.linspace(low, high, PIXELS, endpoint=False) + (high - low) / PIXELS / 2
+        for center_x, center_y, half_x, half_y in self.walls:
+            image |= np.outer(np.abs(at - center_y) <= half_y, np.abs(at - center_x) <= half_x)
+        return image
 
 
 _INNER = ((-15, 20, 0.3, 17), (-3, -15, 13, 0.3), (10, -15, 0.3, 15))
@@ -69,10 +84,9 @@ def ant_xml(arena: str, integrator: str) -> str:
     Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
     collide, the ant's parts do not. The model never resets itself: unstable physics is left for the task to see.
 
-    Each wall is a body of its own. MuJoCo first looks which bodies' boxes overlap, and so passes over far walls at
-    once. It turns all boxes as the bodies together lie; two balls far out on the x axis, which nobody meets, turn them
-    as the walls are. Floor, walls and balls come after the ant, so that contacts come in the same order, and have the
-    same bits, as if they were parts of the world's body. One ant is one island of constraints, so islands are off.
+    For speed each wall is a body of its own: MuJoCo passes over bodies whose boxes are far away. Two balls far out on
+    the x axis, which nobody meets, align these boxes with the walls. Floor, walls and balls come after the ant, so that
+    contacts have the same order, and the same bits, as with one body for all. Islands are off: one ant is one island.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
@@ -138,7 +152,13 @@ def _density() -> float:
 
 
 def load_mujoco() -> tuple[Any, Any]:
-    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install."""
+    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install.
+
+    MuJoCo draws for a display unless MUJOCO_GL names another back end when it is first imported.
+    """
+    if sys.platform == "linux" and "MUJOCO_GL" not in os.environ:
+        backend = next((name for name in ("EGL", "OSMesa") if ctypes.util.find_library(name)), "glfw")
+        os.environ["MUJOCO_GL"] = backend.lower()
     try:
         mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
         found = mujoco.__version__

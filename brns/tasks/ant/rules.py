@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import repeat
 from threading import Event
 from typing import Literal, NamedTuple
@@ -13,12 +14,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from brns.core import Box, Evaluation
-from brns.tasks.ant import looks, physics
+from brns.tasks.ant import physics
 from brns.tasks.ant.camera import Camera
-from brns.tasks.ant.model import AREA_RADIUS, ARENAS
+from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
 from brns.tasks.policy import FeedForward
-from brns.tasks.scene import Film, Scene
+from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
 
 Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
@@ -44,27 +45,18 @@ class Episodes(NamedTuple):
 class AntMaze(eqx.Module):
     r"""An ant that a feed-forward network moves through an arena whose areas give a reward at their first visit.
 
-    The behavior is the torso's path: 16 positions (48 in the huge arena) sampled evenly in time, forward, the last one
-    included; sample k of K is the position after $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number
-    of areas visited, and an ant that visited all has solved the task, which ends its episode. The last position stands
-    for the rest of the time.
-
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. Departures from the published code: its descriptor runs
-    backwards in time; it adds 1 to the reward when all areas are visited; it ends "stuck" episodes by a sum of
-    observations with a reward of -5 and a history that leaks between individuals. The rule here is
-    `stuck_distance` and `stuck_window`, costs no reward and is off by default. Its integrator is RK4; `implicitfast`
-    takes about 0.3 of the time. Paths are chaotic under either: a population that evolved under one keeps about two
-    thirds of its reach under the other (`benchmarks/ant_settings.py` of commit da128cf).
-
-    The same genotype gives the same bits in any batch and with any number of threads: every control step starts from a
-    full state, with the solver's warm start cleared; another version of MuJoCo or another processor may give other
-    bits. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso beyond 50 m in any coordinate)
-    ends an episode at the last sound position; it is logged as a warning and marked in `Episodes.unstable`.
+    Behavior is the torso's path in metres: 16 positions (48 in the huge arena), of which the k-th of K is that after
+    $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number of areas visited; visiting all solves the task
+    and ends the episode, whose last position stands for the rest of the time. Unstable physics (a number that is not
+    finite, a warning of MuJoCo's, a torso beyond 50 m) ends an episode at the last sound position, with a warning.
 
     Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
-    `(n, 32)` or `(n, 96)`, in metres. Observations are the 15 positions, x and y as (value - 5) / 70, and the 14
-    velocities.
-    Errors: `ValueError` for settings or genotypes out of range, `ImportError` where MuJoCo is missing or too old.
+    `(n, 32)` or `(n, 96)`. The same genotype gives the same bits in any batch and with any number of threads; another
+    MuJoCo or another processor may give others.
+
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. The published code differs: its descriptor runs
+    backwards in time, all areas visited give 1 more, "stuck" episodes end by a sum of observations with a reward of -5
+    and a history that leaks between individuals, and the integrator is RK4, under which other individuals go far.
     """
 
     arena: Literal["large", "huge"] = "large"
@@ -125,25 +117,32 @@ class AntMaze(eqx.Module):
         return self.episodes(genotypes).path[:, shown]
 
     def scene(self) -> Scene:
-        """How the arena looks."""
-        return looks.scene(self.arena, self.behavior_space)
+        """The arena from above, with its areas, in metres."""
+        arena, world = ARENAS[self.arena], plain(self.behavior_space)
+        areas = tuple(Area(*at, AREA_RADIUS, f"{colour} area", COLOURS[colour]) for colour, at in arena.areas.items())
+        return world._replace(
+            axes=("x (m)", "y (m)"),
+            paths=True,
+            walls=arena.picture(world.low[0], world.high[0]),
+            walls_extent=world.extent,
+            start=START[:2],
+            areas=areas,
+        )
 
     def film(self, genotype: Genotype) -> Film:
-        """One episode at twice its speed, ten pictures a second; `render` draws it otherwise."""
+        """One episode at twice its speed, ten pictures a second."""
         every = 8
-        pictures = self.render(genotype, every=every, size=(360, 480))
-        return Film(pictures, self.steps // every + 1, 10.0)
+        return Film(self.render(genotype, every, size=(360, 480)), self.steps // every + 1, 10.0)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
 
-        The batch goes in two halves, each stepped together by half of the threads: while the policies of one are
-        computed, the other's physics goes on, and neither waits for the other at every step.
+        Half of the threads step half of the batch: while the policies of one half are computed, the other's physics
+        goes on.
         """
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
-            rows = np.flatnonzero(~np.isfinite(genotypes).all(axis=1))
-            raise ValueError(f"genotypes must be finite numbers; row {rows[0]} of {len(genotypes)} is not")
+            raise ValueError("genotypes must be finite numbers")
         threads = threads or physics.threads()
         halves = np.array_split(genotypes, min(threads, 2))
         stop = Event()
@@ -210,7 +209,7 @@ class AntMaze(eqx.Module):
         world = physics.shared(self.arena, self.integrator, 1, 0)
         policies = POLICY.on_host(genotype)
         state = world.start[None]
-        with Camera(world.model, size) as draw:
+        with closing(Camera(world.model, size)) as draw:
             for t in range(last + 1):
                 if t % every == 0:
                     yield draw(state[0], camera)

@@ -31,18 +31,14 @@ def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
     wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
     if wrong or not rows:
         raise ValueError(
-            "a bitmap is square: k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
-            f"got {len(rows)} rows, wrong ones {wrong[:1]}"
+            "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); got "
+            f"{len(rows)} rows, wrong ones {wrong[:1]}"
         )
     return np.array([[cell == "#" for cell in row] for row in rows])
 
 
 def written(obstacles: Bool[np.ndarray, "rows columns"]) -> tuple[str, ...]:
     """A map as rows of text, what `read` reads."""
-    if obstacles.ndim != 2 or obstacles.dtype != bool:
-        raise ValueError(
-            f"a bitmap is a bool array of shape (k, k), True for wall; got {obstacles.dtype} of shape {obstacles.shape}"
-        )
     return tuple("".join(".#"[int(cell)] for cell in row) for row in obstacles)
 
 
@@ -148,8 +144,8 @@ def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
     """The line of pixels from (0, 0): for each move the pixels that it touches, the one that it comes to last.
 
     Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the neighbour that the line
-    crosses, or both when it goes through the corner. As in libfastsim the walk stands where the move led, even when the
-    neighbour was the obstacle.
+    crosses, or both when it goes through the corner. Where a neighbour is the obstacle, the laser ends where the move
+    led, as in libfastsim.
     """
     steep = abs(end_j) > abs(end_i)
     along, across = (end_j, end_i) if steep else (end_i, end_j)

@@ -15,7 +15,7 @@ class MazePath(eqx.Module):
     """A maze in which a behavior is where the robot was at so many times: x1, y1, x2, y2, ..., the last its end.
 
     The positions are equally far apart in time, and the start is left out. All else is the maze's. Shapes: descriptors
-    `(n, 2 positions)`. Errors: `ValueError` where `positions` does not divide the maze's steps.
+    `(n, 2 positions)`.
     """
 
     maze: DeceptiveMaze = eqx.field(default_factory=DeceptiveMaze)
@@ -41,9 +41,9 @@ class MazePath(eqx.Module):
         """The maze, in which a behavior is a path."""
         return self.maze.scene()._replace(paths=True)
 
-    def trajectory(self, genotypes: Float[Array, "n p"], every: int | None = None) -> Float[Array, "n times 3"]:
+    def trajectory(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n times 3"]:
         """The whole path, as the maze tells it."""
-        return self.maze.trajectory(genotypes, every)
+        return self.maze.trajectory(genotypes)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The paths of n policies. Nothing is random: `key` changes nothing."""

@@ -16,11 +16,9 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 class RoomsMaze(DeceptiveMaze):
     """A maze of rooms with doors, drawn from a seed; the robot and its rules are those of `DeceptiveMaze`.
 
-    A square of `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the
-    other walls have a door too; each door is 42 units wide and stands anywhere in its wall. The robot starts in the
-    middle of the room at the lower left, x to the right and y down, and solves the maze in that at the upper right.
-
-    Shapes, errors and rules are those of `DeceptiveMaze`, whose `walls` and `bitmap` are not for this maze.
+    `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the other walls
+    have a door too; each door is 42 units wide and stands anywhere in its wall. `walls` and `bitmap` are not for this
+    maze.
     """
 
     steps: int = 1000

@@ -44,33 +44,24 @@ class DeceptiveMaze(eqx.Module):
 
     The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels; what lies outside is wall.
     The robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
-    clipped to [-4, 4]:
+    clipped to [-4, 4]; with $v = (v_1 + v_2) / 2$:
 
-    1. Motion on an arc. The heading turns by $a = (v_2 - v_1) / 20$; with $v = (v_1 + v_2) / 2$ the robot moves
-       $v \sin(a) / a$ along its former heading and $v (\cos(a) - 1) / a$ along the normal to it.
-    2. Collision. Obstacle pixels within 3 pixels of the pixel that the centre would come to stop it: the position stays
-       what it was, the heading keeps its turn.
-    3. Bumpers, 1 or 0, from those pixels: right for one in the open quarter circle (0, 90) degrees from the new
-       heading, left for one in (-90, 0).
-    4. Lasers, at 45, 0 and -45 degrees: from the robot's pixel along the line of pixels (Bresenham's algorithm,
-       supercover form) to the pixel 100 units away; the distance from the robot to the centre of the first obstacle
-       pixel, or to the pixel beside it where the line leaves a corner between two; at most 100.
+    1. Motion. The heading turns by $a = (v_2 - v_1) / 20$, and the robot moves $v \sin(a) / a$ along its former heading
+       and $v (\cos(a) - 1) / a$ along the normal to it.
+    2. Collision. An obstacle within 3 pixels of where the centre would come to stops the motion, but not the turn.
+    3. Bumpers, 1 or 0: right for such an obstacle in the open quarter (0, 90) degrees from the new heading, left for
+       one in (-90, 0).
+    4. Lasers at 45, 0 and -45 degrees, along a line of pixels (Bresenham, supercover): the distance to the centre of
+       the first obstacle pixel, or of the pixel beside it where the line leaves a corner between two; at most 100.
 
-    An observation is the three lasers, in world units, then the left and the right bumper. An episode starts with
-    (100, 100, 100, 0, 0). The policy is 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers: 302 weights in
-    [-1, 1], laid out as in `FeedForward`. Behavior is the last position, fitness is 0, and solved means that the last
-    position lies within `goal_radius` of the goal.
+    The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
+    bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is the last position, and fitness 0.
 
-    Other mazes are given as `walls` or as a `bitmap`, not both; a bitmap of k x k pixels makes a world of 3 k x 3 k
-    units. The tables take 1.1 kB a pixel (43 MB for 200 x 200) and are shared between equal maps.
-
-    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Row i depends on genotype i alone. Chaos makes the last bits of
-    a single step matter after 2000 of them: another machine or another JAX may move a final position.
-    Errors: `ValueError` for settings that make no maze and for genotypes of another length.
+    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
+    final position. The tables take 1.1 kB a pixel and are shared between equal maps.
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
-    BR-NS paper, section 5.1. Departs from libfastsim in two points: there a process's second episode began with the
-    last observation of its first, and pixels outside the map set no bumper, which no robot can notice behind the hard
-    maze's border. Its map, like ours, lacks 8 border pixels of the picture; no reading depends on them.
+    BR-NS paper, section 5.1. In libfastsim a process's second episode began with the last observation of its first, and
+    pixels outside the map set no bumper.
     """
 
     steps: int = 2000
@@ -84,7 +75,7 @@ class DeceptiveMaze(eqx.Module):
     walls: tuple[Wall, ...] | None = None
     """capsules x0, y0, x1, y1, radius in world units, on 200 x 200 pixels, in place of the hard maze"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
-    """rows of pixels, '#' is wall and '.' free, or a bool array, True is wall, in place of the hard maze"""
+    """k rows of k pixels, '#' is wall and '.' free, or a bool array, True is wall; the world is 3 k units wide then"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -112,9 +103,7 @@ class DeceptiveMaze(eqx.Module):
         i = math.floor(x / PIXEL + 0.5)
         j = math.floor(y / PIXEL + 0.5)
         if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
-            raise ValueError(
-                f"a robot of radius 10 that starts at ({x}, {y}) touches a wall or the world's border; move start"
-            )
+            raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the world's border")
 
     def __reduce__(self) -> tuple:
         """Its settings: the tables, 41 MB, are made again where it is unpickled."""
@@ -239,9 +228,9 @@ def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], headin
 def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """The left and the right bumper.
 
-    The bearings repeat every quarter turn, four a quarter. With `up_to` of them at or below the heading and `below` of
-    them below it, those in the open quarter to its right are number up_to ... below + 3, those to its left
-    up_to - 4 ... below - 1, modulo 16. The 16 bits are doubled, so that a shift brings either run to the lowest bits.
+    There are four bearings a quarter turn. With `up_to` of them at or below the heading and `below` of them below it,
+    those in the open quarter to its right are number up_to ... below + 3, those to its left up_to - 4 ... below - 1,
+    modulo 16: a shift of the 16 bits, written twice, brings either run to the lowest bits.
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
