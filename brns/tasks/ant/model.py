@@ -2,7 +2,6 @@
 
 import ctypes.util
 import importlib
-import math
 import os
 import re
 import sys
@@ -14,25 +13,11 @@ from jaxtyping import Bool
 
 from brns.tasks.scene import COLOURS
 
-TIMESTEP = 0.005  # seconds
-MASS = 41.449  # kg, the ant's
 START = (0.0, -24.0, 0.6)  # metres, of the torso
 AREA_RADIUS = 5.0
-WALL_HALF_HEIGHT = 2.0
 TEMPLATE = Path(__file__).with_name("ant.xml")
 FAR = 1e5  # metres, where nobody comes
 PIXELS = 1000  # of a picture of the walls, along each side
-LIMB = 0.08  # metres, radius of a limb's capsule
-BODY = 0.25  # metres, radius of torso and head
-HEAD_LIGHTER = 500  # the head's density is that of the other parts divided by this
-# Each leg: its corner, the axis of its ankle, the ankle's range in degrees.
-LEGS = (
-    ((1, 1), (-1, 1), (30, 70)),
-    ((-1, 1), (1, 1), (-70, -30)),
-    ((-1, -1), (-1, 1), (-70, -30)),
-    ((1, -1), (1, 1), (30, 70)),
-)
-MOTORS = tuple(f"{joint}_{leg}" for leg in (4, 1, 2, 3) for joint in ("hip", "ankle"))
 
 
 class Arena(NamedTuple):
@@ -90,10 +75,8 @@ def ant_xml(arena: str, integrator: str) -> str:
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
-    density = _density()
     boxes = "".join(
-        f'<body><geom type="box" pos="{x} {y} {WALL_HALF_HEIGHT}" size="{a} {b} {WALL_HALF_HEIGHT}" class="arena" '
-        'rgba="0.55 0.5 0.45 0.4"/></body>'
+        f'<body><geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="0.55 0.5 0.45 0.4"/></body>'
         for x, y, a, b in walls
     )
     balls = "".join(f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>' for x in (-FAR, FAR))
@@ -101,54 +84,24 @@ def ant_xml(arena: str, integrator: str) -> str:
         f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{_rgb(COLOURS[colour])} 1"/>'
         for colour, (x, y) in areas.items()
     )
-    motors = "".join(f'<motor name="{joint}" joint="{joint}"/>' for joint in MOTORS)
     return TEMPLATE.read_text().format(
         arena=arena,
         integrator=integrator,
-        timestep=TIMESTEP,
         extent=4 * half,
         above=2.5 * half,
         half=half,
         x=floor[0],
         y=floor[1],
-        wall=WALL_HALF_HEIGHT,
-        radius=AREA_RADIUS,
         start=" ".join(map(str, START)),
-        body=BODY,
-        density=density,
-        head=density / HEAD_LIGHTER,
-        legs="".join(_leg(number, *leg) for number, leg in enumerate(LEGS, 1)),
         boxes=boxes,
         balls=balls,
         discs=discs,
-        motors=motors,
     )
-
-
-def _leg(number: int, corner: tuple, axis: tuple, degrees: tuple) -> str:
-    """A fixed upper piece, a hip that swings about the vertical, an ankle; each piece points to the leg's corner."""
-    x, y = 0.2 * corner[0], 0.2 * corner[1]
-    piece = f'<geom type="capsule" size="{LIMB}" fromto="0 0 0 {x} {y} 0"/>'
-    foot = f'<geom type="capsule" size="{LIMB}" fromto="0 0 0 {2 * x} {2 * y} 0"/>'
-    hip = f'<joint name="hip_{number}" axis="0 0 1" range="-30 30"/>'
-    ankle = f'<joint name="ankle_{number}" axis="{axis[0]} {axis[1]} 0" range="{degrees[0]} {degrees[1]}"/>'
-    return f'<body>{piece}<body pos="{x} {y} 0">{hip}{piece}<body pos="{x} {y} 0">{ankle}{foot}</body></body></body>'
 
 
 def _rgb(colour: str) -> str:
     """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
     return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))
-
-
-def _density() -> float:
-    """The density, kg / m^3, with which all parts weigh `MASS` together."""
-
-    def ball(radius: float) -> float:
-        return 4 / 3 * math.pi * radius**3
-
-    lengths = 4 * [0.2 * math.sqrt(2), 0.2 * math.sqrt(2), 0.4 * math.sqrt(2)]
-    limbs = sum(math.pi * LIMB**2 * length + ball(LIMB) for length in lengths)
-    return MASS / (ball(BODY) * (1 + 1 / HEAD_LIGHTER) + limbs)
 
 
 def load_mujoco() -> tuple[Any, Any]:
