@@ -1,7 +1,6 @@
 """Any Gymnasium environment as a task: a policy acts in it, a function of yours says what the behavior was."""
 
 import threading
-import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -23,6 +22,9 @@ try:
     import brns.tasks.environments  # noqa: F401 (makes our own environments known)
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
+
+
+MADE = threading.local()
 
 
 class Episode(NamedTuple):
@@ -84,7 +86,6 @@ class GymnasiumTask(eqx.Module):
     """the criterion of success; none by default"""
     seed: int | None = 0
     """every episode resets with this seed; None draws one a generation, the same for all of its individuals"""
-    made: "_Made" = eqx.field(default_factory=lambda: _Made(), static=True, init=False, repr=False)
 
     traceable = False
 
@@ -137,23 +138,14 @@ class GymnasiumTask(eqx.Module):
         return Episode(np.stack(observations), np.stack(actions), np.array(rewards), infos, bool(terminated))
 
     def _env(self) -> gymnasium.Env:
-        return self.made.env(self.make_env)
-
-
-class _Made(threading.local):
-    """A thread's environment, made when it is first needed and closed with its task; a pickle of it is a new one."""
-
-    last: tuple[Any, gymnasium.Env] | None = None
-
-    def env(self, make: Callable[[], gymnasium.Env] | str) -> gymnasium.Env:
-        if self.last is None or self.last[0] is not make:
-            env = gymnasium.make(make) if isinstance(make, str) else make()
-            weakref.finalize(self, env.close)
-            self.last = make, env
-        return self.last[1]
-
-    def __reduce__(self) -> tuple:
-        return _Made, ()
+        """This thread's environment, made when it is first needed, and closed when another takes its place."""
+        made = MADE.__dict__
+        if made.get("by") is not self.make_env:
+            if "env" in made:
+                made.pop("env").close()
+            made["env"] = gymnasium.make(self.make_env) if isinstance(self.make_env, str) else self.make_env()
+            made["by"] = self.make_env
+        return made["env"]
 
 
 def _flat(space: spaces.Space, value: Any) -> Float[np.ndarray, " o"]:
@@ -209,8 +201,9 @@ def _taken(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarra
         return lambda output: int(space.start + np.argmax(output))
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     bounded = np.isfinite(low) & np.isfinite(high)
-    half = np.where(bounded, high - low, 2.0) / 2
-    middle = np.where(bounded, np.where(bounded, low, 0.0) + half, 0.0)
+    least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    half = (most - least) / 2
+    middle = least + half
 
     def act(output: Float[np.ndarray, " a"]) -> np.ndarray:
         scaled = middle + half * output if policy.squash_output else output

@@ -17,8 +17,6 @@ RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
 REACH = 35  # pixels; no laser ends farther away in x or in y
 
-Wall = tuple[float, float, float, float, float]
-
 
 @cache
 def hard_maze() -> tuple[str, ...]:
@@ -40,21 +38,6 @@ def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
 def written(obstacles: Bool[np.ndarray, "rows columns"]) -> tuple[str, ...]:
     """A map as rows of text, what `read` reads."""
     return tuple("".join(".#"[int(cell)] for cell in row) for row in obstacles)
-
-
-def rasterised(walls: tuple[Wall, ...]) -> Bool[np.ndarray, "k k"]:
-    """Pixels whose centre lies within a capsule's radius of its segment."""
-    y, x = np.indices((PIXELS, PIXELS)) * PIXEL
-    obstacles = np.zeros((PIXELS, PIXELS), bool)
-    for wall in walls:
-        if len(wall) != 5 or not np.isfinite(wall).all() or wall[4] <= 0:
-            raise ValueError(f"a wall is x0, y0, x1, y1, radius, all finite and radius > 0; got {wall}")
-        x0, y0, x1, y1, radius = wall
-        along_x, along_y = x1 - x0, y1 - y0
-        squared = along_x**2 + along_y**2
-        share = np.clip(((x - x0) * along_x + (y - y0) * along_y) / squared, 0, 1) if squared else 0.0
-        obstacles |= np.hypot(x - x0 - share * along_x, y - y0 - share * along_y) <= radius
-    return obstacles
 
 
 class Tables(NamedTuple):

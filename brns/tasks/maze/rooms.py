@@ -17,8 +17,7 @@ class RoomsMaze(DeceptiveMaze):
     """A maze of rooms with doors, drawn from a seed; the robot and its rules are those of `DeceptiveMaze`.
 
     `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the other walls
-    have a door too; each door is 42 units wide and stands anywhere in its wall. `walls` and `bitmap` are not for this
-    maze.
+    have a door too; each door is 42 units wide and stands anywhere in its wall. `bitmap` is not for this maze.
     """
 
     steps: int = 1000
@@ -42,8 +41,8 @@ class RoomsMaze(DeceptiveMaze):
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
-        if self.walls is not None or self.bitmap is not None:
-            raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes walls or a bitmap")
+        if self.bitmap is not None:
+            raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
         return rooms(self.seed, self.rooms)
 
 

@@ -18,10 +18,8 @@ from brns.tasks.maze.map import (
     RANGE,
     REACH,
     Tables,
-    Wall,
     bearings,
     hard_maze,
-    rasterised,
     read,
     tables,
     unpack,
@@ -72,8 +70,6 @@ class DeceptiveMaze(eqx.Module):
     """x, y in world units"""
     goal_radius: float = 42.0
     """world units; published code"""
-    walls: tuple[Wall, ...] | None = None
-    """capsules x0, y0, x1, y1, radius in world units, on 200 x 200 pixels, in place of the hard maze"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
     """k rows of k pixels, '#' is wall and '.' free, or a bool array, True is wall; the world is 3 k units wide then"""
     tables: Tables = eqx.field(init=False)
@@ -83,8 +79,6 @@ class DeceptiveMaze(eqx.Module):
     def __post_init__(self):
         # Tuples and text can be hashed, as jit asks of what is no array, and go into a record as they are.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
-        if self.walls is not None:
-            self.walls = tuple(tuple(wall) for wall in self.walls)  # type: ignore[assignment]
         if self.bitmap is not None:
             self.bitmap = written(self.bitmap) if isinstance(self.bitmap, np.ndarray) else tuple(self.bitmap)
         obstacles = self.obstacles
@@ -121,10 +115,6 @@ class DeceptiveMaze(eqx.Module):
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
-        if self.bitmap is not None and self.walls is not None:
-            raise ValueError("a maze is given by walls or by a bitmap; got both")
-        if self.walls is not None:
-            return rasterised(self.walls)
         return read(self.bitmap if isinstance(self.bitmap, tuple) else hard_maze())
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
@@ -132,8 +122,9 @@ class DeceptiveMaze(eqx.Module):
         last = self.trajectory(genotypes, every=self.steps)[:, -1, :2]
         return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
 
+    @eqx.filter_jit
     def trajectory(
-        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], every: int | None = None
+        self, genotypes: Float[Array | np.ndarray, "n p"], every: int | None = None
     ) -> Float[Array, "n times 3"]:
         """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`.
 
@@ -142,7 +133,24 @@ class DeceptiveMaze(eqx.Module):
         every = math.gcd(self.steps, 20) if every is None else every
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
-        return _trajectory(self, jnp.asarray(genotypes), every)
+        # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the
+        # loop makes XLA choose between them element by element, at a third of the speed.
+        rows = cpu.filled(jnp.asarray(genotypes))
+        layers = POLICY.layers(rows)
+        pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
+        observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
+
+        def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
+            def advance(state: tuple[Rows, Rows], _):
+                pose, observation = state
+                return _step(tables, pose, POLICY.act(layers, observation)), None
+
+            state, _ = jax.lax.scan(advance, state, length=every)
+            return state, state[0]
+
+        _, path = cpu.scan(stretch, (pose, observation), self.steps // every, self.tables, layers)
+        columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
+        return jnp.stack(columns, axis=2)[: len(genotypes)]
 
     @eqx.filter_jit
     def step(
@@ -169,28 +177,6 @@ class DeceptiveMaze(eqx.Module):
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
         """Whether a position lies within `goal_radius` of the goal."""
         return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
-
-
-@eqx.filter_jit
-def _trajectory(maze: DeceptiveMaze, genotypes: Float[Array, "n p"], every: int) -> Float[Array, "n times 3"]:
-    # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the loop
-    # makes XLA choose between them element by element, at a third of the speed.
-    n, genotypes = len(genotypes), cpu.filled(genotypes)
-    layers = POLICY.layers(genotypes)
-    pose = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in maze.start)
-    observation = tuple(jnp.full(len(genotypes), value, jnp.float32) for value in NOTHING_SEEN)
-
-    def stretch(state: tuple[Rows, Rows], tables: Tables, layers: Any):
-        def advance(state: tuple[Rows, Rows], _):
-            pose, observation = state
-            return _step(tables, pose, POLICY.act(layers, observation)), None
-
-        state, _ = jax.lax.scan(advance, state, length=every)
-        return state, state[0]
-
-    _, path = cpu.scan(stretch, (pose, observation), maze.steps // every, maze.tables, layers)
-    columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
-    return jnp.stack(columns, axis=2)[:n]
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
