@@ -4,11 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from shell import SHORT, call
-from worlds import HostIdentity, Identity
+from shell import call
+from worlds import Identity
 
 import brns
 from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
+from brns.cli.own import own_founders
 from brns.experiments import configured
 from brns.settings import build, describe
 
@@ -26,13 +27,10 @@ def test_each_layer_fills_one_over_root_fan_in():
         assert abs(values.mean()) < 0.01
 
 
-def test_founders_stay_in_a_narrow_box():
+def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_refused():
     founders = np.asarray(LayerFounders((1, 1))(KEY, 1000, Box([-0.1, -0.2], [0.3, 0.4])))
     assert founders.min(axis=0).tolist() == pytest.approx([-0.1, -0.2])
     assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])
-
-
-def test_what_is_no_network_or_another_is_refused():
     with pytest.raises(ValueError, match="two layer sizes"):
         LayerFounders((3,))
     with pytest.raises(ValueError, match=r"3 weights and biases.* 5"):
@@ -76,9 +74,7 @@ def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp
     [
         (lambda: GivenFounders(np.zeros((5, 5))), r"\(6, 5\); GivenFounders gave \(5, 5\)"),
         (lambda: GivenFounders(np.full((6, 5), 1.5)), "6 of 6 founders lie outside"),
-        (lambda: GivenFounders(np.zeros(5)), r"\(n, p\)"),
         (lambda: GivenFounders(np.full((6, 5), np.nan)), "finite"),
-        (lambda: lambda key, n, box: np.full((n, box.dimension), 2.0), "6 of 6 founders lie outside"),
     ],
 )
 def test_founders_that_cannot_be_are_refused(founders, message):
@@ -87,22 +83,15 @@ def test_founders_that_cannot_be_are_refused(founders, message):
 
 
 def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
-    class Seen(HostIdentity):
-        def evaluate(self, genotypes, key):
-            assert genotypes.dtype == np.float32
-            return super().evaluate(genotypes, key)
-
-    whole = NoveltySearch(Seen(), GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, box.dimension), int))
+    whole = NoveltySearch(Identity(), GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, 5), int))
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 
-def test_the_command_line_takes_them_from_a_file_or_a_run(tmp_path):
-    small = [*SHORT, "--generations", 1, "--estimator", "counts"]
-    first = np.random.default_rng(0).uniform(-1, 1, (20, 302)).astype(np.float32)
+def test_the_command_line_takes_them_from_a_file_or_a_run(finished, tmp_path):
+    first = np.random.default_rng(0).uniform(0, 1, (20, 7)).astype(np.float32)
     np.save(tmp_path / "first.npy", first)
-    for out, founders in (("one", "first.npy"), ("two", "one")):
-        done = call("run", "maze", *small, "--founders", founders, "--out", out, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-    one, two = brns.Record(tmp_path / "one"), brns.Record(tmp_path / "two")
-    np.testing.assert_array_equal(one.population(0).genotype, first)
-    np.testing.assert_array_equal(two.population(0).genotype, one.population().genotype)
+    settings = ["--generations", 1, "--estimator", "counts", "--set", "population_size=20", "--out", "one"]
+    done = call("run", "arm", *settings, "--founders", "first.npy", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(brns.Record(tmp_path / "one").population(0).genotype, first)
+    assert own_founders(finished.path) == GivenFounders(finished.population().genotype)

@@ -55,9 +55,9 @@ def away(a, b):
     return difference.max(axis=1)
 
 
-def free_poses(maze: DeceptiveMaze, n: int, seed: int = 0):
+def free_poses(maze: DeceptiveMaze, n: int):
     """Random poses of a robot that touches nothing, half of them right beside a wall."""
-    random, free = np.random.default_rng(seed), np.asarray(maze.tables.touched) == 0
+    random, free = np.random.default_rng(0), np.asarray(maze.tables.touched) == 0
     inner = free & np.roll(free, 1, 0) & np.roll(free, -1, 0) & np.roll(free, 1, 1) & np.roll(free, -1, 1)
     beside = np.flatnonzero(free & ~inner)
     at = np.concatenate([random.choice(np.flatnonzero(free), n - n // 2), random.choice(beside, n // 2)])
@@ -79,17 +79,6 @@ def test_the_hard_maze_has_the_original_s_pixels(hard):
     runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
     assert np.flatnonzero(obstacles[117, 3:197]).tolist() == [i - 3 for i in runs]
     assert (np.asarray(hard.tables.touched) == 0).sum() == 29353
-
-
-def test_the_border_s_eight_unread_pixels_change_no_recorded_step(literal, hard):
-    full = hard.obstacles
-    assert not full[199, 192:].any()
-    full[199, 192:] = True
-    steps = [
-        literal.steps(m, RECORDED["transition_pose"], RECORDED["transition_action"]) for m in (full, hard.obstacles)
-    ]
-    for with_them, without in zip(*steps, strict=True):
-        np.testing.assert_array_equal(with_them, without)
 
 
 # Fidelity
@@ -123,10 +112,9 @@ def test_final_positions_are_those_of_the_original(hard):
     assert same_cell.mean() >= 0.97
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_agrees_with_the_literal_rules_step_by_step(hard, literal, seed):
-    poses = free_poses(hard, 20_000, seed)
-    actions = np.random.default_rng(seed).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
+def test_agrees_with_the_literal_rules_step_by_step(hard, literal):
+    poses = free_poses(hard, 20_000)
+    actions = np.random.default_rng(0).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
     next_poses, observations = literal.steps(hard.obstacles, poses, actions)
     ours, seen = hard.step(jnp.asarray(poses), jnp.asarray(actions))
     assert (observations[:, 3:].sum(axis=0) > 400).all()  # both bumpers are well tried
@@ -151,18 +139,13 @@ def test_agrees_with_the_literal_rules_on_a_random_map(literal):
 # By hand
 
 
-def empty(goal: tuple[float, float] = (60.0, 60.0), goal_radius: float = 42.0) -> DeceptiveMaze:
-    bitmap = np.zeros((200, 200), bool)
-    return DeceptiveMaze(start=(300.0, 300.0, 0.0), goal=goal, goal_radius=goal_radius, bitmap=bitmap)
-
-
 def one_step(maze: DeceptiveMaze, pose, action):
     pose, observation = maze.step(jnp.array([pose], jnp.float32), jnp.array([action], jnp.float32))
     return np.asarray(pose)[0], np.asarray(observation)[0]
 
 
 def test_motion_by_hand():
-    maze = empty()
+    maze = DeceptiveMaze(start=(300.0, 300.0, 0.0), bitmap=np.zeros((200, 200), bool))
     pose, observation = one_step(maze, (300, 300, 0), (3, 3))
     np.testing.assert_allclose(pose, (303, 300, 0), atol=1e-4)
     np.testing.assert_array_equal(observation, (100, 100, 100, 0, 0))
@@ -215,7 +198,7 @@ def test_every_bumper_at_every_bearing(literal):
 
 
 def test_solved_is_the_goal_s_disc():
-    maze = empty(goal=(100.0, 100.0), goal_radius=5.0)
+    maze = DeceptiveMaze(goal=(100.0, 100.0), goal_radius=5.0)
     assert maze.solved(jnp.array([[103.0, 104.0], [103.1, 104.0], [95.0, 100.0]])).tolist() == [True, False, True]
     evaluation = DeceptiveMaze(steps=3, goal=(60.0, 450.0)).evaluate(genotypes(4), jax.random.key(0))
     assert evaluation.solved.all()  # in three steps no robot leaves the goal's disc
@@ -247,13 +230,7 @@ def test_the_trajectory_is_the_policy_and_the_step_in_turn_and_ends_in_the_descr
         maze.trajectory(some, every=30)
 
 
-def test_permuting_genotypes_permutes_results_bitwise(hard, last):
-    order = np.random.default_rng(0).permutation(50)
-    permuted = hard.evaluate(genotypes(50)[order], jax.random.key(1)).descriptor
-    np.testing.assert_array_equal(permuted, last[order])
-
-
-@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.slow), 3, 17])
+@pytest.mark.parametrize("n", [1, 17])
 def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last, n):
     np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:n], jax.random.key(0)).descriptor, last[:n])
 

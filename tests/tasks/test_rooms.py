@@ -21,32 +21,19 @@ def hall(steps: int) -> DeceptiveMaze:
     return DeceptiveMaze(steps=steps, bitmap=HALL, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0))
 
 
-@pytest.mark.parametrize("side", [2, 4, 8])
-@pytest.mark.parametrize("seed", range(3))
-def test_all_that_is_free_is_one_piece_shut_off_by_a_border(seed, side):
-    wall = rooms(seed, side)
-    assert label(~wall)[1] == 1
-    assert wall[0].all()
-    assert wall[-1].all()
-    assert wall[:, 0].all()
-    assert wall[:, -1].all()
-
-
-@pytest.mark.parametrize("side", [2, 4, 7])
+@pytest.mark.parametrize("side", [2, 7])
 def test_a_robot_of_its_size_can_go_from_the_start_into_every_room_and_to_the_goal(side):
     maze = RoomsMaze(seed=side, rooms=side)
     middle = 300 / side
     assert maze.start[:2] == pytest.approx((middle, 600 - middle))
     assert maze.goal == pytest.approx((600 - middle, middle))
+    wall = maze.obstacles
+    assert wall[[0, -1]].all()
+    assert wall[:, [0, -1]].all()
     pieces, number = label(np.asarray(maze.tables.touched) == 0)
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
-
-
-def test_a_seed_makes_one_maze_and_another_seed_another():
-    assert_array_equal(rooms(3, 4), rooms(3, 4))
-    assert (rooms(3, 4) != rooms(4, 4)).any()
 
 
 def test_it_keeps_the_contract_and_is_rebuilt_from_its_seed():
@@ -55,6 +42,7 @@ def test_it_keeps_the_contract_and_is_rebuilt_from_its_seed():
     again = build(describe(maze))
     assert isinstance(again, RoomsMaze)
     assert_array_equal(again.obstacles, rooms(5, 4))
+    assert (rooms(5, 4) != rooms(4, 4)).any()
     with pytest.raises(ValueError, match="its seed"):
         RoomsMaze(bitmap=np.zeros((50, 50), bool))
     with pytest.raises(ValueError, match="2 to 8"):

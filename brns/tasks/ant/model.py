@@ -1,10 +1,7 @@
 """The ant and its two arenas as numbers, and the MuJoCo model made of them."""
 
-import ctypes.util
 import importlib
-import os
 import re
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,13 +102,7 @@ def _rgb(colour: str) -> str:
 
 
 def load_mujoco() -> tuple[Any, Any]:
-    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install.
-
-    MuJoCo draws for a display unless MUJOCO_GL names another back end when it is first imported.
-    """
-    if sys.platform == "linux" and "MUJOCO_GL" not in os.environ:
-        backend = next((name for name in ("EGL", "OSMesa") if ctypes.util.find_library(name)), "glfw")
-        os.environ["MUJOCO_GL"] = backend.lower()
+    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install."""
     try:
         mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
         found = mujoco.__version__
