@@ -8,7 +8,7 @@ import pytest
 from jax.experimental import io_callback
 from worlds import HostIdentity, Identity, Windy
 
-from brns import Box, Evaluation, PopulationKNN, check_estimator, check_task
+from brns import Box, Evaluation, check_estimator, check_task
 from brns.checks import conform, refuse_wrong
 from brns.core import Mutation, Task
 
@@ -31,9 +31,8 @@ def test_sound_tasks_pass(task):
     check_task(task)
 
 
-@pytest.mark.parametrize("estimator", [PopulationKNN(k=3), Sound()])
-def test_sound_estimators_pass(estimator):
-    check_estimator(estimator)
+def test_a_sound_estimator_passes():
+    check_estimator(Sound())
 
 
 # Tasks. Each is the sound world with one fault.
@@ -66,9 +65,7 @@ def descriptor(change):
     [
         pytest.param(descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"),
         pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
-        pytest.param(descriptor(lambda d, g: d - 0.1 * d[:1]), id="the first row"),
         pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
-        pytest.param(descriptor(lambda d, g: d + 5.0 * np.arange(len(d))[:, None]), id="the row's number"),
         pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
         pytest.param(
             descriptor(lambda d, g: d * np.unique(g, axis=0, return_counts=True)[1].max()), id="copies of itself"
@@ -107,7 +104,6 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
@@ -155,11 +151,6 @@ def test_zeros_and_ones_are_bools_but_not_in_compiled_code(solved):
     np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
     with pytest.raises(ValueError, match=r"Identity\.evaluate .* solved as bools.*got (float32|int32)"):
         jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
-
-
-def test_a_host_task_may_return_lists():
-    found = conform(Evaluation([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [True, False]), 2, Identity())
-    assert found.solved.tolist() == [True, False]
 
 
 # Estimators. Each is the sound one with one fault.

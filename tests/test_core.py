@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import brns
-from brns.core import Box, individuals, novelty_of, observed, take, unite
+from brns.core import Box, individuals, observed, take, unite
 
 
 def population(ids):
@@ -20,20 +19,12 @@ def population(ids):
     )
 
 
-def test_a_box_knows_its_bounds_and_dimension():
-    box = Box([-1, 0, 2], [1, 600, 3])
-    assert box.dimension == 3
-    assert box.low.dtype == box.high.dtype == jnp.float32
-    np.testing.assert_array_equal(box.low, [-1, 0, 2])
-    np.testing.assert_array_equal(box.high, [1, 600, 3])
-    assert Box(0.0, 1.0).dimension == 1
-
-
 def test_uniform_points_fill_the_box():
-    box = Box([-1.0, 100.0], [1.0, 600.0])
+    box = Box([-1, 100], [1, 600])
+    assert box.low.dtype == box.high.dtype == jnp.float32
+    assert (box.dimension, Box(0.0, 1.0).dimension) == (2, 1)
     points = np.asarray(box.uniform(jax.random.key(0), 20_000))
-    assert (points >= box.low).all()
-    assert (points <= box.high).all()
+    assert ((points >= box.low) & (points <= box.high)).all()
     # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12); tolerances of 4 standard errors.
     np.testing.assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
     np.testing.assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
@@ -43,18 +34,14 @@ def test_uniform_points_fill_the_box():
     ("low", "high"),
     [
         ([0, 0], [1, 1, 1]),
-        ([[0]], [[1]]),
         ([], []),
         ([0, 1], [1, 1]),
-        ([0, 2], [1, 1]),
-        ([-np.inf], [1]),
         ([0], [np.nan]),
-        ([0], [1e39]),
         ([0, -3e38], [1, 3e38]),
     ],
 )
 def test_what_is_no_box_is_refused(low, high):
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match="a box needs"):
+    with pytest.raises(ValueError, match="a box needs"):
         Box(low, high)
 
 
@@ -85,13 +72,7 @@ def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_t
     assert generation.offspring.descriptor.dtype == generation.offspring.novelty.dtype == np.float32
 
 
-@pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2, 1), 1), ((3, 2), 0)])
+@pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2), 0)])
 def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
     with pytest.raises(ValueError, match="got"):
         observed(np.zeros(shape), number)
-
-
-def test_novelty_of_is_the_score_with_its_shape_checked():
-    """Beside 0, 3 and 7 the point 1 is 1, 2 and 6 away; the two nearest are 1.5 on average."""
-    population, estimator = individuals([[0.0], [3.0], [7.0]]), brns.PopulationKNN(k=2)
-    np.testing.assert_allclose(novelty_of(estimator, (), jnp.array([[1.0]]), population), [1.5])

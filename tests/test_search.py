@@ -141,11 +141,6 @@ def test_seeds_in_a_batch_equal_seeds_alone():
             np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-3)
 
 
-def test_another_key_gives_other_individuals(run):
-    other, _ = history(search(), 3, jax.random.key(1))
-    assert not np.isin(other[3].population.genotype, run[0][3].population.genotype).any()
-
-
 def test_the_bits_of_a_generation_need_only_the_state_before_it(run):
     """What resuming rests on: no randomness outside the key and the generation's number."""
     experiment = search()
@@ -231,11 +226,8 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
     state = experiment.init(KEY)
     offspring = experiment.ask(state, KEY)
     said = HostIdentity().evaluate(offspring.genotype, KEY)
-    told = [
-        experiment.tell(state, offspring, evaluation, KEY)
-        for evaluation in (said, said._replace(solved=said.solved.astype(int), fitness=said.fitness.tolist()))
-    ]
-    assert same(*told)
+    listed = said._replace(solved=said.solved.astype(int), fitness=said.fitness.tolist())
+    assert same(experiment.tell(state, offspring, listed, KEY), experiment.tell(state, offspring, said, KEY))
     with pytest.raises(ValueError, match=r"HostIdentity.evaluate of 6 .*fitness of shape \(6,\); got \(5,\)"):
         experiment.tell(state, offspring, said._replace(fitness=said.fitness[:5]), KEY)
 
@@ -244,6 +236,5 @@ def test_the_least_search_is_of_two_and_one():
     for sizes in ({"population_size": 1}, {"offspring_size": 0}):
         with pytest.raises(ValueError, match="at least 2 and at least 1"):
             search(**sizes)
-    states, _ = history(search(population_size=2, offspring_size=1), 5)
-    assert states[5].population.id.shape == (2,)
-    assert max(states[5].population.id.tolist()) <= 6
+    states, _ = history(search(population_size=2, offspring_size=1), 2)
+    assert states[2].population.id.shape == (2,)

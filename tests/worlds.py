@@ -37,12 +37,9 @@ class HostIdentity(Identity):
 
 
 class Faulty(eqx.Module):
-    """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault, always or once.
+    """The world on the host, in which genotypes whose first gene is above 0.5 meet a fault.
 
-    dies: the process ends by SIGKILL. raises: a ZeroDivisionError.
-    mute: an error without a text. lacks: an ImportError. hangs: an hour passes.
-    wide: three columns. nan: a descriptor that is none.
-    A fault meets a genotype once if `flag` names a file, which is made when it has.
+    With `flag`, the name of a file that is made then, they meet it once.
     """
 
     fault: str

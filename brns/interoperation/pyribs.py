@@ -19,11 +19,8 @@ class NoveltyArchive(ArchiveBase):
     """An archive for pyribs' schedulers whose `add` says how novel a batch was, and then learns it.
 
     For emitters with pyribs' own novelty ranker (`ranker="nov"`). Like pyribs' DensityArchive it stores no elites: give
-    the scheduler a `result_archive` for them. pyribs' ProximityArchive compares a batch with the archive alone;
-    `brns.ArchiveKNN` compares with archive and batch, as novelty search was defined, and needs more than k solutions a
-    batch; `brns.ExactRecognition` needs neither.
-
-    Where an evolution strategy begins anew, and for other emitters, `sample_elites` draws from the last batch.
+    the scheduler a `result_archive` for them; `sample_elites` draws from the last batch. Unlike pyribs'
+    ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too, and needs more than k solutions in it.
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, solution_dim: int | tuple[int, ...], seed: int = 0):
@@ -78,8 +75,7 @@ class NoveltyArchive(ArchiveBase):
 def grid_archive(record: Record, dims: Sequence[int], **settings: Any) -> GridArchive:
     """Everything that a run evaluated in pyribs' `GridArchive`, over the box of behaviors: the elites of its cells.
 
-    Fields beside pyribs' own: `id`, `born` (the generation) and `solved`. `settings` are those of `GridArchive`, such
-    as `qd_score_offset`. Of equals in a cell the first stays. What lies outside the box counts for the cell next to it.
+    Fields beside pyribs' own: `id`, `born` (the generation) and `solved`. `settings` are those of `GridArchive`.
     """
     space = record.behavior_space
     extra: Any = {"id": ((), np.int32), "born": ((), np.int32), "solved": ((), np.bool_)}
@@ -87,7 +83,7 @@ def grid_archive(record: Record, dims: Sequence[int], **settings: Any) -> GridAr
     archive = GridArchive(
         solution_dim=first.shape[2],
         dims=tuple(dims),
-        ranges=list(zip(np.asarray(space.low).tolist(), np.asarray(space.high).tolist(), strict=True)),
+        ranges=np.stack([space.low, space.high], axis=1).tolist(),
         dtype=np.float32,
         extra_fields=extra,
         **settings,

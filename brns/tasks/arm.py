@@ -23,9 +23,8 @@ class PlanarArm(eqx.Module):
 
     Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d): in each of 16 x 16
     pixels over [-1, 1]^2, by rows from the lowest y, 1 where the arm passes its centre, falling to 0 a pixel away.
-    Fitness is minus the variance of the angles, in square radians; nothing is ever solved.
+    Fitness is minus the variance of the angles, in square radians; nothing is ever solved, and nothing random.
 
-    Shapes: genotypes `(n, joints)`; descriptors `(n, 2)`, `(n, 2 joints)` or `(n, 256)`. Nothing is random.
     Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret
     2018, doi:10.1145/3205455.3205602 (this world: fitness, and lengths that sum to 1).
     """

@@ -23,7 +23,7 @@ class AntMazeEnvironment(gymnasium.Env):
     """The ant maze, one control step of 0.025 s at a time; `brns.AntMaze` tells its rules.
 
     Reward: 1 at the first visit of each area. The episode terminates when all are visited or the physics is unstable,
-    and is truncated after 1500 steps (`max_episode_steps` of `gymnasium.make`). The ant starts always alike.
+    and is truncated after 1500 steps. The ant starts always alike.
     `info`: `position`, the torso's x and y in metres; `visited`, one bool an area; `unstable`.
     """
 
@@ -83,8 +83,7 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     """The deceptive maze, one step at a time; `brns.DeceptiveMaze` tells its rules.
 
     Reward: 1 on reaching the goal, which terminates the episode; it is truncated after 2000 steps. The robot starts
-    always alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, whether the goal was
-    reached.
+    always alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, the goal was reached.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012

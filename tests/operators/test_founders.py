@@ -10,7 +10,6 @@ from worlds import Identity
 import brns
 from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
 from brns.cli.own import search_of
-from brns.experiments import changed, named
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -35,13 +34,6 @@ def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_ref
         LayerFounders((3,))
     with pytest.raises(ValueError, match=r"3 weights and biases.* 5"):
         LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))
-
-
-def test_the_sizes_of_the_maze_are_the_default():
-    search = changed(named("maze", "population"), ["founders=layers"])
-    assert search.founders == LayerFounders()
-    assert search.founders(KEY, 2, search.task.genotype_space).shape == (2, 302)
-    assert changed(search, ["founders.sizes=[4, 2]"]).founders == LayerFounders((4, 2))
 
 
 def identity(founders, **changes):
