@@ -25,13 +25,22 @@ def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) 
     outputs = jax.eval_shape(made, jax.ShapeDtypeStruct((2, d), jnp.float32))
     if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
         raise ValueError(f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}")
-    return eqx.filter(made, eqx.is_array), outputs.shape[1]
+    return eqx.filter(made, _weight), outputs.shape[1]
 
 
 def whole(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
     """The user's encoder with these weights."""
-    like = eqx.filter_eval_shape(encoder, jax.random.key(0), depth)  # whose weights nobody needs
-    return eqx.combine(weights, like)
+    others = []
+
+    def make(key: Key[Array, ""]) -> None:
+        others.append(eqx.filter(encoder(key, depth), _weight, inverse=True))
+
+    jax.eval_shape(make, jax.random.key(0))  # whose weights nobody needs
+    return eqx.combine(weights, others[0])
+
+
+def _weight(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array)
 
 
 class Encoder(eqx.Module):
