@@ -1,14 +1,6 @@
-"""How exact recognition's precision and cost were measured.
-
-    python benchmarks/exact.py precision [SIZE]
-    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false taskset -c 0 python benchmarks/exact.py cost
-
-Settings are compared by `brns.compare`, as {name: ExactRecognition(...)}.
-"""
+"""How exact recognition's precision was measured: `python benchmarks/exact.py [SIZE]`, SIZE features or 256."""
 
 import sys
-import time
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -16,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import spearmanr
 
-from brns import ArchiveKNN, BehaviorRecognition, Box, ExactRecognition, observed
-from brns.core import Generation, take
+from brns import Box, ExactRecognition
 from brns.estimators.exact import shrunk
 
 
@@ -60,59 +51,5 @@ def precision(size, batches=1000):
                     )
 
 
-def cost(repeats=30):
-    """CPU time in ms of a generation (score of the union, update), the methods in turn; medians."""
-    methods = {
-        "BR-NS": BehaviorRecognition(),
-        "archive of 2000": ArchiveKNN(k=15, capacity=2000),
-        "archive of 6000": ArchiveKNN(k=15, capacity=6000),
-        **{f"exact {size}": ExactRecognition(size=size) for size in (128, 256, 384, 512)},
-    }
-    for d in (2, 32, 256):
-        turns = {(name, n): _turn(method, d, n) for name, method in methods.items() for n in (25, 100)}
-        spent = {turn: [] for turn in turns}
-        for _ in range(repeats):
-            for turn, generation in turns.items():
-                begun = time.process_time()
-                generation()
-                spent[turn].append(1000 * (time.process_time() - begun))
-        for name in methods:
-            print(
-                f"d = {d:3} {name:16} " + " / ".join(f"{np.median(spent[name, n]):.2f}" for n in (25, 100)), flush=True
-            )
-
-
-def _turn(estimator, d, n):
-    """A function that takes one generation of n + n individuals further; archives are full."""
-    space, key = Box(np.zeros(d), np.ones(d)), jax.random.key(0)
-
-    @partial(jax.jit, donate_argnums=0)
-    def step(state, union):
-        novelty = estimator.score(state, union.descriptor, union)
-        union = union._replace(novelty=novelty)
-        generation = Generation(take(union, slice(n)), take(union, slice(n, None)), take(union, slice(n)))
-        return estimator.update(state, generation, key), novelty
-
-    union = observed(np.random.default_rng(1).uniform(size=(2 * n, d)), 1).offspring
-    held = [jax.tree.map(jnp.copy, estimator.init(space, key))]  # donated: no two leaves may be one
-    if isinstance(estimator, ArchiveKNN):
-        rows = estimator.capacity
-        full = observed(np.random.default_rng(0).uniform(size=(rows, d)), 1).offspring
-        held[0] = held[0]._replace(descriptor=full.descriptor, id=full.id + 10**6)
-
-    def generation():
-        held[0], novelty = step(held[0], union)
-        jax.block_until_ready(novelty)
-
-    generation()
-    return generation
-
-
 if __name__ == "__main__":
-    command, *arguments = sys.argv[1:]
-    if command == "precision":
-        precision(int(arguments[0]) if arguments else 256)
-    elif command == "cost":
-        cost()
-    else:
-        raise SystemExit(__doc__)
+    precision(int(sys.argv[1]) if len(sys.argv) > 1 else 256)

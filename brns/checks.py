@@ -1,6 +1,7 @@
 """What is refused, and why: the search asks at every start, `check_task` and `check_estimator` before a long run."""
 
 import math
+import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,6 +82,14 @@ def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
             raise ValueError(
                 f"{outside} of {len(founders)} founders lie outside the genotype space; clip them to its bounds"
             )
+
+
+def refuse_unknown(part: Any) -> None:
+    """A `ValueError` where a setting is none of the choices that its type names."""
+    for name, hint in typing.get_type_hints(type(part)).items():
+        value, known = getattr(part, name), typing.get_args(hint)
+        if typing.get_origin(hint) is typing.Literal and value not in known:
+            raise ValueError(f"{type(part).__name__}.{name} must be {' or '.join(known)}; got {value!r}")
 
 
 def refuse_threshold(part: str, threshold: float | None) -> None:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_threshold
+from brns.checks import refuse_threshold, refuse_unknown
 from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.neighbours import References, nearest
 
@@ -30,17 +30,12 @@ class ArchiveKNN(eqx.Module):
     r"""Novelty as sparseness among an archive and the population.
 
     $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the nearest neighbours of
-    $x$ in the reference set $R = A \cup P$: the archive and the population passed to `score`. R is a set of
-    individuals: an archive entry whose id is in the population counts once.
-
-    An individual is never its own neighbour; a duplicate behavior of another individual is one, at distance 0. `score`
-    sees descriptors, not individuals, so the rule reads: of the references at distance exactly 0 from a descriptor, one
-    is the point itself and is left out. Where there is none, the descriptor is a stranger and nothing is left out.
-
-    The neighbours are exact: distances come from float32 differences, never from a matrix product.
+    $x$ in $A \cup P$: the archive and the population passed to `score`. An archive entry whose id is in the population
+    counts once. Nobody is its own neighbour: of the references at distance exactly 0 one is the point itself and is
+    left out, if there is one; a second is a neighbour.
 
     In each generation `growth` individuals of parents and offspring enter that are not in the archive yet, fewer if
-    fewer qualify. When there is no empty row left, each takes the place of an entry.
+    fewer qualify. When no row is empty, each takes the place of an entry.
 
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021, equation 1 and
     sections 3 and 5. Departs from equation 1 as printed, which sums k + 1 terms and divides by k, and from the
@@ -70,16 +65,11 @@ class ArchiveKNN(eqx.Module):
                 f"an archive needs 1 <= growth <= capacity; got growth={self.growth} and capacity={self.capacity}"
             )
         refuse_threshold("ArchiveKNN", self.threshold)
-        if self.entry not in ("random", "most_novel"):
-            raise ValueError(f'ArchiveKNN.entry must be "random" or "most_novel"; got {self.entry!r}')
-        if self.removal not in ("random", "oldest", "least_novel"):
-            raise ValueError(f'ArchiveKNN.removal must be "random", "oldest" or "least_novel"; got {self.removal!r}')
+        refuse_unknown(self)
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive."""
-        n = self.capacity
-        nobody = jnp.full(n, -1, jnp.int32)
-        return Archive(jnp.zeros((n, space.dimension), jnp.float32), nobody, jnp.zeros(n, jnp.float32), nobody, nobody)
+        return _empty(self.capacity, space.dimension)
 
     def score(self, state: Archive, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of A united with P."""
@@ -111,14 +101,9 @@ class ArchiveKNN(eqx.Module):
         entries, rows = int((state.id >= 0).sum()), state.id.shape[0]
         if entries > self.capacity:
             raise ValueError(f"an archive of {entries} entries does not fit into a capacity of {self.capacity}")
-        kept = take(state, slice(self.capacity))
-        empty = Archive(descriptor=0, id=-1, novelty=0, born=-1, entered=-1)  # ty: ignore[invalid-argument-type]
-
-        def lengthened(column, value):
-            widths = [(0, max(self.capacity - rows, 0))] + [(0, 0)] * (column.ndim - 1)
-            return jnp.pad(column, widths, constant_values=value)
-
-        return jax.tree.map(lengthened, kept, empty)
+        larger = _empty(self.capacity, state.descriptor.shape[1])
+        kept = min(rows, self.capacity)
+        return jax.tree.map(lambda new, old: new.at[:kept].set(old[:kept]), larger, state)
 
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
         """The rows that the next entries take: empty ones in order, then those whose entries the rule removes."""
@@ -159,6 +144,11 @@ class PopulationKNN(eqx.Module):
     def update(self, state: tuple[()], generation: Generation, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is learned."""
         return ()
+
+
+def _empty(capacity: int, d: int) -> Archive:
+    nobody = jnp.full(capacity, -1, jnp.int32)
+    return Archive(jnp.zeros((capacity, d)), nobody, jnp.zeros(capacity), nobody, nobody)
 
 
 def _check_k(k: int) -> None:

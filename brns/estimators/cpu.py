@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.custom_batching import sequential_vmap
 from jax.scipy import linalg
 
@@ -49,7 +50,7 @@ def program(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
-        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments))
+        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
         return (part if traced else whole())(*arguments)
 
     return call

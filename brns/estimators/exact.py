@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,9 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
-from brns.estimators.features import Cosines, Frame, Rectified, declared, founded, in_box, in_frame, refuse_frequencies
+from brns.estimators.features import Cosines, Frame, declared, founded, in_frame, refuse_frequencies
 
-HIDDEN = 64  # neurons of the random network's hidden layer
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
 
@@ -37,44 +36,26 @@ class ExactState(NamedTuple):
 class ExactRecognition(eqx.Module):
     r"""Novelty as the recognition error that remains after learning everything ever seen, in expectation.
 
-    From BR-NS in five lines. Let $\phi(b)$ be m frozen random features of a behavior. Let the target be
-    $\xi^*(b) = W \phi(b)$ with rows $W \sim N(0, I)$, told with noise of variance $\lambda$, and the predictor
-    $\xi_1(b) = W_t \phi(b)$ the least squares solution over every behavior seen, $W_t$ shrunk to 0 by $\lambda$. Then
+    $\mathcal{M}_t(b) = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$ with
+    $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$. The state is m x m
+    numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
-    $\mathcal{M}_t(b) = \mathbb{E} \lVert \xi^*(b) - \xi_1(b) \rVert^2 = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$
-    for each embedding dimension, with $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$.
+    The novelty of a fixed behavior never rises. In float32 it is right to $10^{-6} \sqrt{1 + N |\phi|^2 / \lambda}$ of
+    itself after N behaviors, even all on one spot, and to twice that after some 20,000 generations. A `memory` below 1
+    gives this up. Each individual is learned once, at birth; founders in the first update. Whoever lives and is not
+    learned yet counts as seen when parents and offspring are scored. `Frame` is the unit of descriptors.
 
-    No target is drawn, no gradient taken, no epoch counted, and no archive kept: the state is m x m numbers, and a
-    generation of n costs $O(n m (d + m))$, whatever was seen. Where b was seen N times and nothing like it, novelty is
-    $\lambda |\phi|^2 / (\lambda + N |\phi|^2)$; where nothing like it was seen $|\phi|^2$, which is 1 for cosines.
-
-    **It never forgets.** $A_{t+1} \ge A_t$ as matrices, so the novelty of a fixed behavior never rises: Q(i, j) does
-    not rise with j, eta <= 1 and kappa = 0 in every run, whatever the world. In float32 novelty is right to
-    $10^{-6} \sqrt{1 + N |\phi|^2 / \lambda}$ of itself after N behaviors, even all on one spot, and rises by no more. A
-    `prior` below 1e-4 and an encoder with $|\phi|^2$ above $10^4 \lambda$ are refused. A `memory` below 1 gives it up.
-
-    Each individual is learned once, when it is born; the founders in the first update. Those of the population that are
-    not learned yet count as seen all the same when it is scored: parents and offspring are held against the same past,
-    and offspring that are alike against each other. Once they are learned, as in Q, nothing is counted twice.
-
-    Descriptors are centred on the founders, the oldest of the first population, and divided by one number for all
-    dimensions: three times their root mean variance in units of half the box. So a box declared far too large costs
-    nothing. Where that is below a sixteenth, the cosines' wavelengths reach from the founders' spread to the box, and
-    founders that are nearly alike cost little. `relu` has one unit, the founders' spread.
-
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error. The
-    variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari 2011; Henaff et al. 2022,
-    arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018, arXiv:1806.03335. The
-    update by orthogonal triangles: docs/method, after Kaminski, Bryson & Schmidt 1971, doi:10.1109/TAC.1971.1099816.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error;
+    docs/method derives ours. The variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari
+    2011; Henaff et al. 2022, arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018,
+    arXiv:1806.03335. The update by orthogonal triangles: Kaminski, Bryson & Schmidt 1971, doi:10.1109/TAC.1971.1099816.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 to $|\phi|^2$.
-    Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not finite or not
-    `(n, m)`.
+    Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not `(n, m)`, not finite
+    or too large for float32.
     """
 
     size: int = 256
-    """m, the number of features; even for cosines"""
-    features: Literal["cosines", "relu"] = "cosines"
-    """phi: cosines of many wavelengths, or a random network with ReLU, which knows no scale and is smoother"""
+    """m, the number of features, in pairs of cosine and sine"""
     frequencies: tuple[float, float] = (0.125, 16.0)
     """lowest and highest frequency of the cosines, in radians over the scale"""
     prior: float = 1.0
@@ -83,15 +64,11 @@ class ExactRecognition(eqx.Module):
     """what is left of a visit a generation later; below 1 old visits fade, for worlds that change"""
     encoder: Callable[..., Any] | None = None
     """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it sees the box as
-    [-1, 1]^d; `size`, `features` and `frequencies` play no part then"""
+    [-1, 1]^d; `size` and `frequencies` play no part then"""
 
     def __check_init__(self):
-        if self.size < 1 or (self.size % 2 and self.features == "cosines"):
-            raise ValueError(
-                f"ExactRecognition.size must be at least 1, and even for cosines, which come in pairs; got {self.size}"
-            )
-        if self.features not in ("cosines", "relu"):
-            raise ValueError(f"ExactRecognition.features must be cosines or relu; got {self.features!r}")
+        if self.size < 2 or self.size % 2:
+            raise ValueError(f"ExactRecognition.size must be even and at least 2; got {self.size}")
         refuse_frequencies("ExactRecognition", self.frequencies)
         if not 1 / LARGEST <= self.prior < math.inf:
             raise ValueError(f"ExactRecognition.prior must be {1 / LARGEST:g} or more, and finite; got {self.prior}")
@@ -102,18 +79,16 @@ class ExactRecognition(eqx.Module):
         """Nothing seen: features drawn, the box as scale."""
         cpu.one_blas_thread()
         d = space.dimension
-        if self.encoder is not None:
-            features, m = self._encode(d, key)
-        elif self.features == "cosines":
+        if self.encoder is None:
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
-            features, m = Rectified(d, self.size, HIDDEN, key), self.size
+            features, m = self._encode(d, key)
         return ExactState(features, declared(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
         if self.encoder is not None:
-            return whole(self.encoder, state.features, DEPTH)(in_box(state.frame.space, descriptors))
+            return whole(self.encoder, state.features, DEPTH)(in_frame(declared(state.frame.space), descriptors))
         return state.features(in_frame(state.frame, descriptors), state.frame.wide)
 
     def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
@@ -162,15 +137,12 @@ class ExactRecognition(eqx.Module):
         with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = self.encoder(jax.random.key(0), DEPTH)(points)
-            if not np.isfinite(outputs).all():
-                raise ValueError(f"an encoder must give finite features for points of the box, here [-1, 1]^{d}")
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
-            if largest > LARGEST * self.prior:
-                raise ValueError(
-                    f"an encoder's features must have |phi|^2 of at most {LARGEST:g} x prior, for float32 to be exact; "
-                    f"got {largest:.3g} with prior={self.prior}. Divide its outputs by {math.sqrt(largest):.2g}, which "
-                    "makes novelty 1 at most"
-                )
+        if not largest <= LARGEST * self.prior:
+            raise ValueError(
+                f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most {LARGEST:g} x prior, for "
+                f"float32 to be exact; got {largest:.3g} with prior={self.prior}. Divide its outputs by their length"
+            )
         return found
 
 
@@ -178,19 +150,14 @@ def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: Exac
     r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
 
     The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
-    their features and their scale where they began from `estimator.island(state)` or from one another; their searches
-    are taken to count the same generations. Computed in float64; order does not matter. Where all were seen by one
-    search the state is the same, up to rounding.
+    features and scale if they began from `estimator.island(state)` or from one another. Their searches are taken to
+    count the same generations. Computed in float64; the order does not matter.
 
-    Errors: `ValueError` if there are no states, if they differ in features, box or scale, or if `since` is given and
-    has faded since (`memory` below 1).
+    Errors: `ValueError` if states differ in features, box or scale, and for `since` with `memory` below 1.
     """
-    if not states:
-        raise ValueError("merge needs at least one state; got none")
     if since is not None and estimator.memory < 1:
         raise ValueError(
-            f"what states have in common fades with memory={estimator.memory}, and cannot be taken from them; "
-            "merge with memory=1, or without `since` where they began apart"
+            f"what states have in common fades with memory={estimator.memory}: merge with memory=1, or without `since`"
         )
     everyone = [*states, *([] if since is None else [since])]
     for number, state in enumerate(everyone[1:], 2):

@@ -1,7 +1,7 @@
 r"""Frozen random features: what a behavior is made of, before anything is learned.
 
 Two behaviors are alike as far as the inner product of their features is large. Cosines of many wavelengths tell what is
-near from what is far at every scale at once; ReLU features are smoother and know no scale.
+near from what is far at every scale at once.
 """
 
 import math
@@ -43,10 +43,8 @@ def founded(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean, and three times their root mean variance.
 
     Founders are the oldest of the first population; who is not finite does not count. The variance is the mean over
-    dimensions, not one for each: a dimension that hardly moves at first would drown the others when it does.
-
-    Of founders that fill less than a sixteenth of the box nobody can tell whether they are alike or the box is far too
-    large. Then the scales reach from the founders' to that sixteenth.
+    dimensions, since one that hardly moves at first would drown the others when it does. Where founders fill less than
+    a sixteenth of the box, they may be alike or the box too large: then the scales reach from theirs to that sixteenth.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
@@ -60,12 +58,8 @@ def founded(frame: Frame, population: Population) -> Frame:
 
 
 def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """Descriptors from the frame's center, in its unit."""
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
-
-
-def in_box(space: Box, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Descriptors in units of half the declared box, its middle at 0."""
-    return (2 * descriptors - (space.low + space.high)) / (space.high - space.low)
 
 
 def newcomers(generation: Generation, first: Bool[Array, ""]) -> Bool[Array, " n"]:
@@ -123,33 +117,3 @@ def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Floa
     y = math.pi * (turn - jnp.round(turn))
     sine, cosine = y * jnp.polyval(_SINE, y**2), jnp.polyval(_COSINE, y**2)
     return 1 - 2 * sine**2, 2 * sine * cosine
-
-
-class Rectified(eqx.Module):
-    r"""$\phi(x) = \sqrt{2 / m} \, \sigma(V \sigma(U x + a) + c)$ with ReLU $\sigma$, one hidden layer, He's weights.
-
-    Source: Cho & Saul 2009, the arc-cosine kernel of depth 2, here with biases uniform in [-1, 1].
-    """
-
-    hidden: Float[Array, "d+1 h"]
-    last: Float[Array, "h+1 m"]
-
-    def __init__(self, d: int, size: int, width: int, key: Key[Array, ""]):
-        keys = jax.random.split(key)
-        self.hidden, self.last = (_layer(k, *shape) for k, shape in zip(keys, ((d, width), (width, size)), strict=True))
-
-    def __call__(self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0) -> Float[Array, "n m"]:
-        for layer in (self.hidden, self.last):
-            points = jax.nn.relu(points @ layer[:-1] + layer[-1])
-        return points * math.sqrt(2 / self.last.shape[1])
-
-
-def _layer(key: Key[Array, ""], inputs: int, outputs: int) -> Float[Array, "i o"]:
-    """A layer's weights, and its biases in the last row."""
-    weight, bias = jax.random.split(key)
-    return jnp.concatenate(
-        [
-            jax.random.normal(weight, (inputs, outputs)) * math.sqrt(2 / inputs),
-            jax.random.uniform(bias, (1, outputs), minval=-1.0),
-        ]
-    )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from brns.checks import refuse_unknown
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder, drawn, whole
 from brns.estimators.features import newcomers
@@ -39,24 +40,12 @@ class BehaviorRecognition(eqx.Module):
     uniformly in the behavior space. In every generation it then descends on $\mathcal{M}$ over the training set D:
     the generation's offspring, and in the first generation the founders with them.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303.
-
-    An `encoder` of your own looks at behaviors otherwise: at images by convolutions, at sequences by what they share.
-    `encoder(key, depth)`, such as the class of an `eqx.Module`, is called for xi* and for xi1 with another key and the
-    numbers in `depths`, which it may ignore. It makes a module that maps descriptors `(n, d)`, flat as they are, to
-    embeddings `(n, e)`. The JAX arrays in it are its weights, and all of xi1's are trained; constants are NumPy arrays.
-    `initialisation`, `embedding` and `width` play no part then: `he` gives its layers the paper's initial weights.
-
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303. The
+    defaults depart from it in four, since they are more reliable (docs/reproduction): inputs are scaled; initial
+    weights and biases are uniform, as in the published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32,
+    not 2 d. `experiments.paper_recognition()` has the paper's settings.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty
     `(n,)`, a squared embedding distance, comparable only within one run.
-
-    The defaults are those that the reproduction shows to be more reliable than the paper's (all of 20 seeds of the maze
-    solved and covered, kappa 0; by ranks they regain novelty, and in other worlds they cycle, results/worlds.md), and
-    depart from the paper in four: inputs are scaled, where the paper is silent and its code takes them as they are;
-    initial weights and biases are uniform, as in its code, not He's; hidden layers have 64 neurons, not 3 d; and dim(E)
-    is 32, not 2 d, so that cost grows with d, not with its square. `experiments.paper_recognition()` has the paper's
-    settings. The published code trains on survivors (`learn_from="survivors"`).
-
     Errors: `ValueError` for settings out of range. Where training overflows, as too large a learning rate or raw inputs
     of 1e12 make it do, novelty is NaN from then on, with which a run ends.
     """
@@ -91,7 +80,9 @@ class BehaviorRecognition(eqx.Module):
     replay: int = 100
     """behaviors of the reservoir that join D in each generation"""
     encoder: Callable[..., Any] | None = None
-    """makes an architecture of your own, in place of the fully connected one"""
+    """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their number in `depths`; it
+    makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its weights (docs/encoders). `embedding`,
+    `width` and `initialisation` play no part then"""
 
     def __check_init__(self):
         least = {"embedding": 1, "width": 1, "epochs": 1, "batch": 1, "divergence_steps": 0, "divergence_batch": 1}
@@ -99,16 +90,7 @@ class BehaviorRecognition(eqx.Module):
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {value}")
-        choices = {
-            "learn_from": ("offspring", "survivors"),
-            "inputs": ("raw", "scaled"),
-            "initialisation": ("he", "he-biased", "uniform"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"BehaviorRecognition.{name} must be {' or '.join(known)}; got {getattr(self, name)!r}"
-                )
+        refuse_unknown(self)
         if len(self.depths) != 2 or min(self.depths) < 0:
             raise ValueError(f"BehaviorRecognition.depths needs two numbers of layers from 0 on; got {self.depths}")
         if not 0 < self.learning_rate < 1 or not 0 < self.divergence_learning_rate < 1:

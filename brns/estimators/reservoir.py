@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from brns.core import take
 
@@ -30,19 +30,13 @@ class Reservoir(NamedTuple):
 
 def draw(reservoir: Reservoir, number: int, key: Key[Array, ""]) -> Dataset:
     """Behaviors drawn from the reservoir, uniformly with replacement among those that are there."""
-    present = reservoir.dataset.present
-    if number == 0:
-        return take(reservoir.dataset, jnp.zeros(0, jnp.int32))
-    filled = jnp.sum(present)
-    rows: Int[Array, " m"] = jax.random.randint(key, (number,), 0, jnp.maximum(filled, 1))
+    filled = jnp.sum(reservoir.dataset.present)
+    rows = jax.random.randint(key, (number,), 0, jnp.maximum(filled, 1))
     return take(reservoir.dataset, rows)
 
 
 def keep(reservoir: Reservoir, seen: Dataset, key: Key[Array, ""]) -> Reservoir:
     """The reservoir with the behaviors seen: of all ever seen, those whose random number is lowest stay."""
-    size = reservoir.rank.shape[0]
-    if size == 0:
-        return reservoir
     rank = jnp.where(seen.present, jax.random.uniform(key, seen.present.shape), jnp.inf)
     candidates = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), reservoir, Reservoir(seen, rank))
-    return take(candidates, jnp.argsort(candidates.rank)[:size])
+    return take(candidates, jnp.argsort(candidates.rank)[: len(reservoir.rank)])

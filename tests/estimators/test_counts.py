@@ -44,35 +44,7 @@ def test_the_border_and_beyond_belong_to_the_outer_cells():
     np.testing.assert_allclose(novelty, [1 / np.sqrt(2), 1 / np.sqrt(2), 1 / np.sqrt(5)], rtol=1e-6)
 
 
-def test_permuting_descriptors_permutes_novelty():
-    estimator, state = visited()
-    descriptors = SPACE.uniform(jax.random.key(3), 40)
-    order = np.random.default_rng(0).permutation(40)
-    novelty = estimator.score(state, descriptors, SECOND)
-    np.testing.assert_array_equal(estimator.score(state, descriptors[order], SECOND), novelty[order])
-
-
-@pytest.mark.parametrize(("cells", "d"), [(20, 32), (20, 1000), (0, 2)])
+@pytest.mark.parametrize(("cells", "d"), [(20, 32), (20, 1000), (0, 2), (-20, 2)])
 def test_absurd_grids(cells, d):
     with pytest.raises(ValueError, match=f"cells={cells} in each of {d} dimensions"):
         GridCounts(cells=cells).init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))
-
-
-def test_compiles_once_over_generations():
-    traces = []
-    estimator = GridCounts(cells=3)
-
-    @jax.jit
-    def update(state, facts):
-        traces.append(None)
-        return estimator.update(state, facts, jax.random.key(0))
-
-    state = estimator.init(SPACE, jax.random.key(0))
-    for facts in (Generation(FOUNDERS, FIRST, FIRST), Generation(FIRST, SECOND, SECOND)):
-        state = update(state, facts)
-    assert len(traces) == 1
-
-
-def test_a_negative_number_of_cells_is_refused_whatever_its_power():
-    with pytest.raises(ValueError, match=r"cells=-20 .*: take cells from 1 on"):
-        GridCounts(cells=-20).init(Box([0.0, 0.0], [1.0, 1.0]), jax.random.key(0))

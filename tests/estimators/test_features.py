@@ -31,15 +31,12 @@ def test_features_have_length_1_and_their_inner_product_depends_on_the_differenc
     np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
 
 
-@pytest.mark.parametrize("times", [1.0, 1e5])
-@pytest.mark.parametrize("deviation", [0.3, 1e-3, 1e-5, 0.0])
+@pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (1e-3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
 def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_the_box(deviation, times):
     """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
 
     The box about the square is `times` too wide.
     """
-    if deviation < 1e-4 and times > 1:
-        pytest.skip("nothing tells the scale: both founders and box are far from it")
     generator = np.random.default_rng(0)
     estimator, half = ExactRecognition(size=256), 300 * times
     founders = 300 + 300 * deviation * generator.normal(size=(20, 2))

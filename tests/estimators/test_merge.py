@@ -25,15 +25,6 @@ def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
     np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [yours, mine]), points), everything, rtol=1e-4)
 
 
-def test_what_islands_had_in_common_counts_once():
-    batches, points = uniform(0, 7, 10), uniform(1, 50)
-    common = learned(SMALL, batches[:3])
-    mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
-    both = merge(SMALL, [mine, yours], since=common)
-    assert both.seen == 70
-    np.testing.assert_allclose(novelty(SMALL, both, points), novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
-
-
 def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
     """A search goes on with an island's state; merged with what it had seen before, everybody counts once."""
     search = NoveltySearch(Identity(), SMALL, population_size=10, offspring_size=5)
@@ -51,13 +42,14 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
     assert new.estimator.seen == 10 + 5  # a search that begins learns its founders
 
 
-def test_novelty_never_rises_by_merging_nor_after_it():
-    """The theorem: merged, all is at most as novel as to each; and 40 at once with 32 features only lower it."""
+def test_what_islands_had_in_common_counts_once_and_novelty_never_rises():
+    """Merged, all is at most as novel as to each; and 40 at once with 32 features only lower it."""
     batches, points = uniform(0, 7, 10), uniform(1, 50)
     common = learned(SMALL, batches[:3])
     mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
     both = merge(SMALL, [mine, yours], since=common)
     before = novelty(SMALL, both, points)
+    np.testing.assert_allclose(before, novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
     for island in (common, mine, yours):
         assert (before <= novelty(SMALL, island, points) * (1 + 1e-5)).all()
     for batch in uniform(2, 3, 40):
@@ -68,19 +60,12 @@ def test_novelty_never_rises_by_merging_nor_after_it():
     assert both.seen == 70 + 3 * 40
 
 
-def test_a_state_merged_alone_is_itself():
-    state, points = learned(SMALL, uniform(0, 3, 20)), uniform(1, 50)
-    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [state]), points), novelty(SMALL, state, points), rtol=1e-4)
-
-
 def test_what_cannot_be_merged():
     state = learned(SMALL, uniform(0, 1, 20))
-    with pytest.raises(ValueError, match="at least one state"):
-        merge(SMALL, [])
     other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SQUARE, jax.random.key(1)))
-    with pytest.raises(ValueError, match="share features, box and scale; the first and number 2"):
+    with pytest.raises(ValueError, match="the first and number 2"):
         merge(SMALL, [state, other])
-    with pytest.raises(ValueError, match="share features, box and scale; the first and number 3"):
+    with pytest.raises(ValueError, match="the first and number 3"):
         merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
-    with pytest.raises(ValueError, match=r"in common fades with memory=0\.8"):
+    with pytest.raises(ValueError, match="fades"):
         merge(dataclasses.replace(SMALL, memory=0.8), [state, state], since=state)

@@ -32,7 +32,7 @@ def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
     np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :15], rtol=1e-5)
 
 
-@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
     """Most tiles are left out; with clusters, duplicates, rows that do not count and a query that is no point."""
     random = np.random.default_rng(d)

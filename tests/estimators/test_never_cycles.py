@@ -7,21 +7,15 @@ import numpy as np
 import pytest
 from learning import SMALL
 
-from brns import NoveltySearch, PlanarArm, PolynomialMutation, Record, run
+from brns import NoveltySearch, PlanarArm, PolynomialMutation, run
 from brns.experiments import ant
 from brns.metrics import cycling
 
 
-@pytest.fixture(scope="module")
-def small_run(tmp_path_factory):
-    out = tmp_path_factory.mktemp("arm") / "run"
+def test_a_whole_run_never_cycles(tmp_path):
     search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
-    (record,) = run(search, 12, out=out, keep_every=1)
-    return record
-
-
-def test_a_whole_run_never_cycles(small_run):
-    never_cycles(small_run)
+    (record,) = run(search, 12, out=tmp_path / "run", keep_every=1)
+    never_cycles(record)
 
 
 @pytest.mark.slow
@@ -38,7 +32,3 @@ def never_cycles(record):
     assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
     assert (measured.eta <= 1).all()
     assert (cycling.kappa(rows, 1e-6) == 0).all()
-
-
-def test_records_rebuild_it(small_run):
-    assert Record(small_run.path).search.estimator == SMALL

@@ -113,12 +113,11 @@ def test_d_holds_offspring_and_not_survivors():
     assert not same(usual, trained(paper(**SMALL), 3, A, D, C))
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_d_holds_survivors_and_not_offspring_where_that_is_set(number):
+def test_d_holds_survivors_and_not_offspring_where_that_is_set():
     estimator = paper(learn_from="survivors", **SMALL)
-    usual = trained(estimator, number, A, B, C)
-    assert same(usual, trained(estimator, number, D, D, C))
-    assert not same(usual, trained(estimator, number, A, B, D))
+    usual = trained(estimator, 1, A, B, C)
+    assert same(usual, trained(estimator, 1, D, D, C))
+    assert not same(usual, trained(estimator, 1, A, B, D))
 
 
 def test_what_was_visited_is_no_longer_novel():
@@ -150,7 +149,7 @@ def test_divergence_raises_the_mean_of_m(initialisation):
     assert (ratio > 1).all()
 
 
-@pytest.mark.parametrize("d", [1, 2, 32])
+@pytest.mark.parametrize("d", [1, 32])
 def test_shapes_follow_the_dimension_of_the_behavior_space(d):
     estimator, space = paper(), Box([0.0] * d, [1.0] * d)
     state = eqx.filter_eval_shape(estimator.init, space, KEY)
@@ -181,19 +180,11 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "d"),
-    [
-        pytest.param(paper(**SMALL), 1, marks=SLOW),
-        (paper(**SMALL), 32),
-        (
-            paper(inputs="scaled", learn_from="survivors", initialisation="uniform", reservoir=40, **SMALL),
-            2,
-        ),
-    ],
+    ("changes", "d"),
+    [({}, 32), pytest.param({"inputs": "scaled", "learn_from": "survivors", "reservoir": 40}, 2, marks=SLOW)],
 )
-def test_it_is_a_novelty_estimator(estimator, d):
-    """Among others: permuted descriptors have permuted novelty, and the state keeps its shapes."""
-    check_estimator(estimator, d)
+def test_it_is_a_novelty_estimator(changes, d):
+    check_estimator(paper(**changes, **SMALL), d)
 
 
 def test_the_score_does_not_depend_on_the_population():
@@ -224,23 +215,17 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"embedding": 0}, "embedding must be at least 1; got 0"),
-        ({"width": 0}, "width must be at least 1; got 0"),
-        ({"epochs": 0}, "epochs must be at least 1; got 0"),
-        ({"batch": 0}, "batch must be at least 1; got 0"),
-        ({"divergence_steps": -1}, "divergence_steps must be at least 0; got -1"),
-        ({"divergence_batch": 0}, "divergence_batch must be at least 1; got 0"),
-        ({"reservoir": -1}, "reservoir must be at least 0; got -1"),
-        ({"replay": 0}, "replay must be at least 1; got 0"),
-        ({"depths": (3, -1)}, r"depths needs two numbers of layers from 0 on; got \(3, -1\)"),
-        ({"learning_rate": 0.0}, "learning rates must be above 0 and below 1.*; got 0.0 and 0.001"),
-        ({"learning_rate": 1.0}, "learning rates must be above 0 and below 1.*; got 1.0 and 0.001"),
-        ({"learning_rate": 1e30}, r"learning rates must be above 0 and below 1.*; got 1e\+30 and 0.001"),
-        ({"divergence_learning_rate": float("nan")}, "learning rates must be above 0 and below 1.*; got 0.01 and nan"),
+        {"embedding": 0},
+        {"divergence_steps": -1},
+        {"reservoir": -1},
+        {"replay": 0},
+        {"depths": (3, -1)},
+        {"learning_rate": 1.0},
+        {"divergence_learning_rate": float("nan")},
     ],
 )
-def test_settings_out_of_range_are_refused_with_their_value(wrong, message):
-    with pytest.raises(ValueError, match=message):
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match="BehaviorRecognition"):
         paper(**wrong)

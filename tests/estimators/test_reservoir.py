@@ -1,55 +1,31 @@
 """The reservoir of behavior recognition: a uniform sample of all that was seen, and what replay is for."""
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from literal import SMALL, Literal, generation, paper, score, uniform
-from scipy.stats import chisquare
+from literal import generation, paper, score, uniform
 from square import KEY, SQUARE, init, update
 
-from brns import Box
+from brns import BehaviorRecognition, Box, observed
 
 FOUNDERS = uniform(0, 20)
 
 
-@pytest.mark.slow
-def test_the_reservoir_is_a_uniform_sample_of_all_behaviors_seen():
-    """2000 reservoirs of 10 among 6 founders and 5 x 6 offspring: each behavior is kept with probability 10 / 36."""
-    estimator, runs, size = paper(reservoir=10, replay=2, epochs=1, **SMALL), 2000, 10
-    behaviors = uniform(0, 36).reshape(6, 6, 2)
-    keys = jax.random.split(jax.random.key(1), runs)
-    many = eqx.filter_jit(eqx.filter_vmap(estimator.update, in_axes=(0, None, 0)))
-    first = init(estimator)
-    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (runs, *leaf.shape)), first)
-    for g in range(1, 6):
-        facts = generation(g, behaviors[g - 1], behaviors[g])
-        states = many(states, facts, jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, g))
-    kept = np.asarray(states.reservoir.dataset.behavior)
-    which = (kept[:, :, None] == np.asarray(behaviors).reshape(36, 2)).all(-1)  # (runs, 10, 36)
-    assert (which.sum(axis=2) == 1).all()  # each row is one of the behaviors seen
-    assert (which.sum(axis=1) <= 1).all()  # and each behavior is there at most once
-    counts = which.sum(axis=(0, 1))
-    # Drawn without replacement, counts vary (1 - 10/36) x 36/35 as much as those of a multinomial.
-    shrunk = counts.mean() + (counts - counts.mean()) / np.sqrt((1 - size / 36) * 36 / 35)
-    assert chisquare(shrunk).pvalue > 1e-3
-    expected = Literal.forward(Literal(estimator, first).target, kept[0])[-1]
-    np.testing.assert_allclose(states.reservoir.dataset.embedding[0], expected, rtol=1e-3, atol=1e-2)
-
-
-@pytest.mark.slow
-def test_a_reservoir_larger_than_what_was_seen_holds_all_of_it():
-    estimator = paper(reservoir=100, **SMALL)
-    state = init(estimator)
-    for g, expected in [(1, 40), (2, 60), (3, 80), (4, 100), (5, 100)]:
-        state = update(estimator, state, generation(g, FOUNDERS, uniform(100 + g, 20)))
-        assert state.reservoir.rank.shape == (100,)
-        assert int(state.reservoir.dataset.present.sum()) == expected
-        if expected < 100:
-            seen = np.concatenate([FOUNDERS, *(uniform(100 + i, 20) for i in range(1, g + 1))])
-            kept = np.asarray(state.reservoir.dataset.behavior)[:expected]
-            assert set(map(tuple, kept.tolist())) == set(map(tuple, seen.tolist()))
+def test_no_early_behavior_stays_in_the_reservoir_for_sure():
+    """20 batches of 5 through a reservoir of 20: a fifth of each batch is left, of the first as of the last."""
+    estimator = BehaviorRecognition(
+        width=1, embedding=1, depths=(0, 0), epochs=1, divergence_steps=1, reservoir=20, replay=1
+    )
+    space = Box([-1.0, -1.0], [1.0, 1.0])
+    empty, left = init(estimator, space), np.zeros(20)
+    for seed in range(30):
+        state = empty
+        for number in range(20):
+            batch = observed(np.full((5, 2), number / 20), number + 2)
+            state = update(estimator, state, batch, jax.random.fold_in(jax.random.key(seed), number))
+        left += np.bincount(np.rint(np.asarray(state.reservoir.dataset.behavior[:, 0]) * 20).astype(int), minlength=20)
+    assert left.sum() == 30 * 20
+    np.testing.assert_allclose(left, 30, atol=22)  # binomial: 150 behaviors, each left with 1 in 5: 30 +- 5
 
 
 @pytest.mark.slow
