@@ -77,7 +77,7 @@ def follow(
         with Interrupt() as interrupt, Bar(generations, completed, console) as bar:
             for saved in steps:
                 number = saved[0].number
-                bar.show(saved)
+                bar.show([one.row for one in saved])
                 for one in saved:
                     if scalars:
                         scalars.add(one.record, one.row)

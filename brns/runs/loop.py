@@ -3,7 +3,6 @@
 import contextlib
 import operator
 import os
-import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -16,17 +15,7 @@ from brns.runs import compilation_cache
 from brns.runs import facts as run_json
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.places import (
-    appear,
-    aside_of,
-    chosen,
-    clear,
-    folders,
-    holds_runs,
-    locked,
-    refuse_taken,
-    temporary_place,
-)
+from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.seeds import refuse_not_finite
@@ -80,10 +69,10 @@ def run(
     done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
     notebook; `progress=False` shows none.
     """
-    steps, out, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
+    steps, place, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
     for _ in _followed(steps, number, done, until, progress):
         pass
-    return records(out, search)
+    return records(place, search)
 
 
 def generations(
@@ -130,6 +119,15 @@ def resume(
     return records(path, search)
 
 
+def _place(out: str | os.PathLike | None, progress: bool) -> Path:
+    if out is not None:
+        return Path(out)
+    folder = temporary_place()
+    if progress:
+        screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
+    return folder
+
+
 def _begun(
     search: NoveltySearch,
     generations: SupportsIndex,
@@ -140,30 +138,24 @@ def _begun(
     exist: Exist,
     progress: bool,
 ) -> tuple[Generator[list[Saved], None, None], Path, int, int]:
-    """The generations of a run that begins in a directory, or goes on there; where, how many they are, and how many
-    are done."""
+    """The generations of a run that begins in a directory, or goes on there; the directory; how many, and done."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
-    if out is None:
-        folder = temporary_place()
-        if progress:
-            screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
-    else:
-        folder = Path(out)
-    if exist == "refuse" or not holds_runs(folder):
-        refuse_taken(folder)
+    out = _place(out, progress)
+    if exist == "refuse" or not holds_runs(out):
+        refuse_taken(out)
         new = {"seeds": numbers} if several else {"seed": numbers[0]}
-        return start(search, generations, out=folder, keep_every=keep_every, **new), folder, generations, 0
-    runs = records(folder, search)
+        return start(search, generations, out=out, keep_every=keep_every, **new), out, generations, 0
+    runs = records(out, search)
     held = [(run.path, run.seed, run.keep_every) for run in runs]
-    if held != [(path, one, keep_every) for path, one in zip(folders(folder, several, numbers), numbers, strict=True)]:
+    if held != [(path, one, keep_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)]:
         raise RecordError(
-            f"{folder} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
+            f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
             f"seeds {numbers} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
         )
-    return go_on(folder, generations, search=search), folder, generations, _done(runs)
+    return go_on(out, generations, search=search), out, generations, _done(runs)
 
 
 def _done(runs: Sequence[Record]) -> int:
@@ -184,7 +176,7 @@ def _followed(
     with contextlib.closing(steps), Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
         for saved in steps:
             if bar is not None:
-                bar.show(saved)
+                bar.show([one.row for one in saved])
             yield saved
             if until is not None:
                 answers = [until(one) for one in saved]
@@ -214,25 +206,15 @@ def start(
     for state in states:
         refuse_not_finite(search, 0, founding(state), state)
     founders = [founding(jax.device_get(state)) for state in states]
-    aside = aside_of(out)
-    with contextlib.ExitStack() as locks:
-        locks.enter_context(locked([aside]))
-        clear(aside)
-        try:
-            if several:
-                locks.enter_context(locked(folders(aside, several, numbers)))
-            for path, number, state, one in zip(
-                folders(aside, several, numbers), numbers, states, founders, strict=True
-            ):
-                record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
-                record.append(0, one)
-                record.checkpoint(state)
-            appear(aside, out)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    with building(out) as aside:
+        places = folders(aside, several, numbers)
+        for path, number, state, one in zip(places, numbers, states, founders, strict=True):
+            record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
+            record.append(0, one)
+            record.checkpoint(state)
+    with locked(folders(out, several, numbers)):
         runs = [Record(path, search) for path in folders(out, several, numbers)]
-        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        progress = [Progress(record.path, record.behavior_space) for record in runs]
         yield _told(runs, progress, 0, founders)
         yield from _advance(search, runs, progress, states, generations)
 
@@ -260,7 +242,7 @@ def go_on(
         number = max(common)
         states = [record.state(number, search) for record in runs]
         generations = runs[0].planned if generations is None else whole("generations", generations)
-        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        progress = [Progress(record.path, record.behavior_space) for record in runs]
         for record, one in zip(runs, progress, strict=True):
             record.tidy(number)
             one.restore([record.read(g, NEEDED) for g in range(number + 1)])
@@ -298,7 +280,7 @@ def _advance(
 def _save(writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]]) -> None:
     """Facts and states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
 
-    All files are written side by side, since most of the time goes by until the disk has confirmed each.
+    All files are written side by side: most of the time is waiting for the disk to confirm each.
     """
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from files import reseal, seal
+from files import reseal, rewrite, seal
 from matplotlib.colors import to_rgba
 
 from brns import Record
@@ -225,7 +225,7 @@ def test_a_setting_cannot_be_read_as_mathematics(archived, tmp_path):
     other = copied(archived[0], tmp_path / "dollar")
     facts = json.loads((other.path / "run.json").read_text())
     facts["experiment"]["estimator"]["entry"] = "$\\frac{$"
-    (other.path / "run.json").write_text(json.dumps(facts))
+    rewrite(other.path, facts)
     odd = Record(other.path)
     odd.search = other.search
     figure = drawn.draw("age", [archived[0], odd])

@@ -102,7 +102,7 @@ class Infinite(Identity):
 
 
 def test_founders_that_are_not_finite_leave_no_run_behind(tmp_path):
-    with pytest.raises(ValueError, match=r"Infinite gave a fitness .* 8 of 8 .* generation 0 \\(ids 0 "):
+    with pytest.raises(ValueError, match=r"Infinite gave a fitness .* 8 of 8 .* generation 0 \(ids 0, 1 "):
         run(search(Infinite(), GridCounts()), 10, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -43,13 +43,8 @@ def path(whole, tmp_path):
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    assert (facts["format"], facts["seed"], facts["seeds"], facts["generations"], facts["keep_every"]) == (
-        3,
-        5,
-        [5],
-        10,
-        3,
-    )
+    expected = {"format": 4, "seed": 5, "seeds": [5], "generations": 10, "keep_every": 3}
+    assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
     assert facts["experiment"]["estimator"]["depths"] == [0, 1]
@@ -103,7 +98,7 @@ def test_genotypes_are_found_where_they_were_born(whole):
     last = record.state(10, SEARCH).population
     genotypes = record.genotypes(np.asarray(last.id), np.asarray(last.born))
     np.testing.assert_array_equal(genotypes, last.genotype)
-    with pytest.raises(RecordError, match=r"of generations 0, 2 no individual has the id 999, -7; give ids"):
+    with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
 
