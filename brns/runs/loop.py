@@ -3,6 +3,7 @@
 import contextlib
 import operator
 import os
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +24,8 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
 
 Exist = Literal["refuse", "resume"]
+SECONDS = 1.0
+"""of work that a killed process loses at most, beside the generation in progress"""
 
 
 class Saved(NamedTuple):
@@ -62,12 +65,10 @@ def run(
     Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
     workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
     on any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
-    amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that `resume`
-    can go on).
+    amplify. `keep_every` is the stride of the states kept for statistics; the last is always kept.
 
-    `until` is asked about each generation that was saved, and ends the run when it is true of every seed; what can be
-    done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
-    notebook; `progress=False` shows none.
+    `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
+    where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
     steps, place, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
     for _ in _followed(steps, number, done, until, progress):
@@ -107,9 +108,8 @@ def resume(
 ) -> list[Record]:
     """Go on with a run, or the runs of a batch of seeds, to the same bits as if it had never stopped.
 
-    `generations` is how many there shall be in all, by default as many as the run was started for.
-    `search` is needed where the task or the estimator is your own: it must be the experiment that made the run.
-    `until` and `progress` are those of `run`.
+    `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
+    experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
     runs = records(path, search)
     planned = runs[0].planned if generations is None else whole("generations", generations)
@@ -146,8 +146,9 @@ def _begun(
     out = _place(out, progress)
     if exist == "refuse" or not holds_runs(out):
         refuse_taken(out)
-        new = {"seeds": numbers} if several else {"seed": numbers[0]}
-        return start(search, generations, out=out, keep_every=keep_every, **new), out, generations, 0
+        seed, seeds = (0, numbers) if several else (numbers[0], None)
+        steps = start(search, generations, out=out, seed=seed, seeds=seeds, keep_every=keep_every)
+        return steps, out, generations, 0
     runs = records(out, search)
     held = [(run.path, run.seed, run.keep_every) for run in runs]
     if held != [(path, one, keep_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)]:
@@ -264,31 +265,53 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 def _advance(
     search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
 ) -> Iterator[list[Saved]]:
-    """Generation after generation, each checked and saved while the next is computed."""
+    """Generation after generation, each checked and saved while the next is computed.
+
+    A state is saved at every checkpoint, at least every second, and when the loop is left. The last one that is no
+    checkpoint is removed only when the next is there: what a crash leaves is enough to go on.
+    """
     keys = [jax.random.key(record.seed) for record in runs]
-    first = int(states[0].generation) + 1
-    steps = side_by_side.generations(search, keys, states, generations + 1 - first, runs[0].lanes)
+    kept, saved = int(states[0].generation), time.monotonic()
+    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].lanes)
     with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
-        for number, after in enumerate(steps, first):
-            for before, (state, generation) in zip(states, after, strict=True):
-                refuse_not_finite(search, number, generation, state, before)
-            states = [state for state, _ in after]
-            _save(writers, runs, number, after)
-            yield _told(runs, progress, number, [generation for _, generation in after])
+        try:
+            for number, after in enumerate(steps, kept + 1):
+                for before, (state, generation) in zip(states, after, strict=True):
+                    refuse_not_finite(search, number, generation, state, before)
+                now = time.monotonic()
+                due = number % runs[0].keep_every == 0 or number == generations or now > saved + SECONDS
+                _save(writers, runs, number, after, due)
+                states = [state for state, _ in after]
+                if due:
+                    _forget(runs, kept)
+                    kept, saved = number, now
+                yield _told(runs, progress, number, [generation for _, generation in after])
+        finally:
+            if states[0].generation > kept:
+                for record, state in zip(runs, states, strict=True):
+                    record.checkpoint(state)
+                _forget(runs, kept)
 
 
-def _save(writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]]) -> None:
-    """Facts and states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
+def _save(
+    writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]], due: bool
+) -> None:
+    """Save the generation, and its states where they are due.
 
     All files are written side by side: most of the time is waiting for the disk to confirm each.
     """
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):
-        begun += [writers.submit(record.append, number, generation), writers.submit(record.checkpoint, state)]
+        begun.append(writers.submit(record.append, number, generation))
+        if due:
+            begun.append(writers.submit(record.checkpoint, state))
     for written in begun:
         written.result()  # raises what a write raised
+
+
+def _forget(runs: list[Record], number: int) -> None:
     for record in runs:
-        record.forget(number - 1)
+        record.forget(number)
 
 
 def _told(runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:

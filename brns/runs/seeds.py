@@ -54,7 +54,7 @@ def generations(
     """The next `count` generations, each of all seeds and with arrays on the host."""
     single = list(zip(states, keys, strict=True))
     if not search.task.traceable and has_workers(search.task):
-        yield from _ahead(search.step, single, count, AHEAD, search.task.close)  # ty: ignore[unresolved-attribute]
+        yield from _ahead(search.step, single, count, AHEAD, search.task.close)  # ty: ignore[missing-attribute]
     elif not search.task.traceable:
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]

@@ -25,10 +25,8 @@ def generation(out, number):
 
 
 def last(out):
-    """The last generation that can be gone on from; None where a run would have to start anew."""
-    if not (out / "run.json").exists():
-        return None
-    return max((int(file.stem) for file in (out / "states").glob("0*.npz")), default=None)
+    """The last generation that is on disk; None where a run would have to start anew."""
+    return Record(out).last if (out / "run.json").exists() else None
 
 
 @pytest.mark.slow

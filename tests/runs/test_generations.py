@@ -22,7 +22,7 @@ from brns.runs.progress import Row
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
     told = []
     for saved in brns.generations(search(), 2, out=tmp_path / "run", seeds=[4, 1]):
-        assert saved.record.last == saved.number == saved.record.snapshots[-1]
+        assert saved.record.last == saved.number
         on_disk = saved.record.column("survivors.id", [saved.number])[0]
         np.testing.assert_array_equal(on_disk, saved.generation.survivors.id)
         told.append((saved.number, saved.record.seed))
