@@ -59,19 +59,14 @@ class Bar:
             self.notebook.look()
 
 
-def counting(console: Console, transient: bool = False) -> Progress:
-    """A progress bar with an estimate of the time that is left."""
-    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=transient)
-
-
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     """The `Track` of other work in Python: how many of so many things are done, where a run would show its bar."""
     console = screen()
     if not (console.is_terminal or console.is_jupyter):
         yield from things
         return
-    progress = counting(console)
+    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console)
     bar = progress.add_task(title, total=total)
     with progress if not console.is_jupyter else contextlib.nullcontext():
         notebook = Notebook(progress) if console.is_jupyter else None

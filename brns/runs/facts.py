@@ -24,25 +24,6 @@ class Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class Part(pydantic.BaseModel):
-    """A part's description: its name, and its settings."""
-
-    model_config = pydantic.ConfigDict(strict=True, extra="allow")
-    name: str
-
-
-class Experiment(Part):
-    task: Part
-    estimator: Part
-
-
-class Sides(Strict):
-    """The box of behaviors."""
-
-    low: list[float]
-    high: list[float]
-
-
 class Made(Strict):
     """What made a run."""
 
@@ -67,9 +48,9 @@ class Facts(Made):
 
     format: Literal[4]
     id: str
-    experiment: Experiment
+    experiment: dict[str, Any]
     changed: dict[str, Any]
-    behavior_space: Sides
+    behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
     lanes: int

@@ -21,8 +21,8 @@ from jaxtyping import PyTree
 from brns.core import Evaluation
 from brns.runs import facts as run_json
 from brns.runs.bar import track, untracked
-from brns.runs.loop import Saved, resume, whole
-from brns.runs.places import building, folders, refuse_taken
+from brns.runs.loop import Saved, resume
+from brns.runs.places import building, folders, refuse_taken, whole
 from brns.runs.record import FACTS, GENOTYPE, Record, records
 from brns.runs.storage import RecordError, file_name, named_leaves, restore
 from brns.search import NoveltySearch, SearchState

@@ -1,13 +1,12 @@
 """Running an experiment: the loop over generations and seeds, on disk from the first to the last."""
 
 import contextlib
-import operator
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import Literal, NamedTuple, SupportsIndex
 
 import jax
 
@@ -16,7 +15,7 @@ from brns.runs import compilation_cache
 from brns.runs import facts as run_json
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place
+from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.seeds import refuse_not_finite
@@ -226,20 +225,16 @@ def go_on(
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
     search = search or runs[0].search
-    if len(runs) > 1 and all(r.seeds == [r.seed] for r in runs):
-        raise RecordError(
-            f"{path} holds {len(runs)} runs that were started one by one; resume each of them, such as {runs[0].path}"
-        )
     if [r.seed for r in runs] != sorted(runs[0].seeds):
         raise RecordError(
-            f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "
-            "resume the directory that holds them all"
+            f"{path} holds seeds {[r.seed for r in runs]}, and {runs[0].path} was computed with seeds {runs[0].seeds}; "
+            "resume a whole batch, or a run that was started alone"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
         if not common:
-            raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
+            raise RecordError(f"{path} has no state to go on from: start anew")
         number = max(common)
         states = [record.state(number, search) for record in runs]
         generations = runs[0].planned if generations is None else whole("generations", generations)
@@ -249,17 +244,6 @@ def go_on(
             one.restore([record.read(g, NEEDED) for g in range(number + 1)])
             record.plan(generations)
         yield from _advance(search, runs, progress, states, generations)
-
-
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
-    return number
 
 
 def _advance(
@@ -283,14 +267,15 @@ def _advance(
                 _save(writers, runs, number, after, due)
                 states = [state for state, _ in after]
                 if due:
-                    _forget(runs, kept)
+                    for record in runs:
+                        record.forget(kept)
                     kept, saved = number, now
                 yield _told(runs, progress, number, [generation for _, generation in after])
         finally:
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
                     record.checkpoint(state)
-                _forget(runs, kept)
+                    record.forget(kept)
 
 
 def _save(
@@ -307,11 +292,6 @@ def _save(
             begun.append(writers.submit(record.checkpoint, state))
     for written in begun:
         written.result()  # raises what a write raised
-
-
-def _forget(runs: list[Record], number: int) -> None:
-    for record in runs:
-        record.forget(number)
 
 
 def _told(runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import filelock
 
@@ -54,6 +54,17 @@ def chosen(
     if not found or found[0] < 0 or found[-1] >= 2**32 or len(set(found)) < len(found):
         raise ValueError(f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}")
     return seeds is not None, list(found)
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
+    return number
 
 
 def refuse_taken(out: Path) -> None:

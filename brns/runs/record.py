@@ -49,17 +49,16 @@ UNFINISHED = (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz"
 class Record:
     """A run read back from its directory.
 
-    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them,
-    as run.json says them. `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is
-    kept. Give `search`, the experiment that made the run, where a part of it is your own and it is asked for: without
-    it everything is there that needs no such part. Another experiment is a `RecordError`.
+    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them.
+    `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept. Give `search`, the
+    experiment that made the run, where a part of it is your own; another experiment is a `RecordError`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
         self.path = Path(path)
         self.facts = run_json.read(self.path)
         self.identifier = self.facts.id
-        self.experiment: dict[str, Any] = self.facts.experiment.model_dump()
+        self.experiment = self.facts.experiment
         self.seed = self.facts.seed
         self.seeds = self.facts.seeds
         self.keep_every = self.facts.keep_every
@@ -78,10 +77,8 @@ class Record:
 
     @classmethod
     def create(cls, path: str | os.PathLike, facts: run_json.Facts) -> "Record":
-        """A new run without generations; `path` must not hold one already."""
+        """A new run without generations, in a folder that holds none."""
         path = Path(path)
-        if (path / run_json.NAME).exists():
-            raise RecordError(f"{path} exists already; choose another place")
         for folder in ("generations", "states"):
             (path / folder).mkdir(parents=True)
         run_json.write(path, facts)
@@ -116,9 +113,6 @@ class Record:
             return build(self.experiment)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}") from None
-        except Exception as error:  # of values that no setting has
-            reason = f"{type(error).__name__}: {error}"
-            raise RecordError(f"{self.path / run_json.NAME} describes no experiment ({reason})") from None
 
     @property
     def known_search(self) -> NoveltySearch | None:
@@ -139,7 +133,7 @@ class Record:
     @property
     def behavior_space(self) -> Box:
         """The box of behaviors, from the record alone."""
-        return Box(self.facts.behavior_space.low, self.facts.behavior_space.high)
+        return Box(**self.facts.behavior_space)
 
     @property
     def planned(self) -> int:

@@ -110,20 +110,6 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
 
 
 @pytest.mark.slow
-def test_a_compilation_cache_that_was_cut_short_costs_time_and_no_bit(tmp_path):
-    """JAX writes its cache in place, so that a kill can leave half a file there."""
-    ended = finished(killable(*MAZE, "--generations", 2, "--out", "one", folder=tmp_path))
-    assert ended.returncode == 0, ended.stderr
-    compiled = list((tmp_path / "cache").rglob("*-cache"))
-    assert compiled
-    for file in compiled:
-        os.truncate(file, file.stat().st_size // 2)
-    ended = finished(killable(*MAZE, "--generations", 2, "--out", "two", folder=tmp_path))
-    assert ended.returncode == 0, ended.stderr
-    assert npz(bits(tmp_path / "one")) == npz(bits(tmp_path / "two"))
-
-
-@pytest.mark.slow
 def test_ctrl_c_finishes_the_generation_of_ants_and_a_second_one_stops_at_once(tmp_path):
     """A generation takes seconds; Ctrl-C comes in the middle of one."""
     ants = ["run", "ant", "--set", "population_size=16", "--set", "offspring_size=16", "--generations", "4"]
