@@ -1,9 +1,8 @@
 """Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster, or by an executor of yours.
 
-A task's answer for a genotype depends on that genotype and the batch's key alone (`brns.Task`). So the bits are the
-same for any number of workers: `chunk` settles what is evaluated together, never who is free. A record keeps `chunk`,
-since compiled code rounds by the shape of its batch, and nothing else of this page. Large matrix products also round by
-BLAS's threads. Workers have one each: for such a task start Python with OMP_NUM_THREADS=1 where it has no workers.
+A task's answer for a genotype depends on that genotype and the batch's key alone (`brns.Task`), and `chunk` says what
+is evaluated together: the bits are the same for any number of workers. Large matrix products also round by BLAS's
+threads. Workers have one each: for such a task start Python with OMP_NUM_THREADS=1 where it has no workers.
 """
 
 import contextlib
@@ -124,12 +123,10 @@ class Chunked(eqx.Module):
 class Processes(Chunked):
     """A task evaluated by `workers` processes of this machine; works for every task that cloudpickle takes.
 
-    The processes are loky's: started anew, never forked, when first needed. In each of them XLA and BLAS use one core
-    and no accelerator. They end with this object, on `close()`, at the end of a `with` block, or with this process,
-    however it ends. A JAX task is mostly faster unwrapped; `AntMaze`, which uses all cores by itself, is as fast.
-    A worker that dies (memory, a crash in a simulator) is replaced and its chunk evaluated again. Errors:
-    `EvaluationError`, which names the individuals, where the task raises, where a chunk takes longer than `timeout`
-    seconds (its worker is killed), and where `deaths` workers died on one chunk.
+    The processes are loky's: started anew, never forked, when first needed. Each uses one core and no accelerator. They
+    end on `close()`, at the end of a `with` block, or with this process, however it ends. A worker that dies is
+    replaced and its chunk evaluated again. Errors: `EvaluationError`, which names the individuals, where the task
+    raises, where a chunk takes longer than `timeout` seconds, and where `deaths` workers died on one chunk.
     """
 
     def __init__(
@@ -142,13 +139,10 @@ class Processes(Chunked):
 class Dask(Chunked):
     """A task evaluated on a Dask cluster: at `address`, or on one that is started here with a worker for each core.
 
-    Each thread of a Dask worker hands its chunks to a process of its own, as `Processes` does; `timeout` and `deaths`
-    mean the same. The workers must have brns and be able to import the task's module. They may join and leave at any
-    time; the chunks of a lost one are given to another.
-
-    Errors: those of `Processes`; `EvaluationError` also where the cluster is lost, or lost one chunk's workers more
-    often than its `distributed.scheduler.allowed-failures` (3); `OSError` where no scheduler answers, or has no worker
-    for ten minutes; `ImportError` without the extra `dask`.
+    Each thread of a Dask worker evaluates in a process of its own, with `timeout` and `deaths` as in `Processes`.
+    Workers may join and leave at any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is
+    lost; `OSError` where no scheduler answers, or has no worker for ten minutes; `ImportError` without the extra
+    `dask`.
     """
 
     def __init__(

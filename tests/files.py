@@ -1,10 +1,12 @@
 """A run's files, as tests compare and spoil them."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 
 from brns import Record
+from brns.runs import facts as run_json
 from brns.runs.storage import GENERATION, RUN, Seal, write_arrays
 
 
@@ -31,3 +33,8 @@ def seal(file):
 def reseal(file, arrays):
     """Put other arrays into a file as the run itself would have."""
     write_arrays(file, {name: array for name, array in arrays.items() if name not in (RUN, GENERATION)}, seal(file))
+
+
+def rewrite(run, facts):
+    """Put other facts into a run's run.json, as JSON, as the run itself would have."""
+    run_json.write(run, run_json.Facts.model_validate_json(json.dumps(facts)))

@@ -54,7 +54,7 @@ def follow(
         with _first_ctrl_c() as asked, Bar(generations, completed, console) as bar:
             for saved in steps:
                 number = saved[0].number
-                bar.show(saved)
+                bar.show([one.row for one in saved])
                 for one in saved:
                     if scalars:
                         scalars.add(one.record, one.row)

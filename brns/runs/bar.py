@@ -4,7 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -15,16 +15,6 @@ Thing = TypeVar("Thing")
 Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
 """`track(things, title, total)` hands on what `things` gives, and so shows how many of `total` are done"""
 SECONDS = 0.2  # between two looks of a notebook at the bar
-
-
-@runtime_checkable
-class Saved(Protocol):
-    """What a bar looks at of a seed's generation: `brns.Saved`."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def row(self) -> Row: ...
 
 
 def screen() -> Console:
@@ -60,18 +50,13 @@ class Bar:
         else:
             self.notebook.look()
 
-    def show(self, saved: Sequence[Saved]) -> None:
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show a generation of all seeds."""
         speed = self.progress.tasks[self.task].speed
         rate = "" if speed is None else f"{speed:.1f}/s"
-        self.progress.update(self.task, completed=saved[0].number, found=_found(saved), rate=rate)
+        self.progress.update(self.task, completed=rows[0].generation, found=_found(rows), rate=rate)
         if self.notebook is not None and time.monotonic() > self.notebook.looked + SECONDS:
             self.notebook.look()
-
-
-def counting(console: Console, transient: bool = False) -> Progress:
-    """A progress bar with an estimate of the time that is left."""
-    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=transient)
 
 
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
@@ -80,7 +65,8 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     if not (console.is_terminal or console.is_jupyter):
         yield from things
         return
-    progress = counting(console)
+    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console)
     bar = progress.add_task(title, total=total)
     with progress if not console.is_jupyter else contextlib.nullcontext():
         notebook = Notebook(progress) if console.is_jupyter else None
@@ -111,9 +97,8 @@ class Notebook:
         self.looked = time.monotonic()
 
 
-def _found(saved: Sequence[Saved]) -> str:
+def _found(rows: Sequence[Row]) -> str:
     """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
-    rows = [one.row for one in saved]
     covered = [row.coverage for row in rows if row.coverage is not None]
     coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
     return f"{coverage}solvers {sum(row.solutions for row in rows)}"

@@ -1,10 +1,11 @@
-"""`run.json`: what a run is, written when it is made, and refused where it is not of this format."""
+"""`run.json`: what a run is, written when it is made, and refused where it is damaged or of another format."""
 
 import json
 import secrets
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -17,37 +18,11 @@ from brns.search import NoveltySearch
 from brns.settings import describe, told, unusual
 
 NAME = "run.json"
-FORMAT = 3
-Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
+FORMAT = 4
 
 
 class Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
-
-
-class Part(pydantic.BaseModel):
-    """A part's description: its name, and its settings."""
-
-    model_config = pydantic.ConfigDict(strict=True, extra="allow")
-    name: str
-
-
-class Experiment(Part):
-    task: Part
-    estimator: Part
-
-
-class Sides(Strict):
-    """The box of behaviors."""
-
-    low: list[Finite] = pydantic.Field(min_length=1)
-    high: list[Finite] = pydantic.Field(min_length=1)
-
-    @pydantic.model_validator(mode="after")
-    def _is_a_box(self) -> "Sides":
-        if len(self.low) != len(self.high) or any(low >= high for low, high in zip(self.low, self.high, strict=True)):
-            raise ValueError("low must be below high in every dimension")
-        return self
 
 
 class Made(Strict):
@@ -64,7 +39,7 @@ class Forked(Made):
 
     path: str
     id: str
-    generation: pydantic.NonNegativeInt
+    generation: int
     changed: dict[str, tuple[Any, Any]]
     forked: "Forked | None" = None
 
@@ -72,48 +47,50 @@ class Forked(Made):
 class Facts(Made):
     """All that run.json says."""
 
-    format: Literal[3]
-    id: str = pydantic.Field(pattern="^[0-9a-f]{16}$")
-    experiment: Experiment
+    format: Literal[4]
+    id: str
+    experiment: dict[str, Any]
     changed: dict[str, Any]
-    behavior_space: Sides
-    seed: pydantic.NonNegativeInt
-    seeds: list[pydantic.NonNegativeInt] = pydantic.Field(min_length=1)
-    lanes: pydantic.PositiveInt
-    generations: pydantic.PositiveInt
-    keep_every: pydantic.PositiveInt
+    behavior_space: dict[str, list[float]]
+    seed: int
+    seeds: list[int]
+    lanes: int
+    generations: int
+    keep_every: int
     forked: Forked | None = None
+    checksum: int = 0
+    """CRC-32 of all else"""
 
-
-def made() -> dict[str, Any]:
-    """What makes a run now."""
-    return {"command": command(), "commit": commit(), "versions": versions(), "xla_flags": xla_flags()}
+    def summed(self) -> int:
+        """The checksum that it should have."""
+        return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
 def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, keep_every: int) -> Facts:
     """The facts of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
-    return Facts.model_validate_json(
-        json.dumps(
-            {
-                "format": FORMAT,
-                "id": secrets.token_hex(8),
-                "experiment": describe(search),
-                "changed": unusual(search),
-                "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
-                "seed": seed,
-                "seeds": seeds,
-                "lanes": lanes(search.task, len(seeds)),
-                "generations": generations,
-                "keep_every": keep_every,
-                **made(),
-            }
-        )
-    )
+    facts = {
+        "format": FORMAT,
+        "id": secrets.token_hex(8),
+        "experiment": describe(search),
+        "changed": unusual(search),
+        "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
+        "seed": seed,
+        "seeds": seeds,
+        "lanes": lanes(search.task, len(seeds)),
+        "generations": generations,
+        "keep_every": keep_every,
+        "command": command(),
+        "commit": commit(),
+        "versions": versions(),
+        "xla_flags": xla_flags(),
+    }
+    return Facts.model_validate_json(json.dumps(facts))
 
 
 def write(path: Path, facts: Facts) -> None:
     """Make it the run.json of the run in a directory."""
+    facts.checksum = facts.summed()
     write_bytes(path / NAME, facts.model_dump_json(indent=1).encode())
 
 
@@ -121,7 +98,7 @@ def read(path: Path) -> Facts:
     """The facts of the run in a directory; what is not sound is a `RecordError`."""
     file = path / NAME
     try:
-        return Facts.model_validate_json(file.read_bytes())
+        facts = Facts.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if below(path) else ""
         raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
@@ -132,6 +109,9 @@ def read(path: Path) -> Facts:
         raise RecordError(
             f"{file} is not of a run that this version of brns reads, which has format {FORMAT}: {'; '.join(faults)}"
         ) from None
+    if facts.checksum != facts.summed():
+        raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
+    return facts
 
 
 def below(folder: Path) -> list[Path]:

@@ -1,15 +1,14 @@
 """A fork: a run that goes on from a generation of another, with other settings.
 
-It is a run of its own: the facts of generations 0 to the one that it was forked at are copied, so that figures and
-coverage see one search from its founders on. What they hold, novelty among it, the settings of then gave. Of the states
-only the one that it goes on from is copied, so that measures which score again begin there. Its `run.json` says under
-`forked` which run it was, which generation, what was changed, and what made the generations up to there.
+It is a run of its own: generations 0 to the one that it was forked at are copied, so that figures and coverage see one
+search from its founders on; of the states only the one that it goes on from, so that measures of states begin there.
+Its `run.json` says under `forked` which run it was, which generation, what was changed, and what made the generations
+up to there.
 """
 
 import dataclasses
 import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
@@ -20,15 +19,14 @@ import numpy as np
 from jaxtyping import PyTree
 
 from brns.core import Evaluation
-from brns.runs import bar
 from brns.runs import facts as run_json
-from brns.runs.bar import Track, untracked
-from brns.runs.loop import Saved, resume, whole
-from brns.runs.places import appear, aside_of, clear, folders, locked, refuse_taken
+from brns.runs.bar import track, untracked
+from brns.runs.loop import Saved, resume
+from brns.runs.places import building, folders, refuse_taken, whole
 from brns.runs.record import FACTS, GENOTYPE, Record, records
 from brns.runs.storage import RecordError, file_name, named_leaves, restore
 from brns.search import NoveltySearch, SearchState
-from brns.settings import SettingsError, build, changes, describe
+from brns.settings import build, changes, describe
 
 KEPT = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""
@@ -62,14 +60,13 @@ def fork(
     those of `brns.run`.
 
     What a setting decided before `at` stays decided: parents keep the behavior that they had, networks the weights
-    that were drawn. An archive's capacity may change, as long as its entries fit. Measures of kept
-    states begin at `at`.
+    that were drawn. An archive's capacity may change, as long as its entries fit.
 
     Errors: `RecordError` where the generation has no state, where `out` is taken, or for a folder of runs that are no
-    batch; `ValueError` where the settings change the spaces of genotypes or behaviors, the sizes of population and
-    offspring, the founders, otherwise the shape of the search's state, or only what was drawn when the run began.
+    batch; `ValueError` where the settings change the space of behaviors, the sizes of population and offspring, the
+    founders, otherwise the shape of the search's state, or only what was drawn when the run began.
     """
-    branch(run, at, search, out=out, generations=generations, track=bar.track if progress else untracked)
+    branch(run, at, search, out=out, generations=generations, progress=progress)
     return resume(out, search=search, until=until, progress=progress)
 
 
@@ -80,12 +77,9 @@ def branch(
     *,
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
-    track: Track = untracked,
+    progress: bool = False,
 ) -> list[Record]:
-    """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all.
-
-    `track` sees how many generations are copied.
-    """
+    """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
     out, sources, at = Path(out), records(run), whole("at", at, 0)
     several = not (Path(run) / run_json.NAME).exists()
     if several and [source.seed for source in sources] != sorted(sources[0].seeds):
@@ -99,20 +93,13 @@ def branch(
     seeds = [source.seed for source in sources]
     refuse_taken(out)
     states = [_checked(source, at, search) for source in sources]
-    aside = aside_of(out)
-    with locked([aside]):
-        clear(aside)
-        try:
-            new = zip(sources, states, folders(aside, several, seeds), strict=True)
-            copies = (
-                g for source, state, folder in new for g in _copied(source, state, search, folder, seeds, generations)
-            )
-            for _ in track(copies, "copying generations", len(sources) * (at + 1)):
-                pass
-            appear(aside, out)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    show = track if progress else untracked
+    with building(out) as aside:
+        for source, state, folder in zip(sources, states, folders(aside, several, seeds), strict=True):
+            record = Record.create(folder, _facts(source, at, search, seeds, generations))
+            for number in show(range(at + 1), f"copying generations of {source.path.name}", at + 1):
+                record.write(number, source.read(number, (*FACTS, GENOTYPE)))
+            record.checkpoint(state)
     return records(out, search)
 
 
@@ -121,18 +108,8 @@ def _checked(source: Record, at: int, search: NoveltySearch) -> SearchState:
     before, after = source.experiment, describe(search)
     for name in KEPT:
         if before[name] != after[name]:
-            raise ValueError(
-                f"a fork cannot change {name}: {source.path} has {before[name]!r}; got {after[name]!r}. "
-                "Begin a run of its own for that"
-            )
+            raise ValueError(f"a fork cannot change {name}: {source.path} has {before[name]!r}; got {after[name]!r}")
     state = _fitting(source, at, search)
-    genotype, space = state.population.genotype, search.task.genotype_space
-    outside = ~((genotype >= space.low) & (genotype <= space.high)).all(axis=1)
-    if outside.any():
-        raise ValueError(
-            f"{int(outside.sum())} of {len(outside)} genotypes of {source.path}, generation {at}, lie outside of the "
-            "genotype space that these settings give; a fork keeps them"
-        )
     _refuse_without_effect(source, state, search)
     return state
 
@@ -148,20 +125,14 @@ def _refuse_without_effect(source: Record, state: SearchState, search: NoveltySe
         if part not in PARTS:
             continue
         try:
-            old, new = build(source.experiment[part]), getattr(search, part)
-        except SettingsError:  # a part of the user's own
-            continue
-        if type(old) is not type(new) or "." in setting or not hasattr(old, setting):
-            continue
-        back = dataclasses.replace(new, **{setting: getattr(old, setting)})
-        try:
+            old = getattr(build(source.experiment[part]), setting)
+            back = dataclasses.replace(getattr(search, part), **{setting: old})
             same = _computed(dataclasses.replace(search, **{part: back}), state) == computed
-        except (TypeError, ValueError):  # the state does not fit the setting of before
+        except (AttributeError, TypeError, ValueError):  # another kind of part, a user's own, or another state
             continue
         if same:
             raise ValueError(
-                f"{name} has no effect after the founders, so that a fork cannot change it: {source.path} goes on "
-                "with what was drawn when it began. Begin a run of its own for that"
+                f"a fork cannot change {name}, which has no effect after the founders; begin a run of its own for that"
             )
 
 
@@ -178,11 +149,8 @@ def _computed(search: NoveltySearch, state: SearchState) -> str:
     return str(eqx.filter_make_jaxpr(generation)(state, *evaluation)[0])
 
 
-def _copied(
-    source: Record, state: SearchState, search: NoveltySearch, folder: Path, seeds: Sequence[int], generations: int
-) -> Iterator[int]:
-    """Copy the history as a run of its own, with another identifier; tells each generation."""
-    at = int(state.generation)
+def _facts(source: Record, at: int, search: NoveltySearch, seeds: Sequence[int], generations: int) -> run_json.Facts:
+    """The fork's run.json: a run of its own, with another identifier."""
     facts = run_json.new(search, source.seed, seeds, generations, source.keep_every)
     if len(seeds) == len(source.seeds):
         facts.lanes = source.lanes  # batches of another size round otherwise
@@ -194,34 +162,19 @@ def _copied(
         forked=source.facts.forked,
         **{name: getattr(source.facts, name) for name in run_json.Made.model_fields},
     )
-    record = Record.create(folder, facts)
-    for number in range(at + 1):
-        record.write(number, source.read(number, (*FACTS, GENOTYPE)))
-        yield number
-    record.checkpoint(state)
+    return facts
 
 
 def _fitting(source: Record, at: int, search: NoveltySearch) -> SearchState:
     """The run's state after a generation as one of the search's; a `ValueError` where that is not possible."""
     box, space = source.behavior_space, search.task.behavior_space
     if not eqx.tree_equal(box, space):
-        raise ValueError(
-            f"a fork cannot change the space of behaviors, in which {source.path} has counted: it has {box}; "
-            f"got {space}"
-        )
-    arrays, like, file = source.state_arrays(at), search.state_shape(), source.path / "states" / file_name(at)
+        raise ValueError(f"a fork cannot change the space of behaviors: {source.path} has {box}; got {space}")
+    arrays, like = source.state_arrays(at), search.state_shape()
     shape = named_leaves(like)
     if isinstance(search.estimator, Resizes) and set(shape) == set(arrays):
         leaves = [jnp.asarray(arrays[name]) for name in shape]
         state = jax.tree.unflatten(jax.tree.structure(like), leaves)
-        try:
-            resized = named_leaves(state._replace(estimator=search.estimator.resized(state.estimator)))
-            arrays = {name: np.asarray(leaf) for name, leaf in resized.items()}
-        except ValueError as error:
-            raise ValueError(
-                f"{source.path}, generation {at}: {error}; fork at an earlier generation, or give it more room"
-            ) from None
-    try:
-        return restore(like, arrays, file)
-    except RecordError as error:
-        raise ValueError(f"{error}; a fork goes on with the state that there is: leave out what changes it") from None
+        resized = state._replace(estimator=search.estimator.resized(state.estimator))
+        arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(resized).items()}
+    return restore(like, arrays, source.path / "states" / file_name(at))

@@ -1,13 +1,12 @@
 """Running an experiment: the loop over generations and seeds, on disk from the first to the last."""
 
 import contextlib
-import operator
 import os
-import shutil
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import Literal, NamedTuple, SupportsIndex
 
 import jax
 
@@ -16,17 +15,7 @@ from brns.runs import compilation_cache
 from brns.runs import facts as run_json
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.places import (
-    appear,
-    aside_of,
-    chosen,
-    clear,
-    folders,
-    holds_runs,
-    locked,
-    refuse_taken,
-    temporary_place,
-)
+from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.seeds import refuse_not_finite
@@ -34,6 +23,8 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
 
 Exist = Literal["refuse", "resume"]
+SECONDS = 1.0
+"""of work that a killed process loses at most, beside the generation in progress"""
 
 
 class Saved(NamedTuple):
@@ -73,17 +64,15 @@ def run(
     Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
     workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
     on any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
-    amplify. `keep_every` is the stride of the states kept for statistics (the last is always kept, so that `resume`
-    can go on).
+    amplify. `keep_every` is the stride of the states kept for statistics; the last is always kept.
 
-    `until` is asked about each generation that was saved, and ends the run when it is true of every seed; what can be
-    done then is what can be done with any run that was stopped. A bar shows where the run is, at a terminal and in a
-    notebook; `progress=False` shows none.
+    `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
+    where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
-    steps, out, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
+    steps, place, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
     for _ in _followed(steps, number, done, until, progress):
         pass
-    return records(out, search)
+    return records(place, search)
 
 
 def generations(
@@ -118,9 +107,8 @@ def resume(
 ) -> list[Record]:
     """Go on with a run, or the runs of a batch of seeds, to the same bits as if it had never stopped.
 
-    `generations` is how many there shall be in all, by default as many as the run was started for.
-    `search` is needed where the task or the estimator is your own: it must be the experiment that made the run.
-    `until` and `progress` are those of `run`.
+    `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
+    experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
     runs = records(path, search)
     planned = runs[0].planned if generations is None else whole("generations", generations)
@@ -128,6 +116,15 @@ def resume(
     for _ in _followed(steps, planned, _done(runs), until, progress):
         pass
     return records(path, search)
+
+
+def _place(out: str | os.PathLike | None, progress: bool) -> Path:
+    if out is not None:
+        return Path(out)
+    folder = temporary_place()
+    if progress:
+        screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
+    return folder
 
 
 def _begun(
@@ -140,30 +137,25 @@ def _begun(
     exist: Exist,
     progress: bool,
 ) -> tuple[Generator[list[Saved], None, None], Path, int, int]:
-    """The generations of a run that begins in a directory, or goes on there; where, how many they are, and how many
-    are done."""
+    """The generations of a run that begins in a directory, or goes on there; the directory; how many, and done."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
-    if out is None:
-        folder = temporary_place()
-        if progress:
-            screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
-    else:
-        folder = Path(out)
-    if exist == "refuse" or not holds_runs(folder):
-        refuse_taken(folder)
-        new = {"seeds": numbers} if several else {"seed": numbers[0]}
-        return start(search, generations, out=folder, keep_every=keep_every, **new), folder, generations, 0
-    runs = records(folder, search)
+    out = _place(out, progress)
+    if exist == "refuse" or not holds_runs(out):
+        refuse_taken(out)
+        seed, seeds = (0, numbers) if several else (numbers[0], None)
+        steps = start(search, generations, out=out, seed=seed, seeds=seeds, keep_every=keep_every)
+        return steps, out, generations, 0
+    runs = records(out, search)
     held = [(run.path, run.seed, run.keep_every) for run in runs]
-    if held != [(path, one, keep_every) for path, one in zip(folders(folder, several, numbers), numbers, strict=True)]:
+    if held != [(path, one, keep_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)]:
         raise RecordError(
-            f"{folder} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
+            f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
             f"seeds {numbers} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
         )
-    return go_on(folder, generations, search=search), folder, generations, _done(runs)
+    return go_on(out, generations, search=search), out, generations, _done(runs)
 
 
 def _done(runs: Sequence[Record]) -> int:
@@ -184,7 +176,7 @@ def _followed(
     with contextlib.closing(steps), Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
         for saved in steps:
             if bar is not None:
-                bar.show(saved)
+                bar.show([one.row for one in saved])
             yield saved
             if until is not None:
                 answers = [until(one) for one in saved]
@@ -214,25 +206,15 @@ def start(
     for state in states:
         refuse_not_finite(search, 0, founding(state), state)
     founders = [founding(jax.device_get(state)) for state in states]
-    aside = aside_of(out)
-    with contextlib.ExitStack() as locks:
-        locks.enter_context(locked([aside]))
-        clear(aside)
-        try:
-            if several:
-                locks.enter_context(locked(folders(aside, several, numbers)))
-            for path, number, state, one in zip(
-                folders(aside, several, numbers), numbers, states, founders, strict=True
-            ):
-                record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
-                record.append(0, one)
-                record.checkpoint(state)
-            appear(aside, out)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    with building(out) as aside:
+        places = folders(aside, several, numbers)
+        for path, number, state, one in zip(places, numbers, states, founders, strict=True):
+            record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
+            record.append(0, one)
+            record.checkpoint(state)
+    with locked(folders(out, several, numbers)):
         runs = [Record(path, search) for path in folders(out, several, numbers)]
-        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        progress = [Progress(record.path, record.behavior_space) for record in runs]
         yield _told(runs, progress, 0, founders)
         yield from _advance(search, runs, progress, states, generations)
 
@@ -243,24 +225,20 @@ def go_on(
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
     search = search or runs[0].search
-    if len(runs) > 1 and all(r.seeds == [r.seed] for r in runs):
-        raise RecordError(
-            f"{path} holds {len(runs)} runs that were started one by one; resume each of them, such as {runs[0].path}"
-        )
     if [r.seed for r in runs] != sorted(runs[0].seeds):
         raise RecordError(
-            f"{path} holds seeds {[r.seed for r in runs]} of a batch of {runs[0].seeds}, which was computed together; "
-            "resume the directory that holds them all"
+            f"{path} holds seeds {[r.seed for r in runs]}, and {runs[0].path} was computed with seeds {runs[0].seeds}; "
+            "resume a whole batch, or a run that was started alone"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
         if not common:
-            raise RecordError(f"{path} has no state to go on from: its files in states/ were removed; start anew")
+            raise RecordError(f"{path} has no state to go on from: start anew")
         number = max(common)
         states = [record.state(number, search) for record in runs]
         generations = runs[0].planned if generations is None else whole("generations", generations)
-        progress = [Progress(record.path, search.task.behavior_space) for record in runs]
+        progress = [Progress(record.path, record.behavior_space) for record in runs]
         for record, one in zip(runs, progress, strict=True):
             record.tidy(number)
             one.restore([record.read(g, NEEDED) for g in range(number + 1)])
@@ -268,45 +246,52 @@ def go_on(
         yield from _advance(search, runs, progress, states, generations)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
-    return number
-
-
 def _advance(
     search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
 ) -> Iterator[list[Saved]]:
-    """Generation after generation, each checked and saved while the next is computed."""
+    """Generation after generation, each checked and saved while the next is computed.
+
+    A state is saved at every checkpoint, at least every second, and when the loop is left. The last one that is no
+    checkpoint is removed only when the next is there: what a crash leaves is enough to go on.
+    """
     keys = [jax.random.key(record.seed) for record in runs]
-    first = int(states[0].generation) + 1
-    steps = side_by_side.generations(search, keys, states, generations + 1 - first, runs[0].lanes)
+    kept, saved = int(states[0].generation), time.monotonic()
+    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].lanes)
     with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
-        for number, after in enumerate(steps, first):
-            for before, (state, generation) in zip(states, after, strict=True):
-                refuse_not_finite(search, number, generation, state, before)
-            states = [state for state, _ in after]
-            _save(writers, runs, number, after)
-            yield _told(runs, progress, number, [generation for _, generation in after])
+        try:
+            for number, after in enumerate(steps, kept + 1):
+                for before, (state, generation) in zip(states, after, strict=True):
+                    refuse_not_finite(search, number, generation, state, before)
+                now = time.monotonic()
+                due = number % runs[0].keep_every == 0 or number == generations or now > saved + SECONDS
+                _save(writers, runs, number, after, due)
+                states = [state for state, _ in after]
+                if due:
+                    for record in runs:
+                        record.forget(kept)
+                    kept, saved = number, now
+                yield _told(runs, progress, number, [generation for _, generation in after])
+        finally:
+            if states[0].generation > kept:
+                for record, state in zip(runs, states, strict=True):
+                    record.checkpoint(state)
+                    record.forget(kept)
 
 
-def _save(writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]]) -> None:
-    """Facts and states, and only then drop what the stride does not keep: a crash between leaves enough to go on.
+def _save(
+    writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]], due: bool
+) -> None:
+    """Save the generation, and its states where they are due.
 
-    All files are written side by side, since most of the time goes by until the disk has confirmed each.
+    All files are written side by side: most of the time is waiting for the disk to confirm each.
     """
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):
-        begun += [writers.submit(record.append, number, generation), writers.submit(record.checkpoint, state)]
+        begun.append(writers.submit(record.append, number, generation))
+        if due:
+            begun.append(writers.submit(record.checkpoint, state))
     for written in begun:
         written.result()  # raises what a write raised
-    for record in runs:
-        record.forget(number - 1)
 
 
 def _told(runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import filelock
 
@@ -41,20 +41,30 @@ def chosen(
     try:
         first = operator.index(seed)
         if seeds is None:
-            found = [first]
+            found = range(first, first + 1)
         elif isinstance(seeds, SupportsIndex) and not getattr(seeds, "ndim", 0):
-            found = list(range(first, first + operator.index(seeds)))
+            found = range(first, first + operator.index(seeds))
         elif first:
             raise ValueError(f"give seed= with a number of seeds, not with a list of them; got seed={seed}")
         else:
             found = sorted(map(operator.index, seeds))  # ty: ignore[invalid-argument-type]
     except TypeError:
         raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}") from None
-    if not found or len(set(found)) < len(found) or found[0] < 0:
-        raise ValueError(f"a run needs one or more different seeds from 0 on; got {found}")
-    if found[-1] >= 2**32:  # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
-        raise ValueError(f"a seed is at most 2**32 - 1; got {found[-1]}")
-    return seeds is not None, found
+    # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
+    if not found or found[0] < 0 or found[-1] >= 2**32 or len(set(found)) < len(found):
+        raise ValueError(f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}")
+    return seeds is not None, list(found)
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be a whole number from {least} on; got {value!r}")
+    return number
 
 
 def refuse_taken(out: Path) -> None:
@@ -64,10 +74,9 @@ def refuse_taken(out: Path) -> None:
         if (above / run_json.NAME).is_file():
             raise RecordError(f"{out} lies within a run, {above}; choose another place")
     for beside in here.parent.glob(f"seed[0-9]*/{run_json.NAME}"):
-        if beside.parent != here and _seeds(beside.parent) > 1:
+        if beside.parent != here and _in_batch(beside.parent):
             raise RecordError(
-                f"{out} lies within a batch of seeds, of which {beside.parent} is one; a folder holds one run or one "
-                "batch: choose another place"
+                f"{out} lies within a batch of seeds, of which {beside.parent} is one; choose another place"
             )
     if holds_runs(out):
         again = shlex.join(["brns", "resume", str(out)])
@@ -84,37 +93,38 @@ def holds_runs(out: Path) -> bool:
     return (out / run_json.NAME).exists() or bool(run_json.below(out))
 
 
-def _seeds(folder: Path) -> int:
-    """How many seeds the batch has to which a run belongs; 0 where its run.json does not say."""
+def _in_batch(folder: Path) -> bool:
     try:
-        return len(run_json.read(folder).seeds)
+        return len(run_json.read(folder).seeds) > 1
     except RecordError:
-        return 0
+        return False
 
 
-def aside_of(out: Path) -> Path:
-    """A hidden name beside a folder, under which it is made before it appears."""
-    return out.with_name(f".{out.absolute().name}.tmp")
+@contextlib.contextmanager
+def building(out: Path) -> Generator[Path, None, None]:
+    """A hidden folder beside `out` in which a run is made; at the end it becomes `out`, at once and as a whole.
 
-
-def clear(aside: Path) -> None:
-    """Remove what an aborted start left, of which nothing was shown; but its lock, which is held."""
-    for left in aside.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
-        elif left.name != LOCK:
-            left.unlink()
-
-
-def appear(aside: Path, out: Path) -> None:
-    """Give what was made aside its name, at once and as a whole."""
-    try:
-        os.replace(aside, out)  # which an empty folder does not hinder, and any other does
-        sync_folder(out.resolve().parent)
-    except OSError as error:
-        raise RecordError(
-            f"{out} exists already, or cannot be made ({error.strerror}); choose another place"
-        ) from error
+    After an error nothing is left. What a killed process left there is removed: nothing of it was shown.
+    """
+    aside = out.with_name(f".{out.absolute().name}.tmp")
+    with locked([aside]):
+        try:
+            for left in aside.iterdir():
+                if left.is_dir():
+                    shutil.rmtree(left)
+                elif left.name != LOCK:
+                    left.unlink()
+            yield aside
+            try:
+                os.replace(aside, out)  # which an empty folder does not hinder, and any other does
+                sync_folder(out.resolve().parent)
+            except OSError as error:
+                raise RecordError(
+                    f"{out} was taken, or cannot be made ({error.strerror}): choose another place"
+                ) from error
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
 
 
 @contextlib.contextmanager
@@ -136,5 +146,7 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
                     "that ends, or stop it"
                 ) from None
             except OSError as error:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()  # which is empty, if it was made here
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
         yield

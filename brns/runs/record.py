@@ -42,34 +42,33 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 """the columns of individuals that are read at once; genotypes take longer"""
 FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLAIN), "parents.id", "parents.novelty")
 GENOTYPE = "offspring.genotype"
-DIMENSIONS = {"genotype": 2, "descriptor": 2}
-"""of a column; of all others 1"""
+UNFINISHED = (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz")
+"""what a killed process may leave of its writing"""
 
 
 class Record:
     """A run read back from its directory.
 
-    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them,
-    as run.json says them. `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is
-    kept. Give `search`, the experiment that made the run, where a part of it is your own and it is asked for: without
-    it everything is there that needs no such part. Another experiment is a `RecordError`.
+    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them.
+    `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept. Give `search`, the
+    experiment that made the run, where a part of it is your own; another experiment is a `RecordError`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
         self.path = Path(path)
         self.facts = run_json.read(self.path)
         self.identifier = self.facts.id
-        self.experiment: dict[str, Any] = self.facts.experiment.model_dump()
+        self.experiment = self.facts.experiment
         self.seed = self.facts.seed
         self.seeds = self.facts.seeds
         self.keep_every = self.facts.keep_every
         self.lanes = self.facts.lanes
         self.versions = self.facts.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
-        self._like: tuple[NoveltySearch, SearchState] | None = None  # the shape of a state, worked out once
+        self._shape: tuple[NoveltySearch, SearchState] | None = None  # of a state, worked out once
         if search is not None:
-            if (now := describe(search)) != self.experiment:
-                raise RecordError(f"{self.path} was made by another experiment: {told(changes(self.experiment, now))}")
+            if other := changes(self.experiment, describe(search)):
+                raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
             self.search = search
 
     def __repr__(self) -> str:
@@ -78,10 +77,8 @@ class Record:
 
     @classmethod
     def create(cls, path: str | os.PathLike, facts: run_json.Facts) -> "Record":
-        """A new run without generations; `path` must not hold one already."""
+        """A new run without generations, in a folder that holds none."""
         path = Path(path)
-        if (path / run_json.NAME).exists():
-            raise RecordError(f"{path} exists already; choose another place")
         for folder in ("generations", "states"):
             (path / folder).mkdir(parents=True)
         run_json.write(path, facts)
@@ -116,9 +113,6 @@ class Record:
             return build(self.experiment)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}") from None
-        except Exception as error:  # of values that no setting has
-            reason = f"{type(error).__name__}: {error}"
-            raise RecordError(f"{self.path / run_json.NAME} describes no experiment ({reason})") from None
 
     @property
     def known_search(self) -> NoveltySearch | None:
@@ -139,7 +133,7 @@ class Record:
     @property
     def behavior_space(self) -> Box:
         """The box of behaviors, from the record alone."""
-        return Box(self.facts.behavior_space.low, self.facts.behavior_space.high)
+        return Box(**self.facts.behavior_space)
 
     @property
     def planned(self) -> int:
@@ -178,15 +172,9 @@ class Record:
 
         `number` is the generation whose state the run goes on from.
         """
-        for folder in ("generations", "states"):
-            if (self.path / folder).is_symlink():
-                raise RecordError(
-                    f"{self.path / folder} is a link, and files where it leads to would be removed or written over; "
-                    "move that folder here, or move the run as a whole and link to it"
-                )
-        for pattern in (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz"):
-            for unfinished in self.path.glob(pattern):
-                unfinished.unlink(missing_ok=True)
+        for pattern in UNFINISHED:
+            for file in self.path.glob(pattern):
+                file.unlink(missing_ok=True)
         for state in numbers_in(self.path / "states"):
             if state != number:
                 self.forget(state)
@@ -200,34 +188,22 @@ class Record:
         generations = list(generations)
         if not generations:
             raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
-        columns = [self._generation(g, (name,))[name] for g in generations]
-        for g, column in zip(generations, columns, strict=True):
-            if column.shape != columns[0].shape:
-                raise RecordError(
-                    f"{self.path}: {name} has shape {columns[0].shape} in generation {generations[0]} and "
-                    f"{column.shape} in generation {g}, which do not stack"
-                )
-        return np.stack(columns)
+        read = self.facts_of if name in FACTS else lambda g: self.read(g, (name,))
+        return np.stack([read(g)[name] for g in generations])
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns of one generation, read anew; each has a row an individual."""
-        path, names = self.path / "generations" / file_name(number), tuple(names)
-        arrays = read_arrays(path, self._seal(number), names)
-        rows: dict[str, int] = {}
-        for name in names:
-            if name not in arrays:
-                raise RecordError(f"{path} has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-            who, _, what = name.partition(".")
-            shape = arrays[name].shape
-            if len(shape) != DIMENSIONS.get(what, 1) or rows.setdefault(who, shape[0]) != shape[0]:
-                raise RecordError(f"{path} was edited: {name} has shape {shape}")
-        return arrays
+        names = tuple(names)
+        if unknown := [name for name in names if name not in (*FACTS, GENOTYPE)]:
+            raise RecordError(f"a run has no column {unknown[0]!r}; it has {', '.join((*FACTS, GENOTYPE))}")
+        return read_arrays(self.path / "generations" / file_name(number), self._seal(number), names)
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
-        if self._like is None or self._like[0] is not (search or self.search):
-            self._like = search or self.search, (search or self.search).state_shape()
-        return restore(self._like[1], self.state_arrays(number), self.path / "states" / file_name(number))
+        search = search or self.search
+        if self._shape is None or self._shape[0] is not search:
+            self._shape = search, search.state_shape()
+        return restore(self._shape[1], self.state_arrays(number), self.path / "states" / file_name(number))
 
     def state_arrays(self, number: int) -> dict[str, np.ndarray]:
         """The leaves of the state after a generation by their names."""
@@ -252,10 +228,7 @@ class Record:
             columns = self.read(g, ("offspring.id", GENOTYPE))
             rows |= dict(zip(columns["offspring.id"].tolist(), columns[GENOTYPE], strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
-            raise RecordError(
-                f"{self.path}: of generations {ranges(sorted(set(born.tolist())))} no individual has the id "
-                f"{ranges(unknown)}; give ids and generations of birth as the columns id and born hold them"
-            )
+            raise RecordError(f"{self.path} has no individuals {ranges(unknown)} that were born in these generations")
         return np.stack([rows[i] for i in ids.tolist()]) if rows else self.read(0, (GENOTYPE,))[GENOTYPE][:0]
 
     def population(self, generation: int | None = None) -> Population:
@@ -280,9 +253,6 @@ class Record:
         if number not in self._read:  # the facts are little, and asked for again and again
             self._read[number] = self.read(number, FACTS)
         return self._read[number]
-
-    def _generation(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
-        return self.facts_of(number) if set(FACTS).issuperset(names) else self.read(number, names)
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:

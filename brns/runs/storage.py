@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import zipfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,57 +64,31 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
-def read_arrays(path: Path, seal: Seal, names: Iterable[str] = ()) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, seal: Seal, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, all or those named that are there; read-only.
 
     Python objects are never unpickled. A file that is damaged, or belongs to another run or generation, is a
     `RecordError`. Members are read whole, so that zipfile compares each with its checksum.
     """
-    wanted, arrays = set(names), {}
     try:
         with zipfile.ZipFile(path) as archive:
-            _refuse_foreign(archive, seal)
-            for member in archive.namelist():
-                name = member.removesuffix(".npy")
-                if name not in (RUN, GENERATION) and (not wanted or name in wanted):
-                    arrays[name] = _array(archive, name)
+            found = Seal(str(_array(archive, RUN)), int(_array(archive, GENERATION)))
+            if found != seal:
+                raise ValueError(f"it belongs to generation {found.generation} of run {found.run!r}; expected {seal}")
+            members = [name.removesuffix(".npy") for name in archive.namelist()]
+            return {name: _array(archive, name) for name in names or members if name not in (RUN, GENERATION)}
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
-    except OSError as error:
-        if error.errno == errno.EINVAL:  # a seek to nowhere, as a file that was cut short asks for
-            raise _damaged(path, error) from None
-        raise RecordError(f"{path} cannot be read ({error})") from None
+    except PermissionError as error:
+        raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise _damaged(path, error) from None
-    return arrays
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
     array.flags.writeable = False
     return array
-
-
-def _refuse_foreign(archive: zipfile.ZipFile, seal: Seal) -> None:
-    found = _said(archive)
-    if found != seal:
-        raise ValueError(
-            f"it belongs to generation {found.generation} of run {found.run!r}, and should to generation "
-            f"{seal.generation} of {seal.run!r}"
-        )
-
-
-def sealed(path: Path) -> Seal:
-    """Where a file says that it belongs, to read it by where its settings are held against others."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _said(archive)
-    except Exception as error:
-        raise _damaged(path, error) from None
-
-
-def _said(archive: zipfile.ZipFile) -> Seal:
-    return Seal(str(_array(archive, RUN)), int(_array(archive, GENERATION)))
 
 
 def _damaged(path: Path, error: Exception) -> RecordError:
@@ -170,13 +144,13 @@ def replacing(path: Path) -> Generator[Path, None, None]:
 
 
 def sync_folder(path: Path) -> None:
-    """Have the disk confirm the names in a folder."""
+    """Have the disk confirm the names in a folder, where the file system can."""
     if os.name == "posix":
         folder = os.open(path, os.O_RDONLY)
         try:
             os.fsync(folder)
         except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as file systems say whose folders cannot be synced
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
                 raise
         finally:
             os.close(folder)

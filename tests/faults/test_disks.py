@@ -5,11 +5,9 @@ import math
 import os
 import resource
 import shutil
-import subprocess
 import time
 
 import jax
-import numpy as np
 import pytest
 from shell import begin, finished
 from small import MAZE, SEARCH, bits
@@ -34,32 +32,6 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half)
     assert bits(half) == before
     resume(half, search=SEARCH)
     assert bits(half) == bits(whole)
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """A real disk of 128 KB, room for five generations of ten; not everybody may make one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", disk], capture_output=True).returncode:
-        pytest.skip("mounting a disk of 128 KB is not permitted")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
-
-
-def test_a_full_disk_stops_a_run_that_goes_on_when_there_is_room(whole, disk):
-    with pytest.raises(RecordError, match=r"could not save .*\(No space left on device\).* make room .* then resume"):
-        run(SEARCH, 10, out=disk / "run", seed=5, keep_every=3)
-    done = Record(disk / "run").generations[-1]
-    assert 0 < done < 10
-    for name in ("survivors.descriptor", "offspring.genotype"):
-        generations = range(1, done + 1)
-        np.testing.assert_array_equal(
-            Record(disk / "run").column(name, generations), Record(whole).column(name)[-10:][:done]
-        )
-    subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
-    resume(disk / "run", search=SEARCH)
-    assert bits(disk / "run") == bits(whole)
 
 
 def test_a_save_without_room_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):

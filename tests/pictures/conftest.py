@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from files import rewrite
 from matplotlib.figure import Figure
 from worlds import Identity
 
@@ -71,7 +72,7 @@ def attacked(attack, recognition, archived, folder):
         facts["experiment"]["estimator"]["name"] = attack
         facts["experiment"]["estimator"]["odd"] = f"{attack}{place}"
         facts["experiment"][attack] = attack
-        (copy / "run.json").write_text(json.dumps(facts))
+        rewrite(copy, facts)
         made.append(Record(copy))
         made[-1].search = record.search
     (made[1].path / "generations" / "000008.npz").unlink()

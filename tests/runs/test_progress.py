@@ -1,12 +1,9 @@
 """progress.csv: what its rows say, and that it never contradicts or harms the record."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from test_loop import search
+from searches import search
 from worlds import HostIdentity
 
 import brns
@@ -21,24 +18,13 @@ from brns.runs.progress import Row, read
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("progress")
     run(search(), 10, out=folder / "one", seed=5, keep_every=3)
-    run(search(), 10, out=folder / "batch", seeds=[1, 0], keep_every=3)
     return folder
-
-
-@pytest.fixture
-def runs(whole, tmp_path):
-    return Path(shutil.copytree(whole, tmp_path / "runs"))
-
-
-def lines(path):
-    """The file's lines without their seconds and the check of them, which no two runs share."""
-    return [line.rsplit(",", 2)[0] for line in (path / "progress.csv").read_text().splitlines()]
 
 
 def test_the_rows_are_those_of_the_record_s_columns(whole):
     record = brns.Record(whole / "one")
-    header, *_ = lines(whole / "one")
-    assert header.split(",") == list(Row._fields[:-1])
+    header, *_ = (record.path / "progress.csv").read_text().splitlines()
+    assert header.split(",") == list(Row._fields)
     rows = read(record.path)
     frame = record.frame()
     for name in ("generation", "evaluations", "solutions", "survivors_new"):
@@ -71,3 +57,18 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
     assert summary(record)["coverage_evaluated"] == expected[-1]
     populations = coverage.of_record(record, (6, 6, 6))
     np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
+
+
+def test_a_file_that_cannot_be_written_costs_a_warning_and_not_the_run(tmp_path, caplog):
+    """A folder stands in its place. What a bar shows is known all the same, and resuming mends the file."""
+    rows = []
+    for saved in brns.generations(search(), 3, out=tmp_path / "run", progress=False):
+        rows.append(saved.row.evaluations)
+        if saved.number == 0:
+            (tmp_path / "run" / "progress.csv").unlink()
+            (tmp_path / "run" / "progress.csv").mkdir()
+    assert rows == [8, 14, 20, 26]
+    assert [record.levelname for record in caplog.records if "progress.csv" in record.message] == ["WARNING"]
+    (tmp_path / "run" / "progress.csv").rmdir()
+    (record,) = brns.resume(tmp_path / "run", 4, search=search())
+    assert [row.evaluations for row in read(record.path)] == [*rows, 32]

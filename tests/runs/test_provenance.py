@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from test_loop import search
+from searches import search
 
 from brns.runs import provenance
 from brns.runs.loop import run

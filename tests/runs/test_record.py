@@ -8,20 +8,14 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from worlds import Identity
+from searches import search
 
-from brns import NoveltySearch, PolynomialMutation, Record, RecordError
+from brns import PolynomialMutation, Record, RecordError
 from brns.experiments import paper_recognition
 from brns.runs.loop import resume, run
 from brns.runs.record import records
 
-SEARCH = NoveltySearch(
-    Identity(),
-    replace(paper_recognition(), depths=(0, 1), reservoir=10),
-    population_size=8,
-    offspring_size=6,
-    mutate=PolynomialMutation(eta=2.0, rate=0.5),
-)
+SEARCH = search(estimator=replace(paper_recognition(), depths=(0, 1), reservoir=10))
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +37,8 @@ def path(whole, tmp_path):
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    assert (facts["format"], facts["seed"], facts["seeds"], facts["generations"], facts["keep_every"]) == (
-        3,
-        5,
-        [5],
-        10,
-        3,
-    )
+    expected = {"format": 4, "seed": 5, "seeds": [5], "generations": 10, "keep_every": 3}
+    assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
     assert facts["experiment"]["estimator"]["depths"] == [0, 1]
@@ -92,10 +81,6 @@ def test_columns_are_stacked_over_generations(whole):
         record.column("survivors.genotype")
     with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
         record.column("offspring.novelty", [])
-    assert set(record.read(3, (name for name in ("offspring.id", "offspring.genotype")))) == {
-        "offspring.id",
-        "offspring.genotype",
-    }
 
 
 def test_genotypes_are_found_where_they_were_born(whole):
@@ -103,7 +88,7 @@ def test_genotypes_are_found_where_they_were_born(whole):
     last = record.state(10, SEARCH).population
     genotypes = record.genotypes(np.asarray(last.id), np.asarray(last.born))
     np.testing.assert_array_equal(genotypes, last.genotype)
-    with pytest.raises(RecordError, match=r"of generations 0, 2 no individual has the id 999, -7; give ids"):
+    with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
 
@@ -155,7 +140,7 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole, path):
     assert again.search is SEARCH
     with pytest.raises(ValueError, match=r"not a part of brns"):
         Record(path).search  # noqa: B018
-    other = NoveltySearch(Identity(), SEARCH.estimator, 8, 6, PolynomialMutation(eta=2.0, rate=0.25))
+    other = replace(SEARCH, mutate=PolynomialMutation(eta=2.0, rate=0.25))
     with pytest.raises(RecordError, match=r"another experiment: mutate.rate was 0.5 and is 0.25"):
         Record(path, other)
 

@@ -15,15 +15,16 @@ from searches import search
 from worlds import HostIdentity
 
 import brns
-from brns import Record, RecordError, resume, run
+from brns import PolynomialMutation, Record, RecordError, resume, run
 from brns.runs.loop import start
-from brns.runs.places import aside_of
 
 METHODS = {
     "recognition": None,
     "exact": brns.ExactRecognition(size=16),
     "archive": brns.ArchiveKNN(k=3, growth=2, capacity=20),
 }
+LEFT = [".run.7.tmp.json", "generations/.000009.7.tmp.npz", "states/.000009.7.tmp.npz"]
+OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
 
 
 def stopped(path, generation, state):
@@ -32,8 +33,14 @@ def stopped(path, generation, state):
         for file in (path / folder).iterdir():
             if int(file.stem) > last:
                 file.unlink()
-        (path / folder / ".000009.7.tmp.npz").write_bytes(b"PK")
+    for name in LEFT + OTHERS:
+        (path / name).write_bytes(b"PK")
     (path / "progress.csv").write_text("generation,")
+
+
+def rows(path):
+    """Those of progress.csv without their seconds."""
+    return [line.rsplit(",", 1)[0] for line in (path / "progress.csv").read_text().splitlines()]
 
 
 @pytest.mark.parametrize("at", [(6, 5), (4, 3), (0, 0)])
@@ -46,11 +53,9 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_files(method, world, seeds, 
         stopped(folder, *at)
     records = resume(path, search=one)
     assert bits(path) == bits(whole)
-    assert not list(path.rglob("*.tmp*"))
     for record in records:
-        rows = [line.rsplit(",", 1)[0] for line in (record.path / "progress.csv").read_text().splitlines()]
-        before = whole / record.path.relative_to(path) / "progress.csv"
-        assert rows == [line.rsplit(",", 1)[0] for line in before.read_text().splitlines()]
+        assert rows(record.path) == rows(whole / record.path.relative_to(path))
+        assert [(record.path / name).exists() for name in LEFT + OTHERS] == [False] * 3 + [True] * 2
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +77,7 @@ def made(tmp_path_factory):
 def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(made, tmp_path):
     one, whole, _ = made("recognition", "traced", None)
     run(one, 4, out=tmp_path / "run", keep_every=3)
-    (record,) = resume(tmp_path / "run", 6, search=one)
+    (record,) = resume(tmp_path / "run", np.int64(6), search=one)
     assert (record.planned, record.snapshots) == (6, [0, 3, 6])
     assert bits(tmp_path / "run") == bits(whole)
 
@@ -89,16 +94,63 @@ for saved in start(search(), 6, out=sys.argv[2], seeds=2, keep_every=3):
 
 
 @pytest.mark.processes
-def test_a_run_killed_outright_resumes_to_the_same_files(made, tmp_path):
+def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_same_files(made, tmp_path):
     one, whole, _ = made("recognition", "traced", 2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
+        with pytest.raises(RecordError, match="is being written by another process"):
+            resume(tmp_path / "run", search=one)
         os.kill(child.pid, signal.SIGKILL)
     assert Record(tmp_path / "run" / "seed0000").last < 6
     resume(tmp_path / "run", search=one)
     assert bits(tmp_path / "run") == bits(whole)
+
+
+def test_a_state_is_dropped_only_when_the_next_is_there(tmp_path, monkeypatch):
+    append = Record.append
+
+    def refuse(record, number, generation):
+        if number == 2:
+            raise RecordError("no room")
+        append(record, number, generation)
+
+    monkeypatch.setattr(Record, "append", refuse)
+    with pytest.raises(RecordError, match="no room"):
+        run(search(), 4, out=tmp_path)
+    assert Record(tmp_path).snapshots == [0, 1]
+
+
+def test_the_seeds_of_a_batch_are_those_of_runs_alone_up_to_rounding(made, tmp_path):
+    one, whole, _ = made("recognition", "traced", 2)
+    (alone,) = run(one, 3, out=tmp_path, seed=1)
+    batched = Record(whole / "seed0001")
+    for column in ("offspring.genotype", "survivors.descriptor"):
+        np.testing.assert_allclose(alone.column(column, [3]), batched.column(column, [3]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("below", "generations", "changes", "message"),
+    [
+        (".", 7, {"mutate": PolynomialMutation(eta=2.0, rate=0.25)}, r"mutate.rate was 0.5 and is 0.25"),
+        (".", 0, {}, "generations must be a whole number from 1 on; got 0"),
+        ("seed0001", 7, {}, r"holds seeds \[1\], .* with seeds \[0, 1\]"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(below, generations, changes, message, made):
+    _, _, path = made("recognition", "traced", 2)
+    before = {file: file.read_bytes() for file in path.rglob("*.*")}
+    with pytest.raises(ValueError, match=message):
+        resume(path / below, generations, search=search(**changes))
+    assert {file: file.read_bytes() for file in path.rglob("*.*")} == before
+
+
+def test_runs_side_by_side_that_were_started_one_by_one_are_resumed_one_by_one(tmp_path):
+    for seed in (0, 1):
+        run(search(), 1, out=tmp_path / f"seed{seed}", seed=seed)
+    with pytest.raises(RecordError, match="a run that was started alone"):
+        resume(tmp_path, 2, search=search())
 
 
 # --- where a run stands --------------------------------------------------------------------------------------------
@@ -126,19 +178,11 @@ def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, 
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 
-def test_a_record_that_holds_only_founders_is_a_run(tmp_path):
-    one = search(HostIdentity())
-    next(start(one, 3, out=tmp_path / "run"))
-    with pytest.raises(RecordError, match="exists already"):
-        run(one, 3, out=tmp_path / "run")
-    assert resume(tmp_path / "run", search=one)[0].last == 3
-
-
 def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tmp_path, monkeypatch):
     """The second looked when nobody was there, and made its founders while the first began."""
     one, out = search(HostIdentity()), tmp_path / "run"
-    aside_of(out).mkdir()
-    (aside_of(out) / "run.json").write_text("half")
+    (tmp_path / ".run.tmp" / "seed0000").mkdir(parents=True)
+    (tmp_path / ".run.tmp" / "run.json").write_text("half")
     late = start(replace(one), 3, out=out)
     init = type(one).init
 
@@ -148,13 +192,13 @@ def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tm
         return init(*arguments)
 
     monkeypatch.setattr(type(one), "init", slow)
-    with pytest.raises(RecordError, match="exists already"):
+    with pytest.raises(RecordError, match="was taken"):
         next(late)
     assert Record(out).planned == 2
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
 
 
-# --- seeds ---------------------------------------------------------------------------------------------------------
+# --- what is asked for ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -172,7 +216,23 @@ def test_seeds_have_one_meaning(asked, found, tmp_path):
     assert [record.seed for record in run(search(HostIdentity()), 1, out=tmp_path / "run", **asked)] == found
 
 
-def test_what_is_refused_names_no_folder(capsys):
-    with pytest.raises(ValueError, match="generations"):
-        run(search(HostIdentity()), 0)
-    assert capsys.readouterr().err == ""
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"generations": 0}, "generations must be a whole number from 1 on"),
+        ({"keep_every": 0}, "keep_every must be a whole number from 1 on"),
+        ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
+        ({"seeds": [1, 1]}, r"got \[1, 1\]"),
+        ({"seed": -1}, "got range"),
+        ({"seed": 2**32}, "got range"),
+        ({"seeds": np.array([0, 1.5])}, "a seed is a whole number"),
+        ({"seed": 3, "seeds": [1]}, "not with a list"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys):
+    with pytest.raises(ValueError, match=message):
+        run(search(HostIdentity()), out=tmp_path / "run", **({"generations": 2} | wrong))
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match=message):
+        run(search(HostIdentity()), **({"generations": 2} | wrong))
+    assert capsys.readouterr().err == ""  # it names no folder
