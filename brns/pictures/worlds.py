@@ -143,7 +143,8 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     ax = axes(ax)
     generation = record.generations[-1] if generation is None else generation
     world = scene_of(record)
-    (descriptors,), (novelty,) = (survivors(record, name, [generation]) for name in ("descriptor", "novelty"))
+    descriptors = survivors(record, "descriptor", [generation])[0]
+    novelty = survivors(record, "novelty", [generation])[0]
     colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
     if world.paths:
         draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9, **colors)
