@@ -58,7 +58,7 @@ def ablation(asked: Asked) -> None:
     }
     found = {"provenance": here(), "made": results.of_runs(labels), "scale": scale, "variants": told}
     results.write_json(folder / "results.json", found)
-    save(pictures.ablation(told), folder / "ablation.png", dpi=90)
+    save(pictures.ablation(told), folder / "ablation.png", overwrite=True, dpi=90)
 
 
 def time(asked: Asked) -> None:
@@ -70,10 +70,10 @@ def time(asked: Asked) -> None:
     told = f"Scale `{asked.scale}`: {plan.repeats} repeats."
     results.write_json(folder / "results.json", {"provenance": here(), "scale": told, "asked": plan._asdict()})
     costs = Costs(folder, plan)
-    save(pictures.by_dimension(costs), folder / "by-dimension.png", dpi=90)
-    save(pictures.by_entries(costs), folder / "by-entries.png", dpi=90)
-    save(pictures.crossover(costs), folder / "crossover.png", dpi=90)
-    save(pictures.over_time(costs), folder / "over-time.png", dpi=90)
+    save(pictures.by_dimension(costs), folder / "by-dimension.png", overwrite=True, dpi=90)
+    save(pictures.by_entries(costs), folder / "by-entries.png", overwrite=True, dpi=90)
+    save(pictures.crossover(costs), folder / "crossover.png", overwrite=True, dpi=90)
+    save(pictures.over_time(costs), folder / "over-time.png", overwrite=True, dpi=90)
 
 
 PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
@@ -148,4 +148,4 @@ def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]
         if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
             place.unlink(missing_ok=True)
         else:
-            save(figure, place, dpi=90)
+            save(figure, place, overwrite=True, dpi=90)
