@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its help takes three times as long
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Novelty search without an archive (BR-NS), archive-based novelty search as its baseline, and their measures.",
+    help="Novelty search without an archive (BR-NS), its archive-based baselines, and their measures.",
     epilog="Begin with: brns run maze. See what can be set with: brns list.",
 )
 
@@ -65,7 +65,7 @@ def run(
     """
     own, changes = [experiment] if ":" in experiment else [], set_ or []
     if own and estimator is not None:
-        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator {estimator} out")
+        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator out")
     estimator = estimator or "exact"
     if not own:
         chosen("experiment", experiment, "world")
@@ -89,9 +89,7 @@ def run(
 @app.command()
 def resume(
     directory: o.Directory,
-    generations: Annotated[
-        int | None, typer.Option(min=1, help="how many in all", show_default="as many as it was started for")
-    ] = None,
+    generations: Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")] = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
@@ -118,8 +116,7 @@ def resume(
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(
-            f"{directory} was started without workers, whose chunks may round otherwise; resume it without --workers "
-            "and --dask"
+            f"{directory} was started without workers, whose chunks may round otherwise; resume it without them"
         )
     with in_parallel(whole, workers, dask, timeout) as whole:
         steps = go_on(directory, generations, search=whole)
@@ -129,12 +126,10 @@ def resume(
 @app.command()
 def fork(
     directory: o.Directory,
-    at: Annotated[int, typer.Option(min=0, help="the generation to go on from, one whose state is kept")],
+    at: Annotated[int, typer.Option(min=0, help="a generation whose state is kept")],
     out: Annotated[Path, typer.Option(help="directory of the fork")],
     set_: o.Changes = None,
-    generations: Annotated[
-        int | None, typer.Option(min=1, help="how many in all", show_default="as many as the run was asked for")
-    ] = None,
+    generations: Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")] = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,

@@ -13,9 +13,7 @@ from brns.settings import SettingsError, chosen, parts
 def compare(
     worlds: Annotated[
         list[str],
-        typer.Argument(
-            help="suite, or some of its worlds, such as arm maze; or your own search or task, as module:object"
-        ),
+        typer.Argument(help="suite, or some of its worlds, such as arm maze; or your own, as module:object"),
     ],
     estimator: Annotated[
         list[str] | None,
@@ -45,7 +43,7 @@ def compare(
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
     if own and len(worlds) > 1:
-        raise SettingsError(f"your own world is compared alone; got {', '.join(worlds)}: name {own[0]} only")
+        raise SettingsError(f"your own world is compared alone: name {own[0]} only")
     from brns.cli.own import own_object
     from brns.comparison.worlds import SUITE, world
     from brns.runs import compilation_cache
@@ -53,13 +51,14 @@ def compare(
     compilation_cache.keep()
     suite = list(SUITE) if worlds == ["suite"] else [world(name) for name in worlds if not own]
     where = own_object(own[0]) if own else suite
-    made = {name.rpartition(":")[2]: methods[name].load()() if name in methods else own_object(name) for name in names}
+    made = {}
+    for name in names:
+        made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
     mutations = {name: part.load()() for name, part in operators.items()}
-    job = {"seeds": seeds, "generations": generations}
     if estimate:
-        _tell_how_long(where, made, max(len(mutations), 1), **job)
-    else:
-        _compare(where, made, out, mutations=mutations, workers=workers, **job)
+        return _tell_how_long(where, made, max(len(mutations), 1), seeds, generations)
+    told = {"seeds": seeds, "generations": generations, "mutations": mutations, "workers": workers}
+    _compare(where, made, out, told)
 
 
 def _tell_how_long(where: Any, made: dict[str, Any], mutations: int, seeds: int, generations: int | None) -> None:
@@ -71,7 +70,7 @@ def _tell_how_long(where: Any, made: dict[str, Any], mutations: int, seeds: int,
     typer.echo(hours(worlds_of(where), first, methods, seeds, generations, track))
 
 
-def _compare(where: Any, made: dict[str, Any], out: Path, **settings: Any) -> None:
+def _compare(where: Any, made: dict[str, Any], out: Path, settings: dict[str, Any]) -> None:
     from brns.comparison import page
     from brns.comparison.run import compare
 

@@ -34,7 +34,10 @@ def to_the_end(
 
     `own` are the user's searches, as `module:object`, that `brns resume` needs.
     """
-    again = shlex.join(["brns", "resume", str(out), *(word for text in own for word in ("--search", text))])
+    words = ["brns", "resume", str(out)]
+    for text in own:
+        words += ["--search", text]
+    again = shlex.join(words)
     with TensorBoard() if tensorboard else contextlib.nullcontext() as scalars:
         follow(steps, generations, again, scalars, completed, watch_every)
     conclude(out, records(out, search), overwrite=True)
@@ -63,7 +66,7 @@ def follow(
                 if asked.is_set():
                     break
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Stopped at once. What was finished is saved; go on with: {again}") from None
+        raise KeyboardInterrupt(f"Stopped at once; all finished is saved. Go on with: {again}") from None
     if number < generations:
         raise KeyboardInterrupt(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
 

@@ -50,8 +50,9 @@ def _runs(directory: Path) -> Iterator[Path]:
         if "run.json" in files:
             below.clear()
             yield Path(folder)
-        links = (Path(folder, name) for name in below if os.path.islink(os.path.join(folder, name)))
-        yield from (link for link in links if (link / "run.json").is_file())  # a run that was moved and linked to
+        for path in (Path(folder, name) for name in below):
+            if path.is_symlink() and (path / "run.json").is_file():  # a run that was moved and linked to
+                yield path
 
 
 def _listed(path: Path) -> Listed:
@@ -131,8 +132,8 @@ def print_runs(directory: Path) -> None:
         run = f"{one.path.relative_to(directory)}"
         if one.note and one.state != "damaged":
             run += f"\n  {legible(one.note)}"
-        style = COLORS.get(one.state, "")
-        table.add_row(run, Text(one.state, style), *map(legible, one.cells), style="red" if style == "red" else None)
+        color = COLORS.get(one.state, "")
+        table.add_row(run, Text(one.state, color), *map(legible, one.cells), style=color if color == "red" else None)
     wide.print(table)
     for one in found:
         if one.state == "damaged":

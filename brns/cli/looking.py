@@ -45,8 +45,8 @@ def list_(
 def show(
     directory: Directory,
     search: Search = None,
-    json: Annotated[bool, typer.Option("--json", help="print each run's numbers as JSON, and draw nothing")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="print each run's numbers as CSV, and draw nothing")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print the numbers of each run as JSON")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="print the numbers of each run as CSV")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
@@ -104,9 +104,7 @@ def movie(
     out: Annotated[
         Path | None, typer.Option(help="a .gif or .mp4", show_default="movie.gif or individual-WHICH.gif there")
     ] = None,
-    individual: Annotated[
-        str | None, typer.Option(help="film one individual in its world, such as the ant maze: an id, or best")
-    ] = None,
+    individual: Annotated[str | None, typer.Option(help="film one individual in its world: an id, or best")] = None,
     search: Search = None,
     overwrite: Overwrite = False,
 ) -> None:

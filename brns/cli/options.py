@@ -50,8 +50,8 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="MODULE:OBJECT",
-        help="the NoveltySearch that made the runs, or a function that returns it, where the task or the estimator is "
-        "your own; repeatable; imports your code",
+        help="the NoveltySearch that made runs with a task or estimator of your own, or a function that returns "
+        "it; repeatable; imports your code",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]

@@ -22,7 +22,8 @@ from brns.workers import Chunked, innermost
 
 def search_of(experiment: str, estimator: str, changes: Sequence[str], founders: Path | None) -> NoveltySearch:
     """The search to run. Its founders may come from a file of NumPy, or be a run's last population."""
-    search = changed(own_search(experiment) if ":" in experiment else named(experiment, estimator), changes)
+    search = own_search(experiment) if ":" in experiment else named(experiment, estimator)
+    search = changed(search, changes)
     if founders is None:
         return search
     run = founders.is_dir()
@@ -34,9 +35,7 @@ def own_search(text: str) -> NoveltySearch:
     """The search that `module:object` names: a `NoveltySearch`, or a function without arguments that returns one."""
     found = own_object(text)
     if not isinstance(found, NoveltySearch):
-        raise SettingsError(
-            f"{text} must be a brns.NoveltySearch or a function that returns one; got {type(found).__name__}"
-        )
+        raise SettingsError(f"{text} must be or return a brns.NoveltySearch; got {type(found).__name__}")
     return found
 
 
@@ -47,7 +46,7 @@ def own_object(text: str) -> Any:
     """
     module, _, name = text.partition(":")
     if not name or not module.replace(".", "").isidentifier():
-        raise SettingsError(f"your own is module:object, as Python imports it, such as my_task:search; got {text!r}")
+        raise SettingsError(f"your own is named as Python imports it, such as my_task:search; got {text!r}")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -112,5 +111,6 @@ def _with_settings(part: Any, description: dict[str, Any]) -> Any:
     if not dataclasses.is_dataclass(part):
         return part
     plain = [setting.name for setting in settings(type(part)) if setting.name in description]
-    differing = {name: description[name] for name in plain if describe(getattr(part, name)) != description[name]}
+    was = {name: description[name] for name in plain}
+    differing = {name: was[name] for name in plain if describe(getattr(part, name)) != was[name]}
     return configure(part, differing) if differing else part

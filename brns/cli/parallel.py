@@ -23,9 +23,10 @@ def in_parallel(
         yield search
         return
     if (workers is None) == (dask is None):
-        raise SettingsError("give workers or the address of a Dask cluster, one of them; a timeout goes with either")
+        raise SettingsError("give --workers or --dask, one of them; a timeout goes with either")
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked(search.task).chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
-    with Dask(world, dask, **settings) if workers is None else Processes(world, workers, **settings) as task:
+    parallel = Dask(world, dask, **settings) if workers is None else Processes(world, workers, **settings)
+    with parallel as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
