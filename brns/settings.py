@@ -141,7 +141,7 @@ def _checked(what: str, hint: Any, value: Any) -> Any:
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
     try:
-        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value))
+        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value, default=str))
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
