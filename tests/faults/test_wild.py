@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from small import WILD
 from typer.testing import CliRunner
@@ -80,6 +80,7 @@ CHANGES = st.one_of(
     estimator=st.sampled_from(["recognition", "archive", "population", "counts"]),
     changes=st.lists(CHANGES, max_size=4),
 )
+@example(experiment="maze", estimator="recognition", changes=["population_size=1979-05-27"])
 def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment, estimator, changes):
     """The command line up to where the run would start; `main` makes exit status 2 and a message of a `ValueError`."""
 
