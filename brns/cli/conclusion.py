@@ -54,10 +54,10 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
     """Print the numbers of each run, unrounded, for other programs."""
     labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
     rows = _rows(found)
-    lines = [
-        {"path": str(record.path), "method": labels[record.path], "seed": record.seed, **rows[record.path]}
-        for record in found
-    ]
+    lines = []
+    for record in found:
+        line = {"path": str(record.path), "method": labels[record.path], "seed": record.seed}
+        lines.append(line | rows[record.path])
     if form == "json":
         print(json.dumps(finite(lines), indent=1, allow_nan=False))
     else:

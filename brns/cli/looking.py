@@ -118,8 +118,10 @@ def movie(
 
     record = records_of([directory], search)[0]
     if individual is None:
-        out = write(record, out or record.path / "movie.gif", track=track, overwrite=overwrite)
+        out = out or record.path / "movie.gif"
+        write(record, out, track=track, overwrite=overwrite)
     else:
         which: Any = int(individual) if individual.isdecimal() else individual
-        out = write_individual(record, out or record.path / f"individual-{individual}.gif", which, track, overwrite)
+        out = out or record.path / f"individual-{individual}.gif"
+        write_individual(record, out, which, track, overwrite)
     typer.echo(f"Movie: {out}")

@@ -91,7 +91,9 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change set as the record has it: settings, operators, chunks."""
     experiment = record.experiment
-    parts = {name: _part(getattr(search, name), experiment[name]) for name in ("estimator", *OPERATORS)}
+    parts = {}
+    for name in ("estimator", *OPERATORS):
+        parts[name] = _part(getattr(search, name), experiment[name])
     task = _part(innermost(search.task), record.world)
     if experiment["task"]["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
