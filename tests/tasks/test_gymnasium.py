@@ -75,8 +75,7 @@ def test_a_linear_policy_is_clipped_to_the_bounds():
     assert task.episode(np.array([0, 99], np.float32)).observations.ravel().tolist() == [0, 4]
 
 
-def test_an_episode_is_that_of_the_seed():
-    """With a seed it is the one that was evaluated; without one each generation draws one, the same for all."""
+def test_an_episode_is_that_of_the_seed_and_without_one_each_generation_draws_one_for_all():
     rows = np.zeros((2, 2), np.float32)
     task = corridor(seed=7)
     descriptor = task.evaluate(rows, KEY).descriptor

@@ -15,17 +15,13 @@ PIXEL = 3.0  # world units; pixel (i, j) has its centre at (3 i, 3 j)
 PIXELS = 200  # along a side, where walls are given
 RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
+HARD = Path(__file__).with_name("hard.txt")  # Lehman & Stanley's hard maze as libfastsim reads it
 REACH = 35  # pixels; no laser ends farther away in x or in y
 
 
-@cache
-def hard_maze() -> tuple[str, ...]:
-    """The map of Lehman & Stanley's hard maze as libfastsim reads it, rows of text."""
-    return tuple(Path(__file__).with_name("hard.txt").read_text().split())
-
-
-def read(rows: tuple[str, ...]) -> Bool[np.ndarray, "k k"]:
-    """The map that k rows of k characters draw, '#' for wall and '.' for free; anything else is a `ValueError`."""
+def read(rows: tuple[str, ...] | None) -> Bool[np.ndarray, "k k"]:
+    """The map that k rows of k characters draw, '#' for wall and '.' for free; None is the hard maze."""
+    rows = tuple(HARD.read_text().split()) if rows is None else rows
     wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
     if wrong or not rows:
         raise ValueError(
