@@ -23,8 +23,7 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, founding
 
 Exist = Literal["refuse", "resume"]
-SECONDS = 1.0
-"""of work that a killed process loses at most, beside the generation in progress"""
+SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
 
 
 class Saved(NamedTuple):
@@ -178,10 +177,8 @@ def _followed(
             if bar is not None:
                 bar.show([one.row for one in saved])
             yield saved
-            if until is not None:
-                answers = [until(one) for one in saved]
-                if all(answers):
-                    return
+            if until is not None and all([until(one) for one in saved]):  # each of them is asked
+                return
 
 
 def start(

@@ -27,7 +27,6 @@ several_cores = pytest.mark.skipif(
     ("method", "size", "seeds"),
     [
         ("ExactRecognition", 500, 1),
-        pytest.param("FeatureDensity", 400, 1, marks=pytest.mark.slow),
         pytest.param("BehaviorRecognition", 400, 1, marks=pytest.mark.slow),
         pytest.param("ArchiveKNN", 400, 1, marks=pytest.mark.slow),
         pytest.param("ExactRecognition", 300, 2, marks=pytest.mark.slow),
