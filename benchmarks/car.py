@@ -32,7 +32,7 @@ from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 ESTIMATORS = {
-    "archive k-NN": ArchiveKNN(k=15, growth=6, capacity=10000),
+    "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),
     "population k-NN": PopulationKNN(k=15),
     "exact recognition": ExactRecognition(),
     "BR-NS, paper's settings": paper_recognition(),

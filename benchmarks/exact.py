@@ -24,29 +24,30 @@ def precision(size, batches=1000):
     probes = jnp.concatenate([empty.features(box.uniform(key, 400)), spot])
 
     @eqx.filter_jit
-    def learned(root, number, spread, prior):
+    def learned(root, number, spread, regularization):
         draw = jax.random.uniform(jax.random.fold_in(key, number), (100, 2), minval=-1.0)
         phi = empty.features(0.1 + spread * draw)
-        root = shrunk(root, phi @ root.T, prior)
+        root = shrunk(root, phi @ root.T, regularization)
         return root, phi, jnp.sum((probes @ root.T) ** 2, axis=1)
 
     probed = np.asarray(probes, np.float64)
-    for prior in (1.0, 1e-2, 1e-4):
+    for regularization in (1.0, 1e-2, 1e-4):
         for name, spread in (("spread", 0.9), ("near", 1e-3), ("one spot", 0.0)):
-            root, total = jnp.eye(size), prior * np.eye(size)
+            root, total = jnp.eye(size), regularization * np.eye(size)
             lowest, above = np.full(len(probes), np.inf), 0.0
             for number in range(1, batches + 1):
-                root, phi, found = learned(root, number, jnp.float32(spread), prior)
+                root, phi, found = learned(root, number, jnp.float32(spread), regularization)
                 phi, found = np.asarray(phi, np.float64), np.asarray(found, np.float64)
-                promised = 1e-6 * np.sqrt(1 + 100 * number / prior)
+                promised = 1e-6 * np.sqrt(1 + 100 * number / regularization)
                 total, above = total + phi.T @ phi, max(above, np.max(found / lowest - 1) / promised)
                 lowest = np.minimum(lowest, found)
                 if number in (1, 10, 100, 1000, 10000):
-                    right = prior * np.sum(probed * np.linalg.solve(total, probed.T).T, axis=1)
+                    right = regularization * np.sum(probed * np.linalg.solve(total, probed.T).T, axis=1)
                     error = np.max(np.abs(found / right - 1)) / promised
                     print(
-                        f"m = {size}, prior {prior:g}, {name}, {number * 100} behaviors: promised {promised:.1e}, "
-                        f"of it error {error:.2f}, above the lowest {above:.2f}; rank {spearmanr(found, right)[0]:.6f}",
+                        f"m = {size}, regularization {regularization:g}, {name}, {number * 100} behaviors: "
+                        f"promised {promised:.1e}, of it error {error:.2f}, above the lowest {above:.2f}; "
+                        f"rank {spearmanr(found, right)[0]:.6f}",
                         flush=True,
                     )
 

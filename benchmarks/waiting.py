@@ -34,7 +34,7 @@ from brns import Box, Evaluation, NoveltySearch, PopulationKNN
 from brns.cli.follow import follow
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
-from brns.runs.loop import Saved, start
+from brns.runs.loop import SavedGeneration, start
 from brns.tasks.cpu import cores
 from brns.workers import Chunked, Dask, Processes
 
@@ -83,7 +83,7 @@ def recorded(search: NoveltySearch, generations: int, seeds: int | range = 0, ba
     def way() -> tuple[float, float]:
         began = []
 
-        def timed(steps: Iterator[list[Saved]]) -> Iterator[list[Saved]]:
+        def timed(steps: Iterator[list[SavedGeneration]]) -> Iterator[list[SavedGeneration]]:
             for saved in steps:
                 if saved[0].number == 1:
                     began.append(clocks())

@@ -31,7 +31,7 @@ from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
 from .operators.selection import Latest as Latest
 from .runs.fork import fork as fork
-from .runs.loop import Saved as Saved
+from .runs.loop import SavedGeneration as SavedGeneration
 from .runs.loop import generations as generations
 from .runs.loop import resume as resume
 from .runs.loop import run as run
@@ -45,7 +45,7 @@ from .tasks.ant import AntMaze as AntMaze
 from .tasks.arm import PlanarArm as PlanarArm
 from .tasks.car import MountainCar as MountainCar
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
-from .tasks.loose import LooseBox as LooseBox
+from .tasks.loose import RescaledBehaviorSpace as RescaledBehaviorSpace
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze
 from .tasks.maze import MazePath as MazePath
 from .tasks.maze import RoomsMaze as RoomsMaze

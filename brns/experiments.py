@@ -66,7 +66,7 @@ EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
 RECOMMENDED = "exact"
 """the default estimator of a run, which the suite of worlds supports"""
 
-OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, growth=10, capacity=6000)}
+OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
 """estimators that the paper sets otherwise in a world: section 5.2; 6000 is the largest of 2000, 4000 and 6000"""
 
 

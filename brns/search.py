@@ -64,7 +64,7 @@ class NoveltySearch(eqx.Module):
     parents and offspring by the estimator, selects the survivors from both and lets the estimator learn.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the offspring, and parents
-    keep an old novelty; like the published code we score both, and `fresh_parents=False` gives the printed reading.
+    keep an old novelty; like the published code we score both, and `rescore_parents=False` gives the printed reading.
 
     With a traceable task `step` is one compiled function, and `jax.vmap(search.step)` runs many seeds at once. A seed
     in a batch equals the seed alone up to rounding; the same batch gives the same bits.
@@ -81,7 +81,7 @@ class NoveltySearch(eqx.Module):
     """variation operator; paper, section 5"""
     select: Selection = Elitist()
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
-    fresh_parents: bool = True
+    rescore_parents: bool = True
     """score parents again each generation; False is Algorithm 1 as printed"""
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
@@ -126,7 +126,7 @@ class NoveltySearch(eqx.Module):
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(self.estimator, self.select, self.fresh_parents, state, offspring, evaluation, key)
+        return _tell(self.estimator, self.select, self.rescore_parents, state, offspring, evaluation, key)
 
     def state_shape(self) -> SearchState:
         """The state's tree with shapes and types in place of arrays, without evaluating anything."""
@@ -177,7 +177,7 @@ def _ask(mutate: Mutation, space: Box, size: int, population: Population, key: K
 def _tell(
     estimator: NoveltyEstimator,
     select: Selection,
-    fresh_parents: bool,
+    rescore_parents: bool,
     state: SearchState,
     offspring: Offspring,
     evaluation: Evaluation,
@@ -188,7 +188,7 @@ def _tell(
     children = newborn(offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g)
     union = unite(parents, children)
     novelty = scored(estimator, state.estimator, union.descriptor, union)
-    if not fresh_parents:
+    if not rescore_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     rows = select(union, mu)

@@ -45,7 +45,7 @@ class Part(NamedTuple):
 # BR-NS in the paper, section 5, and in the published code where the paper gives no value.
 PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
 # An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
-EVERYTHING: dict[str, Any] = {"growth": 200, "capacity": 40_100}
+EVERYTHING: dict[str, Any] = {"additions": 200, "capacity": 40_100}
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
@@ -73,7 +73,9 @@ PARTS = (
 )
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
-MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(("NoveltySearch", "GivenFounders", "LooseBox", *CLASSES), "brns")
+MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(
+    ("NoveltySearch", "GivenFounders", "RescaledBehaviorSpace", *CLASSES), "brns"
+)
 """the parts that a record may name; reading one imports no other module"""
 
 

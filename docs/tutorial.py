@@ -27,7 +27,7 @@ print(
 # seconds longer, as JAX compiles it. A run is never written over: to run this cell again, add `exist="resume"`.
 
 # %%
-(record,) = brns.run(search, generations=30, out="runs/tutorial", keep_every=3)
+(record,) = brns.run(search, generations=30, out="runs/tutorial", checkpoint_every=3)
 print("generations on disk:", record.generations[0], "to", record.generations[-1])
 
 # %% [markdown]
@@ -65,8 +65,8 @@ for generation in (0, 10, 20, 30):
 # %%
 import equinox as eqx
 
-archive = eqx.tree_at(lambda s: s.estimator, search, brns.ArchiveKNN(k=10, growth=6, capacity=1000))
-(other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", keep_every=3)
+archive = eqx.tree_at(lambda s: s.estimator, search, brns.ArchiveKNN(k=10, additions=6, capacity=1000))
+(other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", checkpoint_every=3)
 draw("coverage", [record, other])
 
 # %% [markdown]

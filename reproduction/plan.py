@@ -31,7 +31,7 @@ class Runs(NamedTuple):
 
     seeds: int
     generations: int
-    keep_every: int
+    checkpoint_every: int
 
 
 class Timing(NamedTuple):
@@ -91,7 +91,7 @@ def maze_methods() -> dict[str, NoveltySearch]:
         "paper": maze(paper_recognition()),
         "recognition": maze(BehaviorRecognition()),
         "exact": maze(ExactRecognition()),
-        "archive": maze(ArchiveKNN(k=15, growth=6, capacity=10000)),
+        "archive": maze(ArchiveKNN(k=15, additions=6, capacity=10000)),
     }
 
 
@@ -101,9 +101,9 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     Archives that never fill up in so many generations are one and the same search, of which the largest is run. In
     random search every offspring is drawn anew and takes a parent's place, and the largest archive only looks on.
     """
-    growth, capacities = 10, (2000, 4000, 6000)
-    told_apart = [c for c in capacities[:-1] if c < growth * generations] + [capacities[-1]]
-    archives = {f"archive-{c}": ArchiveKNN(k=15, growth=growth, capacity=c) for c in told_apart}
+    additions, capacities = 10, (2000, 4000, 6000)
+    told_apart = [c for c in capacities[:-1] if c < additions * generations] + [capacities[-1]]
+    archives = {f"archive-{c}": ArchiveKNN(k=15, additions=additions, capacity=c) for c in told_apart}
     estimators = {"paper": paper_recognition(), "recognition": BehaviorRecognition(), "exact": ExactRecognition()}
     methods = {name: ant(estimator) for name, estimator in {**estimators, **archives}.items()}
     methods["random"] = replace(methods[f"archive-{capacities[-1]}"], mutate=Redraw(), select=Latest())
@@ -121,7 +121,7 @@ class Variant(NamedTuple):
 
 def variants() -> dict[str, Variant]:
     """The readings of the paper, each against its settings, and the ways to a more reliable BR-NS; in the maze."""
-    paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, growth=6, capacity=10000))
+    paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
     readings = {
         "paper": ("the paper's settings", {}),
@@ -165,7 +165,7 @@ def variants() -> dict[str, Variant]:
             "all of the published code's readings",
             replace(changed(paper, "estimator", **code), founders=drawn),
         ),
-        "stale-parents": Variant(reading, "parents keep an old novelty", configure(paper, {"fresh_parents": False})),
+        "stale-parents": Variant(reading, "parents keep an old novelty", configure(paper, {"rescore_parents": False})),
         **{key: Variant(way, label, changed(paper, "estimator", **to)) for key, (label, to) in ways.items()},
         **{key: Variant(baseline, label, changed(archive, "estimator", **to)) for key, (label, to) in archives.items()},
         "archive-founders": Variant(baseline, "founders as in published code", replace(archive, founders=drawn)),

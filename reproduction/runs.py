@@ -29,7 +29,7 @@ class Job(NamedTuple):
     search: NoveltySearch
     seed: int
     generations: int
-    keep_every: int
+    checkpoint_every: int
     folder: Path
 
     @property
@@ -47,7 +47,7 @@ class Job(NamedTuple):
             self.generations,
             out=self.folder,
             seed=self.seed,
-            keep_every=self.keep_every,
+            checkpoint_every=self.checkpoint_every,
             exist="resume",
             progress=False,
         )
@@ -57,7 +57,7 @@ class Job(NamedTuple):
 def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
     """The runs of a plan: all methods' first seeds, then the second."""
     return [
-        Job(name, search, seed, plan.generations, plan.keep_every, out / name / f"seed{seed:04d}")
+        Job(name, search, seed, plan.generations, plan.checkpoint_every, out / name / f"seed{seed:04d}")
         for seed in range(plan.seeds)
         for name, search in methods.items()
     ]

@@ -96,7 +96,7 @@ def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[s
         (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
-        archive = ArchiveKNN(k=K, growth=GROWTH, capacity=n)
+        archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
         made[KNN, n] = partial(Novelty, archive, d, individuals, n)
         made[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
         made[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
@@ -111,7 +111,7 @@ def follow(session: Session, generations: int) -> None:
     """
     path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
     done = {row["method"] for row in read(path) if row["generations"] == str(generations)}
-    estimators = {**ESTIMATORS, KNN: ArchiveKNN(k=K, growth=GROWTH, capacity=GROWTH * generations)}
+    estimators = {**ESTIMATORS, KNN: ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * generations)}
     searches = {
         name: Novelty(estimator, DIMENSION, individuals) for name, estimator in estimators.items() if name not in done
     }

@@ -38,7 +38,7 @@ def finished(tmp_path_factory):
     import brns
 
     folder = tmp_path_factory.mktemp("finished")
-    return brns.run(search(), 4, out=folder / "run", keep_every=1)[0]
+    return brns.run(search(), 4, out=folder / "run", checkpoint_every=1)[0]
 
 
 @pytest.fixture(scope="module")

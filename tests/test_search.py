@@ -104,7 +104,7 @@ def test_novelty_is_that_of_the_state_before_the_generation(run):
 
 
 def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed(run):
-    _, facts = history(search(fresh_parents=False), 6)
+    _, facts = history(search(rescore_parents=False), 6)
     for before, after in itertools.pairwise(facts):
         np.testing.assert_array_equal(after.parents.novelty, before.survivors.novelty)
     assert any((a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(run[1]))

@@ -61,7 +61,7 @@ def test_the_archive_of_each_experiment_is_the_papers():
     """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
     for world, expected in (("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))):
         estimator = named(world, "archive").estimator
-        assert (estimator.k, estimator.growth, estimator.capacity) == expected
+        assert (estimator.k, estimator.additions, estimator.capacity) == expected
 
 
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
@@ -71,7 +71,7 @@ def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
     assert (again.task.task.steps, again.task.chunk, again.estimator) == (7, 3, estimator)
-    assert (again.population_size, again.offspring_size, again.fresh_parents) == (10, 20, False)
+    assert (again.population_size, again.offspring_size, again.rescore_parents) == (10, 20, False)
     assert (again.mutate, again.select) == (GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5))
 
 
@@ -127,7 +127,7 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     assert found["width"].meaning.startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
     assert found["depths"].type == tuple[int, int]
     names = [s.name for s in settings(NoveltySearch)]
-    assert names == ["population_size", "offspring_size", "fresh_parents"]  # parts are no plain values
+    assert names == ["population_size", "offspring_size", "rescore_parents"]  # parts are no plain values
 
 
 def test_configure_changes_what_is_named_and_nothing_else():

@@ -50,7 +50,7 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed side by side")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: o.Place = None,
-    keep_every: o.KeepEvery = 10,
+    checkpoint_every: o.KeepEvery = 10,
     watch_cycling: o.WatchCycling = 0,
     set_: o.Changes = None,
     founders: o.Founders = None,
@@ -82,7 +82,7 @@ def run(
     search = search_of(experiment, estimator, changes, founders)
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
-        steps = start(search, generations, out=out, keep_every=keep_every, seed=seed, seeds=several)
+        steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
         to_the_end(steps, generations, out, search, tensorboard, watch_every=watch_cycling, own=own)
 
 

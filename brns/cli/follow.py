@@ -15,13 +15,13 @@ from brns.cli.screen import console
 from brns.cli.tensorboard import TensorBoard
 from brns.metrics.watch import watch
 from brns.runs.bar import Bar
-from brns.runs.loop import Saved
+from brns.runs.loop import SavedGeneration
 from brns.runs.record import records
 from brns.search import NoveltySearch
 
 
 def to_the_end(
-    steps: Iterable[list[Saved]],
+    steps: Iterable[list[SavedGeneration]],
     generations: int,
     out: Path,
     search: NoveltySearch,
@@ -44,7 +44,7 @@ def to_the_end(
 
 
 def follow(
-    steps: Iterable[list[Saved]],
+    steps: Iterable[list[SavedGeneration]],
     generations: int,
     again: str,
     scalars: TensorBoard | None = None,
@@ -89,7 +89,7 @@ def _first_ctrl_c() -> Generator[Event, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _watch(saved: Saved) -> None:
+def _watch(saved: SavedGeneration) -> None:
     text, old_ground = watch(saved.record)
     warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
     console.print(Text.assemble(f"Generation {saved.number}, seed {saved.record.seed}: {text}.", warning))

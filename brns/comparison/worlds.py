@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from brns.core import Population, Task
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
-from brns.tasks.loose import LooseBox
+from brns.tasks.loose import RescaledBehaviorSpace
 from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
 from brns.tasks.projection import LinearProjection
 
@@ -97,16 +97,16 @@ def _unequal() -> PlanarArm:
     return PlanarArm(20, "tip", tuple(0.9**i for i in range(20)))
 
 
-def _maze_10() -> LooseBox:
-    return LooseBox(DeceptiveMaze(), 10.0)
+def _maze_10() -> RescaledBehaviorSpace:
+    return RescaledBehaviorSpace(DeceptiveMaze(), 10.0)
 
 
-def _arm_10() -> LooseBox:
-    return LooseBox(PlanarArm(), 10.0)
+def _arm_10() -> RescaledBehaviorSpace:
+    return RescaledBehaviorSpace(PlanarArm(), 10.0)
 
 
-def _arm_100() -> LooseBox:
-    return LooseBox(PlanarArm(), 100.0)
+def _arm_100() -> RescaledBehaviorSpace:
+    return RescaledBehaviorSpace(PlanarArm(), 100.0)
 
 
 def _five() -> RoomsMaze:

@@ -34,7 +34,7 @@ class ArchiveKNN(eqx.Module):
     counts once. Nobody is its own neighbour: of the references at distance exactly 0 one is the point itself and is
     left out, if there is one; a second is a neighbour.
 
-    In each generation `growth` individuals of parents and offspring enter that are not in the archive yet, fewer if
+    In each generation `additions` individuals of parents and offspring enter that are not in the archive yet, fewer if
     fewer qualify. When no row is empty, each takes the place of an entry.
 
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021, equation 1 and
@@ -47,7 +47,7 @@ class ArchiveKNN(eqx.Module):
 
     k: int = 15
     """nearest neighbours; paper, section 5"""
-    growth: int = 6
+    additions: int = 6
     """individuals that enter per generation; paper, section 5.1 (10 in section 5.2)"""
     capacity: int = 10000
     """largest number of entries; paper, section 5.1 (2000, 4000 and 6000 in section 5.2)"""
@@ -60,9 +60,9 @@ class ArchiveKNN(eqx.Module):
 
     def __check_init__(self):
         _check_k(self.k)
-        if not 1 <= self.growth <= self.capacity:
+        if not 1 <= self.additions <= self.capacity:
             raise ValueError(
-                f"an archive needs 1 <= growth <= capacity; got growth={self.growth} and capacity={self.capacity}"
+                f"an archive needs 1 <= additions <= capacity; got additions={self.additions}, capacity={self.capacity}"
             )
         refuse_threshold("ArchiveKNN", self.threshold)
         refuse_unknown(self)
@@ -81,14 +81,14 @@ class ArchiveKNN(eqx.Module):
         return descriptors
 
     def update(self, state: Archive, generation: Generation, key: Key[Array, ""]) -> Archive:
-        """The archive with `growth` individuals more."""
+        """The archive with `additions` individuals more."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
         eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = jax.random.uniform(key_entry, eligible.shape) if self.entry == "random" else -everyone.novelty
-        chosen = jnp.lexsort((rank, ~eligible))[: self.growth]
+        chosen = jnp.lexsort((rank, ~eligible))[: self.additions]
 
         rows = jnp.where(eligible[chosen], self._vacated(state, key_removal, chosen.shape[0]), self.capacity)
         entrants = take(everyone, chosen)

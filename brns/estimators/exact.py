@@ -41,9 +41,9 @@ class ExactRecognition(eqx.Module):
     numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
     The novelty of a fixed behavior never rises. In float32 it is right to $10^{-6} \sqrt{1 + N |\phi|^2 / \lambda}$ of
-    itself after N behaviors, even all on one spot, and to twice that after some 20,000 generations. A `memory` below 1
-    gives this up. Each individual is learned once, at birth; founders in the first update. Whoever lives and is not
-    learned yet counts as seen when parents and offspring are scored. `Frame` is the unit of descriptors.
+    itself after N behaviors, even all on one spot, and to twice that after some 20,000 generations. A `forgetting`
+    below 1 gives this up. Each individual is learned once, at birth; founders in the first update. Whoever lives and
+    is not learned yet counts as seen when parents and offspring are scored. `Frame` is the unit of descriptors.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error;
     docs/method derives ours. The variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari
@@ -58,9 +58,9 @@ class ExactRecognition(eqx.Module):
     """m, the number of features, in pairs of cosine and sine"""
     frequencies: tuple[float, float] = (0.125, 16.0)
     """lowest and highest frequency of the cosines, in radians over the scale"""
-    prior: float = 1.0
+    regularization: float = 1.0
     """lambda: how many visits halve the novelty of a behavior unlike all others"""
-    memory: float = 1.0
+    forgetting: float = 1.0
     """what is left of a visit a generation later; below 1 old visits fade, for worlds that change"""
     encoder: Callable[..., Any] | None = None
     """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it sees the box as
@@ -70,10 +70,14 @@ class ExactRecognition(eqx.Module):
         if self.size < 2 or self.size % 2:
             raise ValueError(f"ExactRecognition.size must be even and at least 2; got {self.size}")
         refuse_frequencies("ExactRecognition", self.frequencies)
-        if not 1 / LARGEST <= self.prior < math.inf:
-            raise ValueError(f"ExactRecognition.prior must be {1 / LARGEST:g} or more, and finite; got {self.prior}")
-        if not 0 < self.memory <= 1:
-            raise ValueError(f"ExactRecognition.memory must be above 0 and at most 1 (no fading); got {self.memory}")
+        if not 1 / LARGEST <= self.regularization < math.inf:
+            raise ValueError(
+                f"ExactRecognition.regularization must be finite, {1 / LARGEST:g} or more; got {self.regularization}"
+            )
+        if not 0 < self.forgetting <= 1:
+            raise ValueError(
+                f"ExactRecognition.forgetting must be above 0 and at most 1 (no fading); got {self.forgetting}"
+            )
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
@@ -95,18 +99,18 @@ class ExactRecognition(eqx.Module):
         """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
         state = state._replace(frame=founded(state.frame, population))
         unlearned, _ = self._unlearned(state, population)
-        return remaining(self.embed(state, descriptors) @ state.root.T, unlearned, self.prior)
+        return remaining(self.embed(state, descriptors) @ state.root.T, unlearned, self.regularization)
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
         """The state after learning who is not learned yet: the offspring, and at a search's beginning the founders."""
         # In the order in which the loop scored them, so that the compiler does the work for both once.
         everyone = unite(generation.parents, generation.offspring)
-        if self.memory < 1:
-            state = state._replace(root=faded(state.root, self.memory))
+        if self.forgetting < 1:
+            state = state._replace(root=faded(state.root, self.forgetting))
         state = state._replace(frame=founded(state.frame, everyone))
         rows, new = self._unlearned(state, everyone)
         return state._replace(
-            root=shrunk(state.root, rows, self.prior),
+            root=shrunk(state.root, rows, self.regularization),
             seen=state.seen + jnp.sum(new),
             newest=jnp.max(generation.offspring.born),
         )
@@ -138,10 +142,11 @@ class ExactRecognition(eqx.Module):
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = self.encoder(jax.random.key(0), DEPTH)(points)
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
-        if not largest <= LARGEST * self.prior:
+        if not largest <= LARGEST * self.regularization:
             raise ValueError(
-                f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most {LARGEST:g} x prior, for "
-                f"float32 to be exact; got {largest:.3g} with prior={self.prior}. Divide its outputs by their length"
+                f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most {LARGEST:g} x "
+                f"regularization; got {largest:.3g} with regularization={self.regularization}. "
+                "Divide its outputs by their length"
             )
         return found
 
@@ -153,11 +158,12 @@ def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: Exac
     features and scale if they began from `estimator.island(state)` or from one another. Their searches are taken to
     count the same generations. Computed in float64; the order does not matter.
 
-    Errors: `ValueError` if states differ in features, box or scale, and for `since` with `memory` below 1.
+    Errors: `ValueError` if states differ in features, box or scale, and for `since` with `forgetting` below 1.
     """
-    if since is not None and estimator.memory < 1:
+    if since is not None and estimator.forgetting < 1:
         raise ValueError(
-            f"what states have in common fades with memory={estimator.memory}: merge with memory=1, or without `since`"
+            f"what states have in common fades with forgetting={estimator.forgetting}: merge with forgetting=1, or "
+            "without `since`"
         )
     everyone = [*states, *([] if since is None else [since])]
     for number, state in enumerate(everyone[1:], 2):
@@ -186,29 +192,31 @@ def _shared(state: ExactState) -> PyTree:
     return state.features, state.frame, state.root.shape
 
 
-def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, " k"]:
+def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float) -> Float[Array, " k"]:
     r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen: a sum of squares.
 
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q Q^\top z|^2$.
     """
-    basis, triangle = _factored(seen, prior)
+    basis, triangle = _factored(seen, regularization)
     along = rows if basis is None else rows @ basis
-    novelty = prior * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
+    novelty = regularization * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
 
 
-def shrunk(root: Float[Array, "m m"], seen: Float[Array, "n m"], prior: float) -> Float[Array, "m m"]:
+def shrunk(root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float) -> Float[Array, "m m"]:
     r"""R after n more behaviors $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
     """
-    basis, triangle = _factored(seen, prior)
+    basis, triangle = _factored(seen, regularization)
     along = root if basis is None else basis.T @ root
-    shorter = math.sqrt(prior) * cpu.solve_transposed(triangle, along)
+    shorter = math.sqrt(regularization) * cpu.solve_transposed(triangle, along)
     return shorter if basis is None else root + basis @ (shorter - along)
 
 
-def _factored(seen: Float[Array, "n m"], prior: float) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
+def _factored(
+    seen: Float[Array, "n m"], regularization: float
+) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
     r"""Orthonormal Q and upper triangular C: $\lambda I + Z^\top Z = Q C^\top C Q^\top + \lambda (I - Q Q^\top)$.
 
     None stands for the identity, where there are not far fewer behaviors than features. Both are found from Z itself,
@@ -216,15 +224,15 @@ def _factored(seen: Float[Array, "n m"], prior: float) -> tuple[Float[Array, "m 
     """
     n, m = seen.shape
     if 2 * n > m:
-        return None, cpu.triangle(jnp.concatenate([math.sqrt(prior) * jnp.eye(m), seen]))
+        return None, cpu.triangle(jnp.concatenate([math.sqrt(regularization) * jnp.eye(m), seen]))
     basis, inner = cpu.qr(seen.T)
-    return basis, cpu.triangle(jnp.concatenate([math.sqrt(prior) * jnp.eye(n), inner.T]))
+    return basis, cpu.triangle(jnp.concatenate([math.sqrt(regularization) * jnp.eye(n), inner.T]))
 
 
-def faded(root: Float[Array, "m m"], memory: float) -> Float[Array, "m m"]:
+def faded(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
 
     $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.
     """
-    stacked = jnp.concatenate([math.sqrt(memory) * jnp.eye(root.shape[0]), math.sqrt(1 - memory) * root.T])
+    stacked = jnp.concatenate([math.sqrt(forgetting) * jnp.eye(root.shape[0]), math.sqrt(1 - forgetting) * root.T])
     return cpu.solve_transposed(cpu.triangle(stacked), root)

@@ -56,7 +56,7 @@ class Facts(Made):
     seeds: list[int]
     lanes: int
     generations: int
-    keep_every: int
+    checkpoint_every: int
     forked: Forked | None = None
     checksum: int = 0
     """CRC-32 of all else"""
@@ -66,7 +66,7 @@ class Facts(Made):
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
-def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, keep_every: int) -> Facts:
+def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int) -> Facts:
     """The facts of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
     facts = {
@@ -79,7 +79,7 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
         "seeds": seeds,
         "lanes": lanes(search.task, len(seeds)),
         "generations": generations,
-        "keep_every": keep_every,
+        "checkpoint_every": checkpoint_every,
         "command": command(),
         "commit": commit(),
         "versions": versions(),

@@ -21,7 +21,7 @@ from jaxtyping import PyTree
 from brns.core import Evaluation
 from brns.runs import facts as run_json
 from brns.runs.bar import track, untracked
-from brns.runs.loop import Saved, resume
+from brns.runs.loop import SavedGeneration, resume
 from brns.runs.places import building, folders, refuse_taken, whole
 from brns.runs.record import FACTS, GENOTYPE, Record, records
 from brns.runs.storage import RecordError, file_name, named_leaves, restore
@@ -49,7 +49,7 @@ def fork(
     *,
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
-    until: Callable[[Saved], bool] | None = None,
+    until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
     """Go on from generation `at` of a run with other settings, in a folder of its own; one record per seed.
@@ -151,7 +151,7 @@ def _computed(search: NoveltySearch, state: SearchState) -> str:
 
 def _facts(source: Record, at: int, search: NoveltySearch, seeds: Sequence[int], generations: int) -> run_json.Facts:
     """The fork's run.json: a run of its own, with another identifier."""
-    facts = run_json.new(search, source.seed, seeds, generations, source.keep_every)
+    facts = run_json.new(search, source.seed, seeds, generations, source.checkpoint_every)
     if len(seeds) == len(source.seeds):
         facts.lanes = source.lanes  # batches of another size round otherwise
     facts.forked = run_json.Forked(

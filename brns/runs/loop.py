@@ -26,7 +26,7 @@ Exist = Literal["refuse", "resume"]
 SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
 
 
-class Saved(NamedTuple):
+class SavedGeneration(NamedTuple):
     """One seed's generation, on disk by now: what a progress display or a live statistic may look at."""
 
     record: Record
@@ -46,9 +46,9 @@ def run(
     out: str | os.PathLike | None = None,
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
-    keep_every: SupportsIndex = 10,
+    checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
-    until: Callable[[Saved], bool] | None = None,
+    until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
     """Run an experiment and return one record per seed.
@@ -63,12 +63,12 @@ def run(
     Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
     workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
     on any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
-    amplify. `keep_every` is the stride of the states kept for statistics; the last is always kept.
+    amplify. `checkpoint_every` is the stride of the states kept for statistics; the last is always kept.
 
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
-    steps, place, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
+    steps, place, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
     for _ in _followed(steps, number, done, until, progress):
         pass
     return records(place, search)
@@ -81,17 +81,17 @@ def generations(
     out: str | os.PathLike | None = None,
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
-    keep_every: SupportsIndex = 10,
+    checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
-    until: Callable[[Saved], bool] | None = None,
+    until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
-) -> Iterator[Saved]:
+) -> Iterator[SavedGeneration]:
     """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
 
     Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
-    steps, _, number, done = _begun(search, generations, out, seed, seeds, keep_every, exist, progress)
+    steps, _, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
     for saved in _followed(steps, number, done, until, progress):
         yield from saved
 
@@ -101,7 +101,7 @@ def resume(
     generations: SupportsIndex | None = None,
     *,
     search: NoveltySearch | None = None,
-    until: Callable[[Saved], bool] | None = None,
+    until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
     """Go on with a run, or the runs of a batch of seeds, to the same bits as if it had never stopped.
@@ -132,27 +132,29 @@ def _begun(
     out: str | os.PathLike | None,
     seed: SupportsIndex,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None,
-    keep_every: SupportsIndex,
+    checkpoint_every: SupportsIndex,
     exist: Exist,
     progress: bool,
-) -> tuple[Generator[list[Saved], None, None], Path, int, int]:
+) -> tuple[Generator[list[SavedGeneration], None, None], Path, int, int]:
     """The generations of a run that begins in a directory, or goes on there; the directory; how many, and done."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
-    generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
+    generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = _place(out, progress)
     if exist == "refuse" or not holds_runs(out):
         refuse_taken(out)
         seed, seeds = (0, numbers) if several else (numbers[0], None)
-        steps = start(search, generations, out=out, seed=seed, seeds=seeds, keep_every=keep_every)
+        steps = start(search, generations, out=out, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
         return steps, out, generations, 0
     runs = records(out, search)
-    held = [(run.path, run.seed, run.keep_every) for run in runs]
-    if held != [(path, one, keep_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)]:
+    held = [(run.path, run.seed, run.checkpoint_every) for run in runs]
+    if held != [
+        (path, one, checkpoint_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)
+    ]:
         raise RecordError(
-            f"{out} holds a run of seeds {[run.seed for run in runs]} with keep_every={runs[0].keep_every}, and "
-            f"seeds {numbers} with keep_every={keep_every} were asked for; ask for the same, or choose another place"
+            f"{out} holds seeds {[run.seed for run in runs]} with checkpoint_every={runs[0].checkpoint_every}; seeds "
+            f"{numbers} with checkpoint_every={checkpoint_every} were asked for: ask for the same, or in another place"
         )
     return go_on(out, generations, search=search), out, generations, _done(runs)
 
@@ -163,12 +165,12 @@ def _done(runs: Sequence[Record]) -> int:
 
 
 def _followed(
-    steps: Generator[list[Saved], None, None],
+    steps: Generator[list[SavedGeneration], None, None],
     generations: int,
     done: int,
-    until: Callable[[Saved], bool] | None,
+    until: Callable[[SavedGeneration], bool] | None,
     progress: bool,
-) -> Iterator[list[Saved]]:
+) -> Iterator[list[SavedGeneration]]:
     """The generations, shown as they come, up to the first of which `until` is true in every seed."""
     console = screen()
     shown = progress and (console.is_terminal or console.is_jupyter)
@@ -177,7 +179,8 @@ def _followed(
             if bar is not None:
                 bar.show([one.row for one in saved])
             yield saved
-            if until is not None and all([until(one) for one in saved]):  # each of them is asked
+            answers = [until(one) for one in saved] if until is not None else [False]  # each of them is asked
+            if all(answers):
                 return
 
 
@@ -188,14 +191,14 @@ def start(
     out: str | os.PathLike,
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
-    keep_every: SupportsIndex = 10,
-) -> Generator[list[Saved], None, None]:
+    checkpoint_every: SupportsIndex = 10,
+) -> Generator[list[SavedGeneration], None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
     several, numbers = chosen(seed, seeds)
-    generations, keep_every = whole("generations", generations), whole("keep_every", keep_every)
+    generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)
     refuse_taken(out)
     compilation_cache.keep()
@@ -206,7 +209,7 @@ def start(
     with building(out) as aside:
         places = folders(aside, several, numbers)
         for path, number, state, one in zip(places, numbers, states, founders, strict=True):
-            record = Record.create(path, run_json.new(search, number, numbers, generations, keep_every))
+            record = Record.create(path, run_json.new(search, number, numbers, generations, checkpoint_every))
             record.append(0, one)
             record.checkpoint(state)
     with locked(folders(out, several, numbers)):
@@ -218,7 +221,7 @@ def start(
 
 def go_on(
     path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
-) -> Generator[list[Saved], None, None]:
+) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
     search = search or runs[0].search
@@ -245,7 +248,7 @@ def go_on(
 
 def _advance(
     search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
-) -> Iterator[list[Saved]]:
+) -> Iterator[list[SavedGeneration]]:
     """Generation after generation, each checked and saved while the next is computed.
 
     A state is saved at every checkpoint, at least every second, and when the loop is left. The last one that is no
@@ -260,7 +263,7 @@ def _advance(
                 for before, (state, generation) in zip(states, after, strict=True):
                     refuse_not_finite(search, number, generation, state, before)
                 now = time.monotonic()
-                due = number % runs[0].keep_every == 0 or number == generations or now > saved + SECONDS
+                due = number % runs[0].checkpoint_every == 0 or number == generations or now > saved + SECONDS
                 _save(writers, runs, number, after, due)
                 states = [state for state, _ in after]
                 if due:
@@ -291,8 +294,10 @@ def _save(
         written.result()  # raises what a write raised
 
 
-def _told(runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]) -> list[Saved]:
+def _told(
+    runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]
+) -> list[SavedGeneration]:
     return [
-        Saved(record, number, generation, one.add(number, generation))
+        SavedGeneration(record, number, generation, one.add(number, generation))
         for record, one, generation in zip(runs, progress, generations, strict=True)
     ]

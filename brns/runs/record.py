@@ -61,7 +61,7 @@ class Record:
         self.experiment = self.facts.experiment
         self.seed = self.facts.seed
         self.seeds = self.facts.seeds
-        self.keep_every = self.facts.keep_every
+        self.checkpoint_every = self.facts.checkpoint_every
         self.lanes = self.facts.lanes
         self.versions = self.facts.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
@@ -164,7 +164,7 @@ class Record:
 
     def forget(self, number: int) -> None:
         """Drop the state of a generation that the stride does not keep."""
-        if number % self.keep_every:
+        if number % self.checkpoint_every:
             (self.path / "states" / file_name(number)).unlink(missing_ok=True)
 
     def tidy(self, number: int) -> None:

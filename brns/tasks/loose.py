@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 from brns.core import Box, Evaluation, Task
 
 
-class LooseBox(eqx.Module):
+class RescaledBehaviorSpace(eqx.Module):
     """A task as it is, with a behavior box that is declared so many times too wide about the same middle.
 
     Behaviors are the task's own; only what an estimator is told of them changes.

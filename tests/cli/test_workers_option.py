@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 def chunked(folder):
     """The same search in chunks, as workers evaluate it, for three generations."""
     search = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
-    return run(search, 3, out=folder / "chunked", keep_every=1)[0]
+    return run(search, 3, out=folder / "chunked", checkpoint_every=1)[0]
 
 
 @pytest.mark.slow

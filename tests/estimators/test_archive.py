@@ -24,14 +24,14 @@ def test_mean_distance_to_the_two_nearest_others():
 
 def test_archive_entries_are_references():
     living = population([[0.0, 0.0], [6.0, 8.0], [0.0, 20.0]])
-    estimator = ArchiveKNN(k=1, growth=1, capacity=4)
+    estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[3.0, 4.0]], [77])
     np.testing.assert_allclose(estimator.score(state, living.descriptor, living), [5, 5, np.hypot(6, 12)])
 
 
 def test_an_individual_in_both_archive_and_population_counts_once():
     living = population([[0.0], [1.0], [3.0]])
-    estimator = ArchiveKNN(k=1, growth=1, capacity=4)
+    estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[0.0], [2.5]], [0, 77])
     # Were entry 0 counted beside individual 0, individual 0 would have a neighbour at distance 0.
     np.testing.assert_allclose(estimator.score(state, living.descriptor, living), [1, 1, 0.5])
@@ -50,7 +50,7 @@ def test_nothing_is_left_out_for_a_stranger():
 
 def test_empty_rows_are_no_references():
     living = population([[10.0], [11.0], [13.0]])
-    estimator = ArchiveKNN(k=1, growth=1, capacity=4)  # empty rows hold the descriptor 0
+    estimator = ArchiveKNN(k=1, additions=1, capacity=4)  # empty rows hold the descriptor 0
     state = archive(estimator, np.zeros((0, 1)), [])
     np.testing.assert_allclose(estimator.score(state, jnp.zeros((1, 1)), living), [10])
 
@@ -70,7 +70,7 @@ def test_too_few_references():
         PopulationKNN().score((), living.descriptor, living)
 
 
-@pytest.mark.parametrize("settings", [{"k": 0}, {"growth": 0}, {"growth": 7, "capacity": 6}])
+@pytest.mark.parametrize("settings", [{"k": 0}, {"additions": 0}, {"additions": 7, "capacity": 6}])
 def test_settings_that_make_no_sense(settings):
     with pytest.raises(ValueError, match="|".join(settings)):
         ArchiveKNN(**settings)

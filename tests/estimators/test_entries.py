@@ -12,7 +12,7 @@ from brns.estimators.archive import ArchiveKNN
 
 
 def test_growth_is_constant_and_everyone_enters_at_most_once():
-    estimator = ArchiveKNN(k=3, growth=4, capacity=50)
+    estimator = ArchiveKNN(k=3, additions=4, capacity=50)
     state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
     everyone: dict[int, np.ndarray] = {}
     for g in range(1, 31):
@@ -34,7 +34,7 @@ def test_growth_is_constant_and_everyone_enters_at_most_once():
 
 
 def test_who_is_in_the_archive_does_not_enter_again():
-    estimator = ArchiveKNN(k=3, growth=6, capacity=50)
+    estimator = ArchiveKNN(k=3, additions=6, capacity=50)
     facts = generation(1)  # 20 individuals
     state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
     sizes = []
@@ -46,7 +46,7 @@ def test_who_is_in_the_archive_does_not_enter_again():
 
 
 def test_random_entry_draws_everyone_equally():
-    estimator = ArchiveKNN(k=3, growth=5, capacity=5)
+    estimator = ArchiveKNN(k=3, additions=5, capacity=5)
     empty, facts = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0)), generation(1)
     drawn = jax.jit(jax.vmap(lambda key: estimator.update(empty, facts, key).id))(
         jax.random.split(jax.random.key(3), 4000)
@@ -57,7 +57,7 @@ def test_random_entry_draws_everyone_equally():
 
 
 def test_the_most_novel_enter():
-    estimator = ArchiveKNN(k=3, growth=3, capacity=50, entry="most_novel")
+    estimator = ArchiveKNN(k=3, additions=3, capacity=50, entry="most_novel")
     novelty = np.arange(20) % 7 + np.arange(20) / 100  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
     state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
     state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(1))
@@ -69,7 +69,7 @@ def test_the_most_novel_enter():
 
 @pytest.mark.parametrize("entry", ["random", "most_novel"])
 def test_only_novelty_above_the_threshold_enters(entry):
-    estimator = ArchiveKNN(k=3, growth=6, capacity=50, entry=entry, threshold=1.0)
+    estimator = ArchiveKNN(k=3, additions=6, capacity=50, entry=entry, threshold=1.0)
     novelty = np.zeros(20)
     novelty[[2, 5, 11]] = [3, 1, 2]  # 1 is not above 1
     state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
@@ -78,7 +78,7 @@ def test_only_novelty_above_the_threshold_enters(entry):
 
 
 def test_a_descriptor_that_is_not_finite_does_not_enter():
-    estimator = ArchiveKNN(k=3, growth=20, capacity=50)
+    estimator = ArchiveKNN(k=3, additions=20, capacity=50)
     facts = generation(1)
     broken = facts.offspring.descriptor.at[4, 1].set(jnp.nan)
     facts = facts._replace(offspring=facts.offspring._replace(descriptor=broken))
@@ -88,7 +88,7 @@ def test_a_descriptor_that_is_not_finite_does_not_enter():
 
 def full_archive(**settings):
     """Six entries, ids 100 to 105, with novelty and generation of entry in different orders."""
-    estimator = ArchiveKNN(k=3, growth=2, capacity=6, **settings)
+    estimator = ArchiveKNN(k=3, additions=2, capacity=6, **settings)
     points = np.zeros((6, 2))
     return estimator, archive(estimator, points, range(100, 106), [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4])
 
@@ -111,7 +111,7 @@ def test_random_removal_takes_every_entry_equally():
 
 
 def test_the_last_empty_rows_are_filled_before_anyone_is_removed():
-    estimator = ArchiveKNN(k=3, growth=3, capacity=5, removal="oldest")
+    estimator = ArchiveKNN(k=3, additions=3, capacity=5, removal="oldest")
     state = archive(estimator, np.zeros((3, 2)), [100, 101, 102], entered=[2, 1, 3])
     after = update(estimator, state, generation(7), jax.random.key(0))
     assert set(ids(after)) & {100, 101, 102} == {100, 102}

@@ -41,7 +41,7 @@ def test_by_hand():
 
 def test_prior_and_memory_by_hand():
     """A = 2 + 3 visits; then, with half a memory, 2 + 3/2 + 0; novelty 2/5 and 2/3.5."""
-    estimator = ExactRecognition(encoder=Angle, prior=2.0, memory=0.5)
+    estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
     np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)
     state = learned(estimator, [[[450, 0]]], state)
@@ -100,7 +100,7 @@ def test_a_loose_box_changes_nothing(middle):
 @pytest.fixture(scope="module")
 def fitted():
     """An estimator, its state after 300 behaviors, and in float64 the features of those and of 50 others."""
-    estimator = ExactRecognition(size=32, prior=0.5)
+    estimator = ExactRecognition(size=32, regularization=0.5)
     batches, points = uniform(0, 10, 30), uniform(1, 50)
     state = learned(estimator, batches)
     seen, probes = (
@@ -142,12 +142,12 @@ def test_it_is_the_variance_of_a_gaussian_process(fitted):
 @given(
     seed=st.integers(0, 2**32 - 1),
     spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]),
-    prior=st.sampled_from([1.0, 1e-4]),
+    regularization=st.sampled_from([1.0, 1e-4]),
 )
-def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, prior):
+def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, regularization):
     """The theorem, over random walks that cluster, repeat and leave the box."""
     generator = np.random.default_rng(seed)
-    estimator = ExactRecognition(size=32, prior=prior)
+    estimator = ExactRecognition(size=32, regularization=regularization)
     state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
     probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
     before = novelty(estimator, state, probes)
@@ -159,14 +159,14 @@ def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, prior):
         before = after
 
 
-@pytest.mark.parametrize("prior", [1.0, 1e-4])
+@pytest.mark.parametrize("regularization", [1.0, 1e-4])
 @pytest.mark.parametrize(("founders", "offspring"), [(12, 1), (100, 5)])
-def test_the_stated_rounding_holds_where_all_founders_coincide(prior, founders, offspring):
+def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, founders, offspring):
     """lambda / (lambda + N) on the spot, by few and by many at once, as scored before and as learned: Q(0, 0), Q(0, 1).
 
     The error is at most 1e-6 sqrt(1 + N / lambda) of it, and nothing rises by more: neither there nor elsewhere.
     """
-    estimator, spot = ExactRecognition(size=64, prior=prior), np.full((founders, 2), 420.0)
+    estimator, spot = ExactRecognition(size=64, regularization=regularization), np.full((founders, 2), 420.0)
     empty, living = init(estimator), individuals(spot)
     probes = np.concatenate([spot[:1], uniform(0, 20)]).astype(np.float32)
     found = [np.asarray(eqx.filter_jit(estimator.score)(empty, jnp.asarray(probes), living), np.float64)]
@@ -175,17 +175,19 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(prior, founders, 
         born = individuals(np.full((offspring, 2), 420.0), number)
         state, total = update(estimator, state, Generation(living, born, born)), total + offspring
         found.append(novelty(estimator, state, probes))
-        rounding = 1e-6 * np.sqrt(1 + total / prior)
-        np.testing.assert_allclose(found[-1][0], prior / (prior + total), rtol=rounding)
+        rounding = 1e-6 * np.sqrt(1 + total / regularization)
+        np.testing.assert_allclose(found[-1][0], regularization / (regularization + total), rtol=rounding)
         assert (found[-1] <= np.min(found[:-1], axis=0) * (1 + rounding)).all()
     assert state.seen == total
-    np.testing.assert_allclose(found[0][0], prior / (prior + founders), rtol=1e-6 * np.sqrt(1 + founders / prior))
+    np.testing.assert_allclose(
+        found[0][0], regularization / (regularization + founders), rtol=1e-6 * np.sqrt(1 + founders / regularization)
+    )
 
 
-@pytest.mark.parametrize("prior", [1.0, 1e-4])
-def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_features(prior):
+@pytest.mark.parametrize("regularization", [1.0, 1e-4])
+def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_features(regularization):
     """Against A in float64, for 100 at once with 32 features: on one spot, around it, and all over."""
-    estimator, generator = ExactRecognition(size=32, prior=prior), np.random.default_rng(0)
+    estimator, generator = ExactRecognition(size=32, regularization=regularization), np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
         batches = [generator.uniform(0, 600, (8, 2)), *(300 + spread * generator.normal(size=(4, 100, 2)))]
         state = learned(estimator, batches)
@@ -194,12 +196,16 @@ def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_fe
             np.asarray(estimator.embed(state, jnp.asarray(x, jnp.float32)), np.float64)
             for x in (np.concatenate(batches), probes)
         )
-        expected = prior * np.sum(phi * np.linalg.solve(prior * np.eye(32) + seen.T @ seen, phi.T).T, axis=1)
-        np.testing.assert_allclose(novelty(estimator, state, probes), expected, rtol=1e-6 * np.sqrt(1 + 408 / prior))
+        expected = regularization * np.sum(
+            phi * np.linalg.solve(regularization * np.eye(32) + seen.T @ seen, phi.T).T, axis=1
+        )
+        np.testing.assert_allclose(
+            novelty(estimator, state, probes), expected, rtol=1e-6 * np.sqrt(1 + 408 / regularization)
+        )
 
 
 def test_fading_makes_old_behaviors_new_again():
-    estimator = ExactRecognition(size=32, memory=0.8)
+    estimator = ExactRecognition(size=32, forgetting=0.8)
     state = learned(estimator, [uniform(0, 20)])
     known = novelty(estimator, state, [[300, 300]])
     later = learned(estimator, np.full((40, 5, 2), [599.0, 1.0]), state)
@@ -225,7 +231,14 @@ def test_behaviors_that_are_not_finite_are_not_learned():
 
 @pytest.mark.parametrize(
     "setting",
-    [{"size": 0}, {"size": 33}, {"frequencies": (2.0, 1.0)}, {"prior": 9e-5}, {"memory": 0.0}, {"memory": 1.01}],
+    [
+        {"size": 0},
+        {"size": 33},
+        {"frequencies": (2.0, 1.0)},
+        {"regularization": 9e-5},
+        {"forgetting": 0.0},
+        {"forgetting": 1.01},
+    ],
 )
 def test_settings_out_of_range(setting):
     with pytest.raises(ValueError, match=f"ExactRecognition.{next(iter(setting))} "):
@@ -236,7 +249,7 @@ def test_settings_out_of_range(setting):
     ("encoder", "said"),
     [
         (lambda key, depth: lambda points: points / 0, "finite"),
-        (lambda key, depth: lambda points: 300 * jnp.cos(points), "at most 10000 x prior"),
+        (lambda key, depth: lambda points: 300 * jnp.cos(points), "at most 10000 x regularization"),
         (lambda key, depth: lambda points: points[:, 0], r"to outputs \(n, m\)"),
     ],
 )
@@ -247,8 +260,12 @@ def test_encoders_that_do_not_fit(encoder, said):
 
 @pytest.mark.parametrize(
     "estimator",
-    [SMALL, ExactRecognition(encoder=Angle), pytest.param(ExactRecognition(32, memory=0.9), marks=pytest.mark.slow)],
-    ids=["cosines", "encoder", "memory"],
+    [
+        SMALL,
+        ExactRecognition(encoder=Angle),
+        pytest.param(ExactRecognition(32, forgetting=0.9), marks=pytest.mark.slow),
+    ],
+    ids=["cosines", "encoder", "forgetting"],
 )
 def test_it_fulfils_the_contract(estimator):
     check_estimator(estimator)

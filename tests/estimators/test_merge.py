@@ -68,4 +68,4 @@ def test_what_cannot_be_merged():
     with pytest.raises(ValueError, match="the first and number 3"):
         merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
     with pytest.raises(ValueError, match="fades"):
-        merge(dataclasses.replace(SMALL, memory=0.8), [state, state], since=state)
+        merge(dataclasses.replace(SMALL, forgetting=0.8), [state, state], since=state)

@@ -14,7 +14,7 @@ from brns.metrics import cycling
 
 def test_a_whole_run_never_cycles(tmp_path):
     search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
-    (record,) = run(search, 12, out=tmp_path / "run", keep_every=1)
+    (record,) = run(search, 12, out=tmp_path / "run", checkpoint_every=1)
     never_cycles(record)
 
 
@@ -22,7 +22,7 @@ def test_a_whole_run_never_cycles(tmp_path):
 def test_a_whole_run_of_the_ant_never_cycles(tmp_path):
     search = ant(SMALL)
     search = eqx.tree_at(lambda s: s.task, search, replace(search.task, steps=200))
-    (record,) = run(search, 30, out=tmp_path / "run", keep_every=1)
+    (record,) = run(search, 30, out=tmp_path / "run", checkpoint_every=1)
     never_cycles(record)
 
 

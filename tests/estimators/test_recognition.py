@@ -31,7 +31,7 @@ def test_algorithm_1_written_out(fresh):
     of the 10 ways to split D so must explain the weights. Later D is the offspring, one batch.
     """
     estimator = paper(inputs="scaled", epochs=1, depths=(1, 2))
-    search = NoveltySearch(Identity(), estimator, population_size=2, offspring_size=3, fresh_parents=fresh)
+    search = NoveltySearch(Identity(), estimator, population_size=2, offspring_size=3, rescore_parents=fresh)
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
     np.testing.assert_allclose(state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3)

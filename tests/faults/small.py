@@ -11,7 +11,7 @@ ANT = ["run", "ant", "--set", "task.steps=16", "--set", "population_size=4", "--
 SEARCH = search()
 
 
-SAME = ("format", "experiment", "seed", "seeds", "keep_every")
+SAME = ("format", "experiment", "seed", "seeds", "checkpoint_every")
 """of run.json what does not tell how and for how long it was run"""
 
 

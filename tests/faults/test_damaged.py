@@ -25,7 +25,7 @@ def everything(path):
 def damaged(tmp_path_factory):
     """A run of three generations that may be damaged, and all that it holds."""
     path = tmp_path_factory.mktemp("damaged") / "run"
-    run(SEARCH, 3, out=path, seed=5, keep_every=2)
+    run(SEARCH, 3, out=path, seed=5, checkpoint_every=2)
     assert {str(file.relative_to(path)) for file in path.rglob("*.*")} - {*FILES} == {"generations/000001.npz"}
     return path, everything(path)
 

@@ -84,7 +84,7 @@ def dying(function, steps, alive):
 
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn, of a run that keeps every second state."""
-    run(SEARCH, 3, out=tmp_path / "whole", keep_every=2)
+    run(SEARCH, 3, out=tmp_path / "whole", checkpoint_every=2)
     whole, anew = bits(tmp_path / "whole"), 0
     for alive in range(1000):
         out, steps = tmp_path / f"after{alive}", []
@@ -92,7 +92,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
             for name in ("mkdir", "fsync", "replace", "unlink"):
                 patch.setattr(os, name, dying(getattr(os, name), steps, alive))
             try:
-                run(SEARCH, 3, out=out, keep_every=2)
+                run(SEARCH, 3, out=out, checkpoint_every=2)
             except Death:
                 pass
             else:
@@ -101,7 +101,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
             anew += 1
             with pytest.raises(RecordError, match="is not a run"):
                 resume(out, search=SEARCH)
-            run(SEARCH, 3, out=out, keep_every=2)
+            run(SEARCH, 3, out=out, checkpoint_every=2)
         else:
             resume(out, search=SEARCH)
         assert bits(out) == whole, f"died before its step {alive}, {steps[-1]}"

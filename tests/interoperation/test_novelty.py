@@ -34,7 +34,7 @@ def test_it_says_what_the_pure_functions_say():
 
 def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
     """On a line at 0, 1, 3 all are learned, and then 10, 12 of another number of rows: all five are in the archive."""
-    novelty = Novelty(brns.ArchiveKNN(k=1, growth=3, capacity=9), Box([0.0], [20.0]))
+    novelty = Novelty(brns.ArchiveKNN(k=1, additions=3, capacity=9), Box([0.0], [20.0]))
     assert novelty.score([[0], [1], [3]]).tolist() == [1, 1, 2]
     novelty.learn([[0], [1], [3]])
     novelty.learn([[10], [12]])
@@ -43,7 +43,7 @@ def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
-    novelty = Novelty(brns.ArchiveKNN(k=1, growth=1, capacity=9, entry="most_novel"), Box([0.0], [20.0]))
+    novelty = Novelty(brns.ArchiveKNN(k=1, additions=1, capacity=9, entry="most_novel"), Box([0.0], [20.0]))
     points = np.array([[0.0], [1.0], [9.0]])
     novelty.learn(points, novelty.score(points))
     assert novelty.state.descriptor[0, 0] == 9

@@ -24,7 +24,7 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
     places = np.array([(x, y) for x in (1, 5, 9) for y in (1, 5, 9)], float)
     seen = (places[:, None] + random.uniform(-0.3, 0.3, (9, k, 2))).reshape(-1, 2)
     new = places + random.uniform(-0.3, 0.3, (9, 2))
-    ours = NoveltyArchive(brns.ArchiveKNN(k=k, growth=27, capacity=100), SPACE, solution_dim=4)
+    ours = NoveltyArchive(brns.ArchiveKNN(k=k, additions=27, capacity=100), SPACE, solution_dim=4)
     theirs = ProximityArchive(solution_dim=4, measure_dim=2, k_neighbors=k, novelty_threshold=0.0)
     for archive in (ours, theirs):
         archive.add(np.zeros((27, 4)), np.zeros(27), seen)

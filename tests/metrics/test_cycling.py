@@ -210,7 +210,7 @@ def test_q_of_more_individuals_than_a_block():
 
 def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(tmp_path):
     search = NoveltySearch(Identity(), ArchiveKNN(k=3, capacity=20), population_size=10, offspring_size=12)
-    record = run(search, 5, out=tmp_path / "run", keep_every=2)[0]
+    record = run(search, 5, out=tmp_path / "run", checkpoint_every=2)[0]
     states = [record.state(g, search) for g in (0, 2, 4, 5)]
     expected = np.full((4, 4), np.nan)
     for j in range(4):

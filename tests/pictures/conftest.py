@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 def made(path, estimator, seeds):
     """Runs whose world is our own, told to the records."""
     search = NoveltySearch(Identity(), estimator, population_size=12, offspring_size=12)
-    runs = run(search, 8, out=path, seeds=seeds, keep_every=1)
+    runs = run(search, 8, out=path, seeds=seeds, checkpoint_every=1)
     for record in runs:
         record.search = search
     return runs
@@ -34,14 +34,14 @@ def recognition(folder):
 
 @pytest.fixture(scope="session")
 def archived(folder):
-    return made(folder / "archive", ArchiveKNN(k=3, growth=2, capacity=64), [0, 1])
+    return made(folder / "archive", ArchiveKNN(k=3, additions=2, capacity=64), [0, 1])
 
 
 @pytest.fixture(scope="session")
 def mazes(folder):
     """Two seeds, and the states of every second generation."""
     search = NoveltySearch(DeceptiveMaze(steps=50), ExactRecognition(size=16), population_size=20, offspring_size=20)
-    return run(search, 6, out=folder / "maze", seeds=[0, 1], keep_every=2)
+    return run(search, 6, out=folder / "maze", seeds=[0, 1], checkpoint_every=2)
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_a_colour_bar_is_as_high_as_its_panel():
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()
-    titled(ax, "archive k-NN, capacity=10000, growth=6, entry=novelty, removal=random, k=15, seed 0")
+    titled(ax, "archive k-NN, capacity=10000, additions=6, entry=novelty, removal=random, k=15, seed 0")
     figure.draw_without_rendering()
     assert ax._left_title.get_window_extent().x1 <= figure.bbox.width
     assert ax._left_title.get_window_extent().y1 <= figure.bbox.height

@@ -71,7 +71,7 @@ class Wide(Genes):
 def run_of(task, path):
     """A run that knows its search."""
     search = NoveltySearch(task, ExactRecognition(size=16), population_size=6, offspring_size=6)
-    (record,) = run(search, 3, out=path, keep_every=1)
+    (record,) = run(search, 3, out=path, checkpoint_every=1)
     record.search = search
     return record
 

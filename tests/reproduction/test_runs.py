@@ -12,7 +12,7 @@ from reproduction.plan import Runs, ant_methods, variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
 SEARCH = NoveltySearch(Identity(), GridCounts(), population_size=8, offspring_size=6)
-PLAN = Runs(seeds=2, generations=6, keep_every=2)
+PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
 def test_archives_that_never_fill_are_run_once():
@@ -45,7 +45,7 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, 
     monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last)})
     job = runs.jobs({"a": SEARCH}, PLAN, tmp_path)[1]
     assert job.done == 0
-    run(SEARCH, 4, out=job.folder, seed=1, keep_every=2)
+    run(SEARCH, 4, out=job.folder, seed=1, checkpoint_every=2)
     assert job.done == 4
     assert job() == {"last": 6}
     files = {file: file.stat().st_mtime_ns for file in job.folder.glob("generations/*.npz")}

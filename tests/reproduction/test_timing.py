@@ -36,7 +36,7 @@ def test_an_archive_grows_by_ten_a_generation_whatever_the_length(small, tmp_pat
 
 
 def test_nobody_enters_twice_in_a_long_timing():
-    search = Novelty(ArchiveKNN(k=1, growth=10, capacity=1000), 2, 32)
+    search = Novelty(ArchiveKNN(k=1, additions=10, capacity=1000), 2, 32)
     for _ in range(90):  # more than 16 batches of 32 individuals would allow
         search.prepare()
         search()
@@ -117,7 +117,7 @@ def test_exact_searches_agree_and_keep_their_entries():
 
 
 def test_a_call_scores_as_the_archive_does():
-    search = Novelty(ArchiveKNN(k=1, growth=10, capacity=1000), 2, 32)
+    search = Novelty(ArchiveKNN(k=1, additions=10, capacity=1000), 2, 32)
     search.prepare()
     everyone, _, _ = search.given
     _, novelty = search.step(search.state, *search.given)

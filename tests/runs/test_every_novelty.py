@@ -15,7 +15,7 @@ from brns.settings import parts
 ESTIMATORS = {
     "exact": brns.ExactRecognition(size=8),
     "recognition": ESTIMATOR,
-    "archive": brns.ArchiveKNN(k=2, growth=3, capacity=20),  # full after generation 7
+    "archive": brns.ArchiveKNN(k=2, additions=3, capacity=20),  # full after generation 7
     "population": brns.PopulationKNN(k=2),
     "counts": brns.GridCounts(cells=3),
 }

@@ -30,7 +30,7 @@ class Spoiled(HostIdentity):
 def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     """The fourth call is generation 3, whose offspring have ids 20 ... 25."""
     with pytest.raises(ValueError, match=r"Spoiled gave a descriptor .* 2 of 6 .* generation 3 \(ids 22, 25\)"):
-        run(search(Spoiled(), GridCounts()), 10, out=tmp_path, keep_every=1)
+        run(search(Spoiled(), GridCounts()), 10, out=tmp_path, checkpoint_every=1)
     record = Record(tmp_path)
     assert record.generations == record.snapshots == [0, 1, 2]
     assert np.isfinite(record.column("survivors.descriptor")).all()
@@ -71,7 +71,7 @@ class Grows(eqx.Module):
 def test_a_state_that_is_no_longer_finite_is_not_saved(tmp_path):
     """2e38 is finite in 32 bits and 4e38 is not; an infinite mark is, where there was one from the start."""
     with pytest.raises(ValueError, match=r"Grows has 1 numbers in its state .* after generation 2 \(in size\)"):
-        run(NoveltySearch(Identity(), Grows(1e38), **SETTINGS), 5, out=tmp_path / "run", keep_every=1)
+        run(NoveltySearch(Identity(), Grows(1e38), **SETTINGS), 5, out=tmp_path / "run", checkpoint_every=1)
     record = Record(tmp_path / "run", NoveltySearch(Identity(), Grows(1e38), **SETTINGS))
     assert record.generations == record.snapshots == [0, 1]
     assert float(record.state(1).estimator["size"]) == np.float32(2e38)

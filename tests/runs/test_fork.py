@@ -29,7 +29,7 @@ from brns import (
 from brns.runs.facts import origin
 from brns.runs.fork import branch
 
-ARCHIVE = ArchiveKNN(k=2, growth=3, capacity=40)
+ARCHIVE = ArchiveKNN(k=2, additions=3, capacity=40)
 
 
 def search(estimator=None, task=None, **changes):
@@ -45,9 +45,9 @@ def archives(capacity):
 def whole(tmp_path_factory):
     """A run of 12 generations with a state every 2, a batch of two seeds, and a run with an archive."""
     folder = tmp_path_factory.mktemp("run")
-    run(search(), 12, out=folder / "one", seed=5, keep_every=2)
-    run(search(), 6, out=folder / "batch", seeds=[0, 1], keep_every=2)
-    run(archives(40), 12, out=folder / "archive", seed=5, keep_every=2)
+    run(search(), 12, out=folder / "one", seed=5, checkpoint_every=2)
+    run(search(), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
+    run(archives(40), 12, out=folder / "archive", seed=5, checkpoint_every=2)
     return folder
 
 
@@ -82,7 +82,7 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 
 def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):
-    run(search(), 8, out=tmp_path / "long", seeds=[0, 1], keep_every=2)
+    run(search(), 8, out=tmp_path / "long", seeds=[0, 1], checkpoint_every=2)
     forked = fork(whole / "batch", 4, search(), out=tmp_path / "fork", generations=8)
     assert [record.seed for record in forked] == [0, 1]
     assert [record.planned for record in forked] == [8, 8]
@@ -92,7 +92,7 @@ def test_a_batch_is_forked_as_a_batch_and_made_longer(whole, tmp_path):
 @pytest.mark.parametrize("capacity", [18, pytest.param(90, marks=pytest.mark.slow)])
 def test_archives_share_their_history_until_the_smaller_is_full(whole, tmp_path, capacity):
     """Three enter a generation: after 6 there are 18, which fill the smallest to the last row."""
-    run(archives(capacity), 12, out=tmp_path / "alone", seed=5, keep_every=2)
+    run(archives(capacity), 12, out=tmp_path / "alone", seed=5, checkpoint_every=2)
     (record,) = fork(whole / "archive", 6, archives(capacity), out=tmp_path / "fork")
     assert bits(tmp_path / "fork").items() <= bits(tmp_path / "alone").items()
     assert record.state(6).estimator.id.shape == (capacity,)
@@ -213,17 +213,18 @@ class Doubling(eqx.Module):
 
 
 def test_an_estimator_of_ones_own_may_resize_its_state_too(tmp_path):
-    run(search(Doubling(2)), 2, out=tmp_path / "run", keep_every=1)
+    run(search(Doubling(2)), 2, out=tmp_path / "run", checkpoint_every=1)
     (record,) = fork(tmp_path / "run", 1, search(Doubling(5)), out=tmp_path / "fork")
     assert record.column("offspring.novelty", [1, 2]).tolist() == [[2.0] * 6, [5.0] * 6]
 
 
 @pytest.mark.parametrize(
-    ("change", "effect"), [({"frequencies": (0.5, 2.0)}, False), ({"prior": 2.0}, True), ({"memory": 0.9}, True)]
+    ("change", "effect"),
+    [({"frequencies": (0.5, 2.0)}, False), ({"regularization": 2.0}, True), ({"forgetting": 0.9}, True)],
 )
 def test_a_setting_that_only_the_beginning_reads_is_refused(tmp_path, change, effect):
     one = search(ExactRecognition(size=8))
-    run(one, 2, out=tmp_path / "run", keep_every=1)
+    run(one, 2, out=tmp_path / "run", checkpoint_every=1)
     other = replace(one, estimator=replace(one.estimator, **change))
     if effect:
         branch(tmp_path / "run", 1, other, out=tmp_path / "fork")

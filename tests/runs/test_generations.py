@@ -61,11 +61,11 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(seeds, saved,
     monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
     one = search(HostIdentity(), brns.GridCounts())
     with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps it, and with it every frame
-        brns.run(one, 4, out=tmp_path / "run", seeds=seeds, keep_every=2)
+        brns.run(one, 4, out=tmp_path / "run", seeds=seeds, checkpoint_every=2)
     for record in brns.records(tmp_path / "run", one):
         assert record.generations == saved
     brns.resume(tmp_path / "run", search=one)  # nobody holds its lock
-    brns.run(one, 4, out=tmp_path / "whole", seeds=seeds, keep_every=2)
+    brns.run(one, 4, out=tmp_path / "whole", seeds=seeds, checkpoint_every=2)
     assert bits(tmp_path / "run") == bits(tmp_path / "whole")
     assert kept.traceback
 
@@ -105,9 +105,9 @@ def test_a_cell_that_is_run_again_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": [0, 2]}, r"holds a run of seeds \[0, 1\] with keep_every=10, and seeds \[0, 2\]"),
-        ({"seeds": None}, r"and seeds \[0\] with keep_every=10 were asked for"),
-        ({"keep_every": 3}, "with keep_every=3 were asked for"),
+        ({"seeds": [0, 2]}, r"holds a run of seeds \[0, 1\] with checkpoint_every=10, and seeds \[0, 2\]"),
+        ({"seeds": None}, r"and seeds \[0\] with checkpoint_every=10 were asked for"),
+        ({"checkpoint_every": 3}, "with checkpoint_every=3 were asked for"),
         ({"search": search(population_size=9)}, "another experiment: population_size was 8 and is 9"),
     ],
 )

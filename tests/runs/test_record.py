@@ -22,7 +22,7 @@ SEARCH = search(estimator=replace(paper_recognition(), depths=(0, 1), reservoir=
 def whole(tmp_path_factory):
     """A run of 10 generations that never stopped, in files to be read only."""
     path = tmp_path_factory.mktemp("record") / "run"
-    run(SEARCH, 10, out=path, seed=5, keep_every=3)
+    run(SEARCH, 10, out=path, seed=5, checkpoint_every=3)
     return path
 
 
@@ -37,7 +37,7 @@ def path(whole, tmp_path):
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 4, "seed": 5, "seeds": [5], "generations": 10, "keep_every": 3}
+    expected = {"format": 4, "seed": 5, "seeds": [5], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}

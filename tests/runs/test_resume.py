@@ -21,7 +21,7 @@ from brns.runs.loop import start
 METHODS = {
     "recognition": None,
     "exact": brns.ExactRecognition(size=16),
-    "archive": brns.ArchiveKNN(k=3, growth=2, capacity=20),
+    "archive": brns.ArchiveKNN(k=3, additions=2, capacity=20),
 }
 LEFT = [".run.7.tmp.json", "generations/.000009.7.tmp.npz", "states/.000009.7.tmp.npz"]
 OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
@@ -68,7 +68,7 @@ def made(tmp_path_factory):
         one = search(HostIdentity(), **estimator) if world == "host" else search(**estimator)
         whole = runs / f"{method}-{world}-{seeds}"
         if not whole.exists():
-            run(one, 6, out=whole, seeds=seeds, keep_every=3)
+            run(one, 6, out=whole, seeds=seeds, checkpoint_every=3)
         return one, whole, Path(shutil.copytree(whole, tmp_path_factory.mktemp("copy") / "run"))
 
     return make
@@ -76,7 +76,7 @@ def made(tmp_path_factory):
 
 def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(made, tmp_path):
     one, whole, _ = made("recognition", "traced", None)
-    run(one, 4, out=tmp_path / "run", keep_every=3)
+    run(one, 4, out=tmp_path / "run", checkpoint_every=3)
     (record,) = resume(tmp_path / "run", np.int64(6), search=one)
     assert (record.planned, record.snapshots) == (6, [0, 3, 6])
     assert bits(tmp_path / "run") == bits(whole)
@@ -87,7 +87,7 @@ import sys, time
 sys.path[:0] = sys.argv[1:2]
 from searches import search
 from brns.runs.loop import start
-for saved in start(search(), 6, out=sys.argv[2], seeds=2, keep_every=3):
+for saved in start(search(), 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
     print(saved[0].number, flush=True)
     time.sleep(600 if saved[0].number == 5 else 0.02)
 """
@@ -220,7 +220,7 @@ def test_seeds_have_one_meaning(asked, found, tmp_path):
     ("wrong", "message"),
     [
         ({"generations": 0}, "generations must be a whole number from 1 on"),
-        ({"keep_every": 0}, "keep_every must be a whole number from 1 on"),
+        ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
         ({"seeds": [1, 1]}, r"got \[1, 1\]"),
         ({"seed": -1}, "got range"),

@@ -77,7 +77,7 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
 
 def test_a_fork_of_a_batch_rounds_as_the_batch_does(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3), keep_every=2)
+    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3), checkpoint_every=2)
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     forked = fork(tmp_path / "whole", 2, search(Lanes()), out=tmp_path / "fork")
     for one, other in zip(run_of(tmp_path / "whole"), forked, strict=True):

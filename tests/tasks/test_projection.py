@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from brns import LinearProjection, LooseBox, PlanarArm, check_task
+from brns import LinearProjection, PlanarArm, RescaledBehaviorSpace, check_task
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -23,13 +23,13 @@ def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
 
 def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     arm, genotypes = PlanarArm(), jax.random.uniform(KEY, (5, 7))
-    loose = LooseBox(arm, 10.0)
+    loose = RescaledBehaviorSpace(arm, 10.0)
     assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
     assert_allclose(loose.behavior_space.high, [5.5, 5.5])
     assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)
 
 
-@pytest.mark.parametrize("task", [LinearProjection(), LooseBox(PlanarArm(), 100.0)])
+@pytest.mark.parametrize("task", [LinearProjection(), RescaledBehaviorSpace(PlanarArm(), 100.0)])
 def test_they_keep_the_contract_and_are_rebuilt_from_their_description(task):
     check_task(task)
     assert describe(build(describe(task))) == describe(task)
@@ -39,4 +39,4 @@ def test_what_makes_no_world_is_refused():
     with pytest.raises(ValueError, match="even number of genes"):
         LinearProjection(7)
     with pytest.raises(ValueError, match=r"times=0\.5"):
-        LooseBox(PlanarArm(), 0.5)
+        RescaledBehaviorSpace(PlanarArm(), 0.5)
