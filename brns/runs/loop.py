@@ -177,8 +177,10 @@ def _followed(
             if bar is not None:
                 bar.show([one.row for one in saved])
             yield saved
-            if until is not None and all([until(one) for one in saved]):  # each of them is asked
-                return
+            if until is not None:
+                answers = [until(one) for one in saved]
+                if all(answers):
+                    return
 
 
 def start(
