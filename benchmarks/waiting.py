@@ -135,8 +135,7 @@ def several_seeds(repeats: int) -> None:
         return _each(before, 5)
 
     ways = {
-        "one batch on one core": batch(side_by_side._batch_on_one_core),
-        "one batch, the compiler's threads": batch(side_by_side._batch),
+        "one batch": batch(side_by_side._batch),
         "in lanes, with records": recorded(search, 5, range(8), bar=False),
         "in lanes": in_lanes,
     }
@@ -166,15 +165,13 @@ def busy(task: Chunked, workers: int = 16, generations: int = 14) -> None:
     search = NoveltySearch(task, PopulationKNN(k=3), population_size=25, offspring_size=25)
     keys = [jax.random.key(seed) for seed in range(4)]
     states = [search.init(key) for key in keys]
-    ways = {"in turn": side_by_side._in_turn, "together": side_by_side._by_workers}
-    for name, way in ways.items():
-        slept, moments = 0.0, []
-        for number, after in enumerate(way(search, keys, states, generations), 1):
-            if 2 < number <= generations - 2:
-                slept += sum(float(seconds(np.asarray(facts.offspring.genotype)).sum()) for _, facts in after)
-            if number in (2, generations - 2):
-                moments.append(time.perf_counter())
-        print(f"  {name:10s} {slept / (moments[1] - moments[0]) / workers:.2f} of the workers busy", flush=True)
+    slept, moments = 0.0, []
+    for number, after in enumerate(side_by_side.generations(search, keys, states, generations, 1), 1):
+        if 2 < number <= generations - 2:
+            slept += sum(float(seconds(np.asarray(facts.offspring.genotype)).sum()) for _, facts in after)
+        if number in (2, generations - 2):
+            moments.append(time.perf_counter())
+    print(f"  {slept / (moments[1] - moments[0]) / workers:.2f} of the workers busy", flush=True)
 
 
 def by_processes() -> None:

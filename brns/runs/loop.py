@@ -148,13 +148,12 @@ def _begun(
         steps = start(search, generations, out=out, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
         return steps, out, generations, 0
     runs = records(out, search)
-    held = [(run.path, run.seed, run.checkpoint_every) for run in runs]
-    if held != [
-        (path, one, checkpoint_every) for path, one in zip(folders(out, several, numbers), numbers, strict=True)
-    ]:
+    held, wanted = [run.seed for run in runs], folders(out, several, numbers)
+    stride = runs[0].checkpoint_every
+    if held != numbers or stride != checkpoint_every or [run.path for run in runs] != wanted:
         raise RecordError(
-            f"{out} holds seeds {[run.seed for run in runs]} with checkpoint_every={runs[0].checkpoint_every}; seeds "
-            f"{numbers} with checkpoint_every={checkpoint_every} were asked for: ask for the same, or in another place"
+            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {numbers} with "
+            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
         )
     return go_on(out, generations, search=search), out, generations, _done(runs)
 
@@ -179,9 +178,10 @@ def _followed(
             if bar is not None:
                 bar.show([one.row for one in saved])
             yield saved
-            answers = [until(one) for one in saved] if until is not None else [False]  # each of them is asked
-            if all(answers):
-                return
+            if until is not None:
+                answers = [until(one) for one in saved]
+                if all(answers):
+                    return
 
 
 def start(
