@@ -123,7 +123,7 @@ def _writer(out: Path, frames_per_second: float) -> AbstractMovieWriter:
     if out.suffix != ".mp4":
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     try:
-        from imageio_ffmpeg import get_ffmpeg_exe
+        from imageio_ffmpeg import get_ffmpeg_exe  # ty: ignore[import-not-found]
     except ImportError:
         raise ImportError("an .mp4 needs imageio-ffmpeg: pip install 'brns[video]'; a .gif needs no more") from None
     matplotlib.rcParams["animation.ffmpeg_path"] = get_ffmpeg_exe()
