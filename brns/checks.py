@@ -101,18 +101,14 @@ def refuse_threshold(part: str, threshold: float | None) -> None:
 def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0) -> None:
     """Raise a `ValueError` that says what is wrong with a task, or return.
 
-    Evaluates `n` genotypes drawn uniformly and checks: both spaces are boxes; shapes and types; descriptors inside the
-    behavior space and finite fitness; the same bits for the same genotypes and key; row i depends on genotype i alone
-    (in another order, beside other genotypes, beside copies of itself, in smaller batches); and, with `traceable =
-    True`, that `evaluate` compiles and then gives what it gives uncompiled.
+    Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior space and finite
+    fitness; the same bits for the same genotypes and key; row i depends on genotype i alone (in another order, beside
+    others, beside copies, in batches of `sizes`, by default n - 1); a traceable task gives compiled what it gives
+    uncompiled. A simulator of exactly 64 worlds is checked by `check_task(task, n=64, sizes=())`.
 
-    `sizes` are the smaller batches, by default one of n - 1; a simulator of exactly 64 worlds is checked by
-    `check_task(task, n=64, sizes=())`. `tolerance` is for simulators that add in any order, such as physics on a GPU
-    (about 1e-5): how far a genotype may be from itself, descriptors as a share of the box's width, fitness absolutely
-    and as a share. Such a seed cannot be resumed to the same bits.
-
-    The compiler may round otherwise where the batch is another, and chaos makes much of it: all rows must agree to
-    0.1 %, or to `tolerance` where that is more, and in a smaller batch, or compiled, half of them.
+    `tolerance` is for simulators that add in any order, such as physics on a GPU (about 1e-5): how far a genotype may
+    be from itself, as a share of the box or of the fitness. Such a run does not resume to the same bits. Batches may
+    round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled, half of them.
     """
     refuse_wrong("task", task, Task)
     name, box = type(task).__name__, task.behavior_space

@@ -26,11 +26,11 @@ LAYERS = (
 )
 APART = [("tasks.maze", "tasks.ant"), ("tasks.ant", "tasks.maze"), ("metrics", "search"), ("pictures", "runs.loop")]
 """worlds do not know each other, measures are functions on arrays, pictures run nothing"""
-# The goals are 16, 12, 300 and 50.
-ENTRIES_AT_THE_TOP = 18
+# The stub of `import brns` is the seventeenth.
+ENTRIES_AT_THE_TOP = 17
 FILES_OF_RUNS = 12
-LINES_OF_A_FILE = 341
-LINES_OF_A_FUNCTION = 71
+LINES_OF_A_FILE = 300
+LINES_OF_A_FUNCTION = 50
 NOT_YET: set[tuple[str, str]] = set()
 """imports that still make a circle; the goal is none"""
 

@@ -281,10 +281,7 @@ def _advance(
 def _save(
     writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]], due: bool
 ) -> None:
-    """Save the generation, and its states where they are due.
-
-    All files are written side by side: most of the time is waiting for the disk to confirm each.
-    """
+    """Save the generation, and its states where they are due, side by side: most of the time is waiting for a disk."""
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):
         begun.append(writers.submit(record.append, number, generation))
