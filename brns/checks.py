@@ -126,7 +126,6 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
         )
     if not np.isfinite(first.fitness).all():
         raise ValueError(f"{name}.evaluate gave fitness that is not finite for genotypes inside the box")
-
     near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
     again = conform(task.evaluate(genotypes, key), n, task)
     if not _agreeing(task, again, first, tolerance, tolerance).all():
