@@ -61,7 +61,7 @@ def of_record(record: Record, shape: Sequence[int], search: NoveltySearch | None
     """
     search = search or record.search
     if not record.snapshots:
-        raise ValueError(f"{record.path} keeps no states: run it again with `brns run ... --keep-every 1`")
+        raise ValueError(f"{record.path} keeps no states: run it again with `brns run ... --checkpoint-every 1`")
     points = jnp.asarray(centers(search.task.behavior_space, shape))
     states = (record.state(g, search) for g in record.snapshots)
     return np.array(

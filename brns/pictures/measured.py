@@ -18,7 +18,7 @@ def last_state(record: Record, generation: int | None, what: str) -> int:
     if not record.snapshots:
         raise ValueError(
             f"{what} needs the search's states, and {record.path} keeps none; "
-            "run it again with `brns run ... --keep-every 1`"
+            "run it again with `brns run ... --checkpoint-every 1`"
         )
     return record.snapshots[-1] if generation is None else generation
 
@@ -28,7 +28,7 @@ def two(generations: Sequence[int], record: Record, what: str) -> None:
     if len(generations) < 2:
         raise ValueError(
             f"{what} needs 2 generations or more; {record.path} has {len(generations)}. Let it run on (brns resume), "
-            "or keep more states with `brns run ... --keep-every 1`"
+            "or keep more states with `brns run ... --checkpoint-every 1`"
         )
 
 

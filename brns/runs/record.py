@@ -210,7 +210,7 @@ class Record:
         if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
-                "The states of all generations are kept by `brns run ... --keep-every 1`"
+                "The states of all generations are kept by `brns run ... --checkpoint-every 1`"
             )
         return read_arrays(self.path / "states" / file_name(number), self._seal(number))
 

@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     """A folder with the module and a finished run of its search."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "lonely_world.py").write_text(MODULE)
-    done = call("run", "lonely_world:search", "--generations", 2, "--keep-every", 1, folder=folder)
+    done = call("run", "lonely_world:search", "--generations", 2, "--checkpoint-every", 1, folder=folder)
     assert done.returncode == 0, done.stderr
     assert "kappa" in done.stdout  # the run's end knows the search
     return folder

@@ -229,7 +229,7 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(tmp_path
 @pytest.mark.parametrize(("states", "generations"), [([2], None), ([0, 2], [0, 1]), ([0, 1, 2], [2, 0])])
 def test_states_that_are_not_kept_or_not_in_order_are_refused(states, generations):
     record = three_generations(Additive(), dict.fromkeys(states, 0.0))
-    with pytest.raises(ValueError, match="--keep-every 1"):
+    with pytest.raises(ValueError, match="--checkpoint-every 1"):
         cycling.of_record(record, generations)
 
 

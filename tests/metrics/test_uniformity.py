@@ -87,5 +87,5 @@ def test_what_is_no_distribution_is_refused(weights):
 
 
 def test_a_record_without_states_is_refused():
-    with pytest.raises(ValueError, match="--keep-every 1"):
+    with pytest.raises(ValueError, match="--checkpoint-every 1"):
         uniformity.of_record(FakeRecord(family()), (2, 2))

@@ -189,7 +189,7 @@ def test_without_states_the_message_says_how_to_keep_them(archived, tmp_path, ax
     record = copied(archived[0], tmp_path / "bare")
     shutil.rmtree(record.path / "states")
     for name in ("novelty-map", "archive", "uniformity", "q", "eta", "kappa"):
-        with pytest.raises(ValueError, match="--keep-every 1"):
+        with pytest.raises(ValueError, match="--checkpoint-every 1"):
             drawn.FIGURES[name].function(record, ax)
 
 

@@ -105,8 +105,8 @@ def test_a_cell_that_is_run_again_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": [0, 2]}, r"holds a run of seeds \[0, 1\] with checkpoint_every=10, and seeds \[0, 2\]"),
-        ({"seeds": None}, r"and seeds \[0\] with checkpoint_every=10 were asked for"),
+        ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] with checkpoint_every=10; seeds \[0, 2\]"),
+        ({"seeds": None}, r"seeds \[0\] with checkpoint_every=10 were asked for"),
         ({"checkpoint_every": 3}, "with checkpoint_every=3 were asked for"),
         ({"search": search(population_size=9)}, "another experiment: population_size was 8 and is 9"),
     ],
