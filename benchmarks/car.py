@@ -39,7 +39,6 @@ ESTIMATORS = {
     "BR-NS, default": BehaviorRecognition(),
     "the default, learning rate 3e-3": BehaviorRecognition(learning_rate=3e-3),
     "the default, 10 epochs": BehaviorRecognition(epochs=10),
-    "the default, and a reservoir of 1000": BehaviorRecognition(reservoir=1000),
     "the default, He's weights": BehaviorRecognition(initialisation="he"),
     "the default, He's weights and small biases": BehaviorRecognition(initialisation="he-biased"),
     "the same, learning rate 3e-3": BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3),

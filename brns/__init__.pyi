@@ -15,9 +15,8 @@ from .core import Task as Task
 from .core import observed as observed
 from .estimators.archive import ArchiveKNN as ArchiveKNN
 from .estimators.archive import PopulationKNN as PopulationKNN
-from .estimators.counts import GridCounts as GridCounts
+from .estimators.counts import VisitCounts as VisitCounts
 from .estimators.exact import ExactRecognition as ExactRecognition
-from .estimators.exact import merge as merge
 from .estimators.recognition import BehaviorRecognition as BehaviorRecognition
 from .interoperation.novelty import Novelty as Novelty
 from .operators.founders import GivenFounders as GivenFounders

@@ -60,7 +60,7 @@ PARTS = (
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population", "archive k-NN"),
     Part("preset", "everything", "ArchiveKNN", "all evaluated in an archive", "k-NN in everything", EVERYTHING),
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population", "population k-NN"),
-    Part("estimator", "counts", "GridCounts", "rarity of a cell of a grid, by its visits", "grid counts"),
+    Part("estimator", "counts", "VisitCounts", "rarity of visits, in random grids of every scale", "visit counts"),
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),

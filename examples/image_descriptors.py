@@ -2,8 +2,8 @@
 
     python examples/image_descriptors.py
 
-The search draws rings on the left. Others are familiar there; rings on the right are novel, and so are crosses, which
-it tells apart thanks to a sample of past images to train on (`reservoir`). The picture shows some of each.
+The search draws rings on the left. Others are familiar there; rings on the right are novel, and so are crosses. The
+picture shows some of each.
 """
 
 import equinox as eqx
@@ -48,7 +48,7 @@ class LeftRings(eqx.Module):
 
 
 if __name__ == "__main__":
-    estimator = brns.BehaviorRecognition(encoder=ImageEncoder, learning_rate=3e-3, reservoir=2000)
+    estimator = brns.BehaviorRecognition(encoder=ImageEncoder)
     search = brns.NoveltySearch(LeftRings(), estimator, population_size=50, offspring_size=50)
     state = search.init(jax.random.key(0))
     for _ in range(150):

@@ -45,7 +45,7 @@ def islands(client, number, share, seed=0, generations=200, individuals=100):
         states, descriptors = map(list, zip(*client.gather(told), strict=True))
         visited += descriptors
         if share:
-            common = jax.device_get(brns.merge(RECOGNITION, [state.estimator for state in states], since=common))
+            common = jax.device_get(RECOGNITION.merge([state.estimator for state in states], since=common))
             states = [state._replace(estimator=common) for state in states]
     cells = np.floor(np.clip(np.concatenate(visited), 0, 0.999) * 25).astype(int)
     return len(np.unique(cells @ [25, 1]))

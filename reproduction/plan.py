@@ -146,8 +146,6 @@ def variants() -> dict[str, Variant]:
         "slower": ("the default, but learning rate 3e-3", {**best, "learning_rate": 3e-3}),
         "epochs-1": ("the default, but 1 epoch", {**best, "epochs": 1}),
         "epochs-10": ("the default, but 10 epochs", {**best, "epochs": 10}),
-        "reservoir": ("the default, and a reservoir of 1000", {**best, "reservoir": 1000}),
-        "reservoir-small": ("the same with 2 d outputs", {**best, "embedding": None, "reservoir": 1000}),
     }
     archives = {
         "archive": ("k = 15, random entry, 10000", {}),

@@ -5,7 +5,7 @@ from worlds import Identity
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 
 SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
-ESTIMATOR = BehaviorRecognition(depths=(0, 1), reservoir=10)
+ESTIMATOR = BehaviorRecognition(depths=(0, 1))
 
 
 def search(task=None, estimator=ESTIMATOR, **changes):

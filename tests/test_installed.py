@@ -23,7 +23,7 @@ brns.run(search, 2, out="run")
 assert record.generations == [0, 1, 2, 3]
 state = search.init(jax.random.key(0))
 assert search.estimator.score(state.estimator, state.population.descriptor, state.population).shape == (6,)
-brns.check_estimator(brns.GridCounts())
+brns.check_estimator(brns.VisitCounts(grids=8))
 draw("coverage", [record]).savefig("coverage.png")
 assert "beartype" not in sys.modules
 """

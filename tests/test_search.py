@@ -128,7 +128,7 @@ def test_parents_are_drawn_uniformly_with_replacement():
 
 
 def test_seeds_in_a_batch_equal_seeds_alone():
-    experiment = search(estimator=BehaviorRecognition(depths=(0, 1), reservoir=10))
+    experiment = search(estimator=BehaviorRecognition(depths=(0, 1)))
     keys = jnp.stack([jax.random.key(seed) for seed in (3, 4, 5)])
     alone = [history(experiment, 4, key)[0] for key in keys]
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[states[0] for states in alone])
@@ -168,7 +168,7 @@ class Traced(Identity):
 
 def test_one_compilation_serves_every_generation():
     TRACES.clear()
-    history(search(Traced(), BehaviorRecognition(depths=(0, 1), reservoir=10)), 5)
+    history(search(Traced(), BehaviorRecognition(depths=(0, 1))), 5)
     # The founders are evaluated as they are, all later generations by one trace.
     assert TRACES == [(8, 5), (6, 5)]
 

@@ -1,56 +1,153 @@
-"""Novelty by counting visits: the smallest estimator, and the one to copy for your own."""
+"""Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from brns.core import Box, Generation, Population, unite
+from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
+
+FINEST = 0.03  # of the founders' scale: the finest pitch where that is below the setting's
+
+
+class Grids(NamedTuple):
+    """Where the cells of every grid lie; drawn once."""
+
+    direction: Float[Array, "grids d axes"]
+    """unit vectors at right angles"""
+    shift: Float[Array, "grids axes"]
+    """in cells"""
+    multiplier: UInt32[Array, "grids axes"]
+    """odd numbers, by which a cell finds its row"""
 
 
 class Counts(NamedTuple):
-    """What the search has visited, and the box that the grid divides."""
+    """What the search has visited."""
 
-    visits: Int[Array, " cells"]
-    space: Box
+    visits: Int[Array, "grids rows"]
+    grids: Grids
+    frame: Frame
+    seen: Int[Array, ""]
+    """how many behaviors were counted"""
+    newest: Int[Array, ""]
+    """the latest generation of birth among them; -1 before the first update"""
 
 
-class GridCounts(eqx.Module):
-    r"""Novelty as the rarity of a cell of a grid: $1 / \sqrt{1 + N(b)}$ with N(b) the visits of b's cell so far.
+class VisitCounts(eqx.Module):
+    r"""Novelty as the rarity of visits, in random grids of every scale: one over one more than the effective visits.
 
-    Every individual is one visit, in the generation in which it is born; the founders with the first offspring.
-    Descriptors outside the box count in the cells at its border.
+    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} (1 + N_t(b))^{-1/4} \right)^4$ with $N_t(b)$ the visits of b's cell in grid t.
+    A grid has a random rotation and shift; of more than two dimensions it sees a random plane. Pitches lie evenly on a
+    logarithmic axis. A grid too fine or too coarse to tell behaviors apart tells all of them the same, so that no scale
+    has to be set. `visits` are the effective visits: N where all grids count N.
 
-    Source: the exploration bonus of Strehl & Littman 2008, doi:10.1016/j.jcss.2007.08.009, as Bellemare et al. 2016,
-    arXiv:1606.01868, use it with pseudo-counts. The 1 gives an unvisited cell novelty 1.
+    Counts only grow, and the function of them only falls: the novelty of a fixed behavior never rises, without rounding.
+    The state is grids x rows integers and a generation of n costs $O(n T d)$, whatever was seen. Each individual counts
+    once, from its birth on: whoever lives and is not learned yet counts when it is scored.
+
+    A cell finds its row by a hash. After D different cells of a grid, a new one shares its row with one of them with a
+    probability of $1 - (1 - 1 / \mathrm{rows})^D$; then it counts as visited there.
+
+    Source: bonuses $1 / \sqrt{N}$ of visits: Strehl & Littman 2008, doi:10.1016/j.jcss.2007.08.009; Bellemare et al. 2016,
+    arXiv:1606.01868; of hash codes: Tang et al. 2017, arXiv:1611.04717. Random grids as features: Rahimi & Recht 2007;
+    for rarity in streams: Sathe & Aggarwal 2016, Pevny 2016; hashed counters: Cormode & Muthukrishnan 2005. It is
+    `ExactRecognition` with each grid's cells as features.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in (0, 1].
-    Errors: `ValueError` if the grid has more than 10 million cells.
+    Errors: `ValueError` for settings out of range.
     """
 
-    cells: int = 20
-    """cells in each dimension; our own choice: 30 units of the paper's maze"""
+    grids: int = 128
+    """T, the number of grids"""
+    rows: int = 8192
+    """counters of a grid, a power of two"""
+    pitches: tuple[float, float] = (0.01, 2.0)
+    """the finest and the coarsest, of half the box; finer where founders are narrow"""
+
+    def __check_init__(self):
+        if self.grids < 1:
+            raise ValueError(f"VisitCounts.grids must be at least 1; got {self.grids}")
+        if self.rows < 1 or self.rows & (self.rows - 1):
+            raise ValueError(f"VisitCounts.rows must be a power of two; got {self.rows}")
+        if len(self.pitches) != 2 or not 0 < self.pitches[0] <= self.pitches[1] < float("inf"):
+            raise ValueError(f"VisitCounts.pitches needs 0 < finest <= coarsest, both finite; got {self.pitches}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
-        total = self.cells**space.dimension
-        if self.cells < 1 or total > 10_000_000:
-            raise ValueError(
-                f"a grid of cells={self.cells} in each of {space.dimension} dimensions needs 1 to 10 million cells "
-                f"in all; got {total if total < 10**9 else 'more than a billion'}: take cells from 1 on, but fewer, or "
-                "a descriptor of fewer dimensions"
-            )
-        return Counts(jnp.zeros(total, jnp.int32), space)
+        """Nothing visited: grids drawn, the box as scale."""
+        turn, place, row = jax.random.split(key, 3)
+        axes = min(space.dimension, 2)
+        direction = jnp.linalg.qr(jax.random.normal(turn, (self.grids, space.dimension, axes)))[0]
+        shift = jax.random.uniform(place, (self.grids, axes))
+        grids = Grids(direction, shift, jax.random.bits(row, (self.grids, axes), jnp.uint32) | 1)
+        empty = jnp.zeros((self.grids, self.rows), jnp.int32)
+        return Counts(empty, grids, declared(space), jnp.int32(0), jnp.int32(-1))
 
     def score(self, state: Counts, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
-        return 1 / jnp.sqrt(1.0 + state.visits[self._cell(state.space, descriptors)])
+        """The rarity of descriptors; whoever of the population is not learned yet counts as a visit."""
+        novelty = 1 / (1 + self.visits(self._counted(state, population), descriptors))
+        return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
+
+    def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """Effective visits: how many of one cell, alone in every grid, make a behavior as familiar."""
+        visits = state.visits[jnp.arange(self.grids), self._row(state, descriptors)]
+        fourth = jnp.sqrt(jnp.sqrt(1.0 + visits))  # square roots round in order, so that nothing ever rises
+        return jnp.mean(1 / fourth, axis=1) ** -4 - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
-        everyone, g = unite(generation.parents, generation.offspring), generation.offspring.born[0]
-        visit = (everyone.born == g) | (g == 1)  # the founders are the parents of generation 1
-        return state._replace(visits=state.visits.at[self._cell(state.space, everyone.descriptor)].add(visit))
+        """The offspring counted, and at a search's beginning the founders."""
+        # In the order in which the loop scored them, so that the compiler does the work for both once.
+        state = self._counted(state, unite(generation.parents, generation.offspring))
+        return state._replace(newest=jnp.max(generation.offspring.born))
 
-    def _cell(self, space: Box, descriptors: Float[Array, "n d"]) -> Int[Array, " n"]:
-        """The number of each descriptor's cell, the last dimension running fastest."""
-        place = jnp.floor((descriptors - space.low) / (space.high - space.low) * self.cells).astype(jnp.int32)
-        power = self.cells ** jnp.arange(space.dimension - 1, -1, -1, dtype=jnp.int32)
-        return jnp.clip(place, 0, self.cells - 1) @ power
+    def island(self, state: Counts) -> Counts:
+        """A state that has counted nothing, with the grids of `state`: those of islands can be merged.
+
+        It begins a new search, or goes on with the one that `state` is from, whose population does not count again.
+        """
+        return state._replace(visits=jnp.zeros_like(state.visits), seen=jnp.int32(0))
+
+    def merge(self, states: Sequence[Counts], since: Counts | None = None) -> Counts:
+        """What several searches have visited, as one state, whatever their order: counts are added.
+
+        What `since` holds, the state from which all of them went on, counts once. States share grids and scale if they
+        began from `island(state)` or from one another; other states are a `ValueError`.
+        """
+        common = self.island(states[0]) if since is None else since
+        refuse_unlike([(state.grids, state.frame) for state in (*states, common)])
+        total = common
+        for state in states:
+            gained = self.subtract(state, common)
+            total = total._replace(
+                visits=total.visits + gained.visits,
+                seen=total.seen + gained.seen,
+                newest=jnp.maximum(total.newest, gained.newest),
+            )
+        return total
+
+    def subtract(self, state: Counts, other: Counts) -> Counts:
+        """The state without the visits of another, such as one of those that were merged."""
+        return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
+
+    def _counted(self, state: Counts, population: Population) -> Counts:
+        """The state with a visit for each individual that is not learned yet."""
+        new = unlearned(state.seen, state.newest, population)
+        state = state._replace(frame=founded(state.frame, population))
+        rows = self._row(state, population.descriptor)
+        visits = state.visits.at[jnp.arange(self.grids), rows].add(new[:, None].astype(jnp.int32))
+        return state._replace(visits=visits, seen=state.seen + jnp.sum(new))
+
+    def _row(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
+        """The row of each descriptor's cell in each grid."""
+        frame, grids = state.frame, state.grids
+        finest = jnp.minimum(self.pitches[0], FINEST * frame.scale)
+        place = (jnp.arange(self.grids) + 0.5) / self.grids
+        pitch = finest * (self.pitches[1] / finest) ** place
+        points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
+        along = jnp.einsum("nd,tda->nta", points, grids.direction) / pitch[:, None]
+        cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)
+        mixed = jnp.sum(cell * grids.multiplier, axis=2, dtype=jnp.uint32)
+        mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
+        return ((mixed ^ (mixed >> 13)) % self.rows).astype(jnp.int32)

@@ -13,7 +13,16 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
-from brns.estimators.features import Cosines, Frame, declared, founded, in_frame, refuse_frequencies
+from brns.estimators.features import (
+    Cosines,
+    Frame,
+    declared,
+    founded,
+    in_frame,
+    refuse_frequencies,
+    refuse_unlike,
+    unlearned,
+)
 
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
@@ -116,15 +125,9 @@ class ExactRecognition(eqx.Module):
         )
 
     def _unlearned(self, state: ExactState, population: Population) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
-        r"""$R \phi$ of who is not learned yet, zeros for others; and who that is, never one that is not finite.
-
-        They are younger than all that was learned. The state of an island has the age of the search that it is from:
-        there the first two generations of a search are new all the same.
-        """
+        r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
         rows = self.embed(state, population.descriptor) @ state.root.T
-        beginning = (state.seen == 0) & (jnp.max(population.born, initial=0) <= 1)
-        new = (population.born > state.newest) | (beginning & (population.born >= 0))
-        new &= jnp.all(jnp.isfinite(rows), axis=1)
+        new = unlearned(state.seen, state.newest, population) & jnp.all(jnp.isfinite(rows), axis=1)
         return jnp.where(new[:, None], rows, 0.0), new
 
     def island(self, state: ExactState) -> ExactState:
@@ -133,6 +136,31 @@ class ExactRecognition(eqx.Module):
         It begins a new search, or goes on with the one that `state` is from, whose population it does not learn again.
         """
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
+
+    def merge(self, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
+        r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
+
+        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
+        features and scale if they began from `island(state)` or from one another. Their searches are taken to count the
+        same generations. Computed in float64; the order does not matter.
+
+        Errors: `ValueError` if states differ in features, box or scale, and for `since` with `forgetting` below 1.
+        """
+        if since is not None and self.forgetting < 1:
+            raise ValueError(
+                f"what states have in common fades with forgetting={self.forgetting}: merge with forgetting=1, or "
+                "without `since`"
+            )
+        everyone = [*states, *([] if since is None else [since])]
+        refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
+        common = np.eye(len(states[0].root)) if since is None else _precision(since)
+        total = common + sum(_precision(state) - common for state in states)
+        value, vector = np.linalg.eigh(total)
+        root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
+        before = 0 if since is None else since.seen
+        seen = before + sum(state.seen - before for state in states)
+        newest = max(state.newest for state in everyone)
+        return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
 
     def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of the user's encoder, and the number of its outputs."""
@@ -151,45 +179,10 @@ class ExactRecognition(eqx.Module):
         return found
 
 
-def merge(estimator: ExactRecognition, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
-    r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
-
-    The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
-    features and scale if they began from `estimator.island(state)` or from one another. Their searches are taken to
-    count the same generations. Computed in float64; the order does not matter.
-
-    Errors: `ValueError` if states differ in features, box or scale, and for `since` with `forgetting` below 1.
-    """
-    if since is not None and estimator.forgetting < 1:
-        raise ValueError(
-            f"what states have in common fades with forgetting={estimator.forgetting}: merge with forgetting=1, or "
-            "without `since`"
-        )
-    everyone = [*states, *([] if since is None else [since])]
-    for number, state in enumerate(everyone[1:], 2):
-        if not eqx.tree_equal(_shared(everyone[0]), _shared(state)):
-            raise ValueError(
-                f"states can be merged that share features, box and scale; the first and number {number} do not. "
-                "Let the others begin from estimator.island(state) of one that has had its first update"
-            )
-    common = np.eye(len(states[0].root)) if since is None else _precision(since)
-    total = common + sum(_precision(state) - common for state in states)
-    value, vector = np.linalg.eigh(total)
-    root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
-    before = 0 if since is None else since.seen
-    seen = before + sum(state.seen - before for state in states)
-    newest = max(state.newest for state in everyone)
-    return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
-
-
 def _precision(state: ExactState) -> np.ndarray:
     r"""$A / \lambda$ in float64."""
     inverse = np.linalg.inv(np.asarray(state.root, np.float64))
     return inverse @ inverse.T
-
-
-def _shared(state: ExactState) -> PyTree:
-    return state.features, state.frame, state.root.shape
 
 
 def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float) -> Float[Array, " k"]:

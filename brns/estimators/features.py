@@ -5,15 +5,16 @@ near from what is far at every scale at once.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.core import Box, Generation, Population
+from brns.core import Box, Population
 
 NARROW = 1 / 16  # of half the box; a narrower scale may be too narrow, and longer waves are added
 LONGER = 0.7  # below 1 there are more long waves than short ones: on the arm the box's scale needs them more
@@ -62,10 +63,25 @@ def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n 
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
-def newcomers(generation: Generation, first: Bool[Array, ""]) -> Bool[Array, " n"]:
-    """Who of parents united with offspring is learned: the offspring, in the first update the founders with them."""
-    mu, n = generation.parents.id.shape[0], generation.offspring.id.shape[0]
-    return first | (jnp.arange(mu + n) >= mu)
+def unlearned(seen: Int[Array, ""], newest: Int[Array, ""], population: Population) -> Bool[Array, " n"]:
+    """Who is not learned yet, never one that is not finite: whoever is younger than all that was.
+
+    Where nothing was seen these are the first two generations of a search, whatever the age of the state: that of an
+    island has the age of the search that it is from.
+    """
+    beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
+    new = (population.born > newest) | (beginning & (population.born >= 0))
+    return new & jnp.all(jnp.isfinite(population.descriptor), axis=1)
+
+
+def refuse_unlike(shared: Sequence[PyTree]) -> None:
+    """A `ValueError` where states cannot be merged, since what they must share is not the same."""
+    for number, each in enumerate(shared[1:], 2):
+        if not eqx.tree_equal(shared[0], each):
+            raise ValueError(
+                f"states can be merged that share features, box and scale; the first and number {number} do not. "
+                "Let the others begin from estimator.island(state) of one that has had its first update"
+            )
 
 
 def refuse_frequencies(estimator: str, frequencies: tuple[float, ...]) -> None:

@@ -7,13 +7,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.checks import refuse_unknown
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder, drawn, whole
-from brns.estimators.features import newcomers
-from brns.estimators.reservoir import Dataset, Reservoir, draw, keep
+
+
+class Dataset(NamedTuple):
+    """Behaviors with their target embeddings, stored so that xi* is never evaluated twice on one of them."""
+
+    behavior: Float[Array, "n i"]
+    """as the encoders see them"""
+    embedding: Float[Array, "n e"]
+    """xi*(behavior)"""
+    present: Bool[Array, " n"]
+    """rows that are in the set; the others fill it up to a constant shape"""
 
 
 class RecognitionState(NamedTuple):
@@ -24,7 +33,6 @@ class RecognitionState(NamedTuple):
     predictor: PyTree
     """xi1, likewise"""
     optimiser: optax.OptState
-    reservoir: Reservoir
     center: Float[Array, " d"]
     scale: Float[Array, " d"]
 
@@ -75,10 +83,6 @@ class BehaviorRecognition(eqx.Module):
     """of the Adam that ascends; published code"""
     divergence_batch: int = 32
     """uniform points in a step of ascent; published code"""
-    reservoir: int = 0
-    """past behaviors kept, a uniform sample of all; 0, as in the paper, keeps none"""
-    replay: int = 100
-    """behaviors of the reservoir that join D in each generation"""
     encoder: Callable[..., Any] | None = None
     """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their number in `depths`; it
     makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its weights (docs/encoders). `embedding`,
@@ -86,7 +90,7 @@ class BehaviorRecognition(eqx.Module):
 
     def __check_init__(self):
         least = {"embedding": 1, "width": 1, "epochs": 1, "batch": 1, "divergence_steps": 0, "divergence_batch": 1}
-        for name, low in {**least, "reservoir": 0, "replay": 1}.items():
+        for name, low in least.items():
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {value}")
@@ -110,11 +114,7 @@ class BehaviorRecognition(eqx.Module):
         scaled = self.inputs == "scaled"
         center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
-        n = self.reservoir
-        empty = Dataset(jnp.zeros((n, d)), jnp.zeros((n, e)), jnp.zeros(n, bool))
-        state = RecognitionState(
-            target, predictor, (), Reservoir(empty, jnp.full(n, jnp.inf, jnp.float32)), center, scale
-        )
+        state = RecognitionState(target, predictor, (), center, scale)
         predictor = self._diverge(state, space, key_diverge)
         return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
 
@@ -130,16 +130,11 @@ class BehaviorRecognition(eqx.Module):
         return recognition_error(self._whole(state.predictor, 1), points, self._whole(state.target, 0)(points))
 
     def update(self, state: RecognitionState, generation: Generation, key: Key[Array, ""]) -> RecognitionState:
-        """Train xi1 on D, then forget D (and keep a sample of it where there is a reservoir)."""
-        key_train, key_replay, key_keep = jax.random.split(key, 3)
-        seen = self._dataset(state, generation)
-        replayed = draw(state.reservoir, self.replay if self.reservoir else 0, key_replay)
-        dataset = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), seen, replayed)
+        """Train xi1 on D, then forget D."""
         usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
-        predictor, optimiser = self._train(state, dataset, usual.id.shape[0] + replayed.present.shape[0], key_train)
-        predictor = _spoilt_unless_finite(predictor, optimiser)
-        reservoir = keep(state.reservoir, seen, key_keep)
-        return state._replace(predictor=predictor, optimiser=optimiser, reservoir=reservoir)
+        (key_train,) = jax.random.split(key, 1)
+        predictor, optimiser = self._train(state, self._dataset(state, generation), usual.id.shape[0], key_train)
+        return state._replace(predictor=_spoilt_unless_finite(predictor, optimiser), optimiser=optimiser)
 
     def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
@@ -167,7 +162,8 @@ class BehaviorRecognition(eqx.Module):
         else:
             # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
             descriptors = unite(generation.parents, generation.offspring).descriptor
-            present = newcomers(generation, generation.offspring.born[0] == 1)
+            mu = generation.parents.id.shape[0]
+            present = (jnp.arange(len(descriptors)) >= mu) | (generation.offspring.born[0] == 1)
         behavior = _normalised(state, descriptors)
         return Dataset(behavior, self._whole(state.target, 0)(behavior), present)
 

@@ -64,9 +64,9 @@ def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(f
 
 
 PLAIN = """
-from brns import GridCounts, NoveltySearch, PlanarArm
+from brns import VisitCounts, NoveltySearch, PlanarArm
 
-search = NoveltySearch(PlanarArm(), GridCounts(), population_size=8, offspring_size=8)
+search = NoveltySearch(PlanarArm(), VisitCounts(grids=8), population_size=8, offspring_size=8)
 """
 
 

@@ -84,11 +84,11 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
 def test_methods_are_compared_in_an_own_search_or_task(folder):
     few = ("--seeds", 2, "--generations", 2, "--estimator")
     own = call(
-        "compare", "lonely_world:search", *few, "brns.estimators.counts:GridCounts", "--out", "own", folder=folder
+        "compare", "lonely_world:search", *few, "brns.estimators.counts:VisitCounts", "--out", "own", folder=folder
     )
     assert own.returncode == 0, own.stderr
     assert "| 6 + 6 |" in (folder / "own.md").read_text()
-    assert "| world | GridCounts |" in (folder / "own.md").read_text()
+    assert "| world | VisitCounts |" in (folder / "own.md").read_text()
     task = call("compare", "lonely_world:Lonely", *few, "counts", "--estimate", folder=folder)
     assert task.returncode == 0, task.stderr
     assert task.stdout.lstrip().startswith("Lonely ")

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from worlds import HostIdentity, Identity
 
-from brns import GridCounts, NoveltySearch, PopulationKNN, Record, compare, run
+from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page, statistics
 from brns.comparison.estimate import hours
 from brns.comparison.measure import POINTS, Facts, Stopped, measured, moments
@@ -22,7 +22,7 @@ from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
 
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
-METHODS = {"coarse": GridCounts(cells=2), "counts": GridCounts()}
+METHODS = {"coarse": VisitCounts(grids=2), "counts": VisitCounts(grids=8)}
 
 
 def search(task=None):
@@ -107,7 +107,7 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"methods": {"coarse": GridCounts(cells=3)}}, {"generations": 13}, {"seeds": 3}, {"cells": CELLS}]
+    "changed", [{"methods": {"coarse": VisitCounts(grids=3)}}, {"generations": 13}, {"seeds": 3}, {"cells": CELLS}]
 )
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"coarse\.json was made with other settings"):
@@ -116,7 +116,7 @@ def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
 
 def test_a_comparison_of_fewer_methods_keeps_the_files_of_all(compared, unmeasured):
     before = (compared.out / "runs.csv").read_bytes()
-    assert {row["method"] for row in again(compared, methods={"counts": GridCounts()}).rows} == {"counts"}
+    assert {row["method"] for row in again(compared, methods={"counts": VisitCounts(grids=8)}).rows} == {"counts"}
     again(compared)
     assert (compared.out / "runs.csv").read_bytes() == before
 
@@ -281,7 +281,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
 
 @pytest.mark.slow
 def test_an_estimate_names_every_world_and_ends_with_the_sum():
-    lines = hours([of_task(HostIdentity(), 4, 50)], GridCounts(), methods=2, seeds=20).splitlines()
+    lines = hours([of_task(HostIdentity(), 4, 50)], VisitCounts(grids=8), methods=2, seeds=20).splitlines()
     assert lines[0].startswith("HostIdentity")
     assert lines[1].startswith("2 methods, 20 seeds: about ")
 

@@ -1,50 +1,168 @@
-"""Novelty by counting, by hand."""
+"""Visits in random grids: by hand, against exact recognition, and the theorem bit by bit."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning import learned, novelty, uniform
+from square import KEY, SQUARE, init, update
+from worlds import Identity
 
-from brns.core import Box, Generation, individuals
-from brns.estimators.counts import GridCounts
+from brns import Box, NoveltySearch, VisitCounts, check_estimator, observed
+from brns.core import individuals
 
-SPACE = Box([0, 0], [6, 3])  # with cells=3: cells of 2 by 1
-
-
-FOUNDERS = individuals([[0.5, 0.5], [5, 2.5]], born=0)
-FIRST = individuals([[1.9, 0.9], [1.0, 0.1]], born=1)
-SECOND = individuals([[3, 1.5], [0, 0]], born=2)
-
-
-def visited():
-    estimator = GridCounts(cells=3)
-    state = estimator.init(SPACE, jax.random.key(0))
-    state = estimator.update(state, Generation(FOUNDERS, FIRST, FIRST), jax.random.key(1))
-    return estimator, estimator.update(state, Generation(FIRST, SECOND, SECOND), jax.random.key(2))
+SMALL = VisitCounts(grids=16, rows=256)
+FINE = VisitCounts(grids=16, rows=4096, pitches=(1e-3, 1e-3))
 
 
-def test_visits_by_hand():
-    _, state = visited()
-    # Corner (0, 0): a founder, both of the first offspring and one of the second, each once. The first offspring
-    # were counted in their own generation and not again as parents.
-    np.testing.assert_array_equal(state.visits.reshape(3, 3), [[4, 0, 0], [0, 1, 0], [0, 0, 1]])
+@eqx.filter_jit
+def visits(estimator, state, points):
+    return estimator.visits(state, jnp.asarray(points, jnp.float32))
 
 
-def test_novelty_by_hand():
-    estimator, state = visited()
-    descriptors = jnp.array([[0.1, 0.1], [3.9, 1.1], [5.0, 0.5]])
-    novelty = estimator.score(state, descriptors, SECOND)
-    np.testing.assert_allclose(novelty, [1 / np.sqrt(5), 1 / np.sqrt(2), 1], rtol=1e-6)
+def test_visits_of_one_place_by_hand():
+    """Five at one place, and one where nobody was: 5 effective visits and none, 1/6 as novel and 1."""
+    state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
+    assert state.seen == 6
+    np.testing.assert_allclose(visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5)
+    np.testing.assert_allclose(novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5)
 
 
-def test_the_border_and_beyond_belong_to_the_outer_cells():
-    estimator, state = visited()
-    outside = jnp.array([[6.0, 3.0], [99.0, 99.0], [-5.0, -5.0]])
-    novelty = estimator.score(state, outside, SECOND)
-    np.testing.assert_allclose(novelty, [1 / np.sqrt(2), 1 / np.sqrt(2), 1 / np.sqrt(5)], rtol=1e-6)
+def test_effective_visits_by_hand():
+    """8 grids count 15 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^4 - 1 are the visits."""
+    state = learned(FINE, [[[100, 100]]])
+    state = state._replace(visits=jnp.where(jnp.arange(16)[:, None] < 8, 15 * state.visits, 0))
+    np.testing.assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 4 - 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("cells", "d"), [(20, 32), (20, 1000), (0, 2), (-20, 2)])
-def test_absurd_grids(cells, d):
-    with pytest.raises(ValueError, match=f"cells={cells} in each of {d} dimensions"):
-        GridCounts(cells=cells).init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))
+@pytest.mark.parametrize("d", [1, 2, 40])
+def test_each_grid_is_exact_recognition_with_its_cells_as_features(d):
+    """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64; cells are told apart as tuples, without a hash."""
+    estimator, generator = VisitCounts(grids=4, rows=2**20), np.random.default_rng(d)
+    box = Box(np.zeros(d), np.full(d, 600.0))
+    seen, probes = generator.uniform(0, 600, (60, d)), generator.uniform(0, 600, (40, d))
+    state = learned(estimator, [seen], init(estimator, box))
+    center, scale = seen.mean(0), 3 * np.sqrt(seen.var(0).mean()) / 300
+    pitch = np.geomspace(min(0.01, 0.03 * scale), 2.0, 9)[1::2]  # the middles of four equal parts
+    remaining = []
+    for t in range(4):
+        cells = [
+            np.floor((x - center) / 300 @ np.asarray(state.grids.direction[t]) / pitch[t] + state.grids.shift[t])
+            for x in (seen, probes)
+        ]
+        row = np.unique(np.concatenate(cells), axis=0, return_inverse=True)[1].ravel()
+        phi = np.eye(row.max() + 1)[row]
+        a = np.eye(len(phi[0])) + phi[:60].T @ phi[:60]
+        remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))
+    expected = np.mean(np.array(remaining) ** 0.25, axis=0) ** 4
+    np.testing.assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]))
+def test_the_novelty_of_a_fixed_behavior_never_rises_by_a_bit(seed, spread):
+    """The theorem, over random walks that cluster, repeat and leave the box."""
+    generator = np.random.default_rng(seed)
+    state = learned(SMALL, [generator.uniform(0, 600, (8, 2))])
+    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
+    before = novelty(SMALL, state, probes)
+    for _ in range(6):
+        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
+        state = learned(SMALL, [batch], state)
+        after = novelty(SMALL, state, probes)
+        assert (after <= before).all()
+        before = after
+
+
+@pytest.mark.slow
+def test_ten_million_behaviors():
+    """Every one is counted, and the novelty of places never rises."""
+    state, points = learned(SMALL, [uniform(0, 100)]), uniform(1, 1000)
+
+    @jax.jit
+    def further(state, key):
+        def one(state, number):
+            batch = 600 * jax.random.uniform(jax.random.fold_in(key, number), (10_000, 2))
+            return SMALL.update(state, observed(batch, 1)._replace(offspring=individuals(batch, number)), key), None
+
+        return jax.lax.scan(one, state, state.newest + 1 + jnp.arange(100))[0]
+
+    before = novelty(SMALL, state, points)
+    for part in range(10):
+        state = further(state, jax.random.fold_in(KEY, part))
+        after = novelty(SMALL, state, points)
+        assert (after <= before).all()
+        before = after
+    assert state.seen == 10_000_100
+    assert (np.asarray(state.visits).sum(axis=1) == 10_000_100).all()
+
+
+def test_whoever_lives_and_is_not_learned_counts_once():
+    """Novelty among a newborn batch is what it is after it was learned; once it was, it does not count again."""
+    batches, points = uniform(0, 2, 20), jnp.asarray(uniform(1, 30), jnp.float32)
+    state = learned(SMALL, batches[:1])
+    newborn = observed(batches[1], 2)
+    after = update(SMALL, state, newborn)
+    for known in (state, after):
+        found = eqx.filter_jit(SMALL.score)(known, points, newborn.offspring)
+        np.testing.assert_array_equal(found, novelty(SMALL, after, points).astype(np.float32))
+
+
+def test_merging_adds_and_subtracting_takes_out_whatever_the_order():
+    batches = uniform(0, 9, 10)
+    first = learned(SMALL, batches[:1])
+    everything = learned(SMALL, batches[1:], first)
+    mine, yours, theirs = (learned(SMALL, part, first) for part in (batches[1:4], batches[4:6], batches[6:]))
+    for order in ([mine, yours, theirs], [theirs, mine, yours]):
+        merged = SMALL.merge(order, since=first)
+        np.testing.assert_array_equal(merged.visits, everything.visits)
+        assert merged.seen == everything.seen == 90
+    less = SMALL.subtract(merged, SMALL.subtract(yours, first))
+    np.testing.assert_array_equal(less.visits, SMALL.merge([mine, theirs], since=first).visits)
+    apart = learned(SMALL, batches[1:4], SMALL.island(first))
+    np.testing.assert_array_equal(SMALL.merge([first, apart]).visits, mine.visits)
+    with pytest.raises(ValueError, match="the first and number 2"):
+        SMALL.merge([mine, learned(SMALL, batches[:1], init(SMALL, SQUARE, jax.random.key(1)))])
+
+
+def test_new_cells_share_rows_as_often_as_the_docstring_says():
+    """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
+    estimator = VisitCounts(grids=64, rows=64, pitches=(1e-3, 1e-3))
+    state = learned(estimator, [uniform(0, 64)])
+    rows = eqx.filter_jit(VisitCounts._row)(estimator, state, jnp.asarray(uniform(1, 500), jnp.float32))
+    shared = np.asarray(state.visits)[np.arange(64), rows] > 0
+    np.testing.assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
+
+
+def test_many_seeds_at_once_are_those_seeds_alone():
+    search = NoveltySearch(Identity(), SMALL, 8, 8)
+    keys = jax.random.split(KEY, 2)
+    states = jax.jit(jax.vmap(search.init))(keys)
+    step = jax.jit(jax.vmap(search.step))
+    state = search.init(keys[1])
+    for _ in range(3):
+        states, _ = step(states, keys)
+        state, _ = search.step(state, keys[1])
+    np.testing.assert_array_equal(states.estimator.visits[1], state.estimator.visits)
+
+
+def test_behaviors_that_are_not_finite_are_not_counted():
+    batch = uniform(0, 20)
+    batch[3] = np.nan
+    state, clean = learned(SMALL, [batch, batch]), learned(SMALL, [np.delete(batch, 3, 0)] * 2)
+    assert state.seen == 38
+    np.testing.assert_array_equal(state.visits, clean.visits)
+    assert np.isnan(novelty(SMALL, state, [[np.nan, 0]])).all()
+
+
+@pytest.mark.parametrize("setting", [{"grids": 0}, {"rows": 1000}, {"pitches": (2.0, 1.0)}])
+def test_settings_out_of_range(setting):
+    with pytest.raises(ValueError, match=f"VisitCounts.{next(iter(setting))} "):
+        VisitCounts(**setting)
+
+
+def test_it_fulfils_the_contract():
+    check_estimator(SMALL)

@@ -9,7 +9,7 @@ from learning import SMALL, learned, novelty, uniform
 from square import KEY, SQUARE
 from worlds import Identity
 
-from brns import NoveltySearch, merge
+from brns import NoveltySearch
 
 
 def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
@@ -19,10 +19,10 @@ def test_merged_islands_have_seen_what_one_search_of_all_has_seen():
     mine, yours = (
         learned(SMALL, part, start) for part, start in ((batches[1:5], first), (batches[5:], SMALL.island(first)))
     )
-    both = merge(SMALL, [mine, yours])
+    both = SMALL.merge([mine, yours])
     assert both.seen == 90
     np.testing.assert_allclose(novelty(SMALL, both, points), everything, rtol=1e-4)
-    np.testing.assert_allclose(novelty(SMALL, merge(SMALL, [yours, mine]), points), everything, rtol=1e-4)
+    np.testing.assert_allclose(novelty(SMALL, SMALL.merge([yours, mine]), points), everything, rtol=1e-4)
 
 
 def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
@@ -37,7 +37,7 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
         state, _ = search.step(state, KEY)
         island, _ = search.step(island, KEY)
     assert island.estimator.seen == 2 * 5
-    assert merge(SMALL, [before, island.estimator]).seen == state.estimator.seen == 10 + 5 * 5
+    assert SMALL.merge([before, island.estimator]).seen == state.estimator.seen == 10 + 5 * 5
     new, _ = search.step(search.init(KEY)._replace(estimator=SMALL.island(before)), KEY)
     assert new.estimator.seen == 10 + 5  # a search that begins learns its founders
 
@@ -47,7 +47,7 @@ def test_what_islands_had_in_common_counts_once_and_novelty_never_rises():
     batches, points = uniform(0, 7, 10), uniform(1, 50)
     common = learned(SMALL, batches[:3])
     mine, yours = (learned(SMALL, part, common) for part in (batches[3:5], batches[5:]))
-    both = merge(SMALL, [mine, yours], since=common)
+    both = SMALL.merge([mine, yours], since=common)
     before = novelty(SMALL, both, points)
     np.testing.assert_allclose(before, novelty(SMALL, learned(SMALL, batches), points), rtol=1e-4)
     for island in (common, mine, yours):
@@ -64,8 +64,8 @@ def test_what_cannot_be_merged():
     state = learned(SMALL, uniform(0, 1, 20))
     other = learned(SMALL, uniform(0, 1, 20), SMALL.init(SQUARE, jax.random.key(1)))
     with pytest.raises(ValueError, match="the first and number 2"):
-        merge(SMALL, [state, other])
+        SMALL.merge([state, other])
     with pytest.raises(ValueError, match="the first and number 3"):
-        merge(SMALL, [state, state, learned(SMALL, uniform(1, 1, 20))])
+        SMALL.merge([state, state, learned(SMALL, uniform(1, 1, 20))])
     with pytest.raises(ValueError, match="fades"):
-        merge(dataclasses.replace(SMALL, forgetting=0.8), [state, state], since=state)
+        dataclasses.replace(SMALL, forgetting=0.8).merge([state, state], since=state)

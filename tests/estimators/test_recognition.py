@@ -181,7 +181,7 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
 
 @pytest.mark.parametrize(
     ("changes", "d"),
-    [({}, 32), pytest.param({"inputs": "scaled", "learn_from": "survivors", "reservoir": 40}, 2, marks=SLOW)],
+    [({}, 32), pytest.param({"inputs": "scaled", "learn_from": "survivors"}, 2, marks=SLOW)],
 )
 def test_it_is_a_novelty_estimator(changes, d):
     check_estimator(paper(**changes, **SMALL), d)
@@ -219,8 +219,6 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     [
         {"embedding": 0},
         {"divergence_steps": -1},
-        {"reservoir": -1},
-        {"replay": 0},
         {"depths": (3, -1)},
         {"learning_rate": 1.0},
         {"divergence_learning_rate": float("nan")},

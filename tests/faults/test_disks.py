@@ -64,7 +64,7 @@ UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if o
 @pytest.mark.skipif(bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(tmp_path):
     folder = tmp_path / "closed"
-    run(NoveltySearch(brns.DeceptiveMaze(steps=20), brns.GridCounts(), 6, 6), 2, out=folder / "old")
+    run(NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6), 2, out=folder / "old")
     before = bits(folder / "old")
     for path in [folder, *folder.rglob("old/**/*"), folder / "old"]:
         path.chmod(0o555 if path.is_dir() else 0o444)

@@ -10,7 +10,7 @@ import pytest
 from files import rewrite
 from small import SEARCH
 
-from brns import GridCounts, Novelty, Record, RecordError
+from brns import Novelty, Record, RecordError, VisitCounts
 from brns.cli.own import search_of
 from brns.runs.loop import resume
 
@@ -43,7 +43,7 @@ def test_objects_are_never_unpickled(path, name, monkeypatch, tmp_path):
     if name == "founders.npy":
         np.save(name, bomb)
     else:
-        Novelty(GridCounts(), SEARCH.task.behavior_space).save("novelty.npz")
+        Novelty(VisitCounts(grids=8), SEARCH.task.behavior_space).save("novelty.npz")
         file = path / name if name in FILES else Path(name)
         with np.load(file, allow_pickle=False) as arrays:
             np.savez(file, **{key: array if key.startswith("run.") else bomb for key, array in arrays.items()})

@@ -97,7 +97,7 @@ def test_a_file_that_is_none_of_its_own_is_refused(tmp_path):
 
 
 def test_nobody_is_scored_and_learned_without_a_change():
-    novelty, nobody = Novelty(brns.GridCounts(), SPACE), np.zeros((0, 2))
+    novelty, nobody = Novelty(brns.VisitCounts(grids=8), SPACE), np.zeros((0, 2))
     assert novelty.score(nobody).shape == (0,)
     novelty.learn(nobody)
     assert (novelty.batches, novelty.learned) == (0, 0)
@@ -106,7 +106,7 @@ def test_nobody_is_scored_and_learned_without_a_change():
 
 
 def test_what_are_no_descriptors_and_no_novelty_is_refused():
-    novelty = Novelty(brns.GridCounts(), SPACE)
+    novelty = Novelty(brns.VisitCounts(grids=8), SPACE)
     for wrong in (np.zeros(2), [[np.nan, 0], [0, 0]]):
         with pytest.raises(ValueError, match=r"shape \(n, 2\).* finite"):
             novelty.score(wrong)

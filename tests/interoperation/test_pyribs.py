@@ -33,7 +33,7 @@ def test_novelty_is_that_of_pyribs_where_the_neighbours_are_archived():
 
 @pytest.mark.parametrize("add_mode", [pytest.param("batch", marks=pytest.mark.slow), "single"])
 def test_pyribs_schedulers_and_emitters_take_it(add_mode):
-    archive = NoveltyArchive(brns.GridCounts(), SPACE, solution_dim=3)
+    archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=3)
     result = GridArchive(solution_dim=3, dims=(5, 5), ranges=[(0, 10), (0, 10)])
     strategy = {"x0": np.zeros(3), "sigma0": 1.0, "ranker": "nov", "batch_size": 6, "seed": 0}
     emitters = [
@@ -55,7 +55,7 @@ def test_pyribs_schedulers_and_emitters_take_it(add_mode):
 
 def test_the_most_novel_solutions_lead_the_strategy():
     """Counts of visits by hand: three behaviors in one cell and one alone, so that the one alone ranks first."""
-    archive = NoveltyArchive(brns.GridCounts(), SPACE, solution_dim=1)
+    archive = NoveltyArchive(brns.VisitCounts(grids=8), SPACE, solution_dim=1)
     measures = np.array([[1.0, 1.0], [1.1, 1.0], [9.0, 9.0], [1.0, 1.1]])
     archive.add(np.zeros((4, 1)), None, measures)
     assert np.argmax(archive.add(np.zeros((4, 1)), None, measures)["novelty"]) == 2

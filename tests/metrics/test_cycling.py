@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from worlds import Identity
 
 from brns.estimators.archive import ArchiveKNN
-from brns.estimators.counts import GridCounts
+from brns.estimators.counts import VisitCounts
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import cycling
 from brns.metrics.matrices import ranks
@@ -177,7 +177,7 @@ def test_epsilon_of_novelty_that_is_no_distance_is_a_tenth_of_its_own():
 
 def test_recognition_measures_in_its_embedding():
     assert isinstance(BehaviorRecognition(), cycling.Embeds)
-    assert not isinstance(GridCounts(), cycling.Embeds)
+    assert not isinstance(VisitCounts(grids=8), cycling.Embeds)
 
 
 def test_q_by_hand():

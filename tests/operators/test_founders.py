@@ -8,7 +8,7 @@ from shell import call
 from worlds import Identity
 
 import brns
-from brns import Box, FeedForward, GivenFounders, GridCounts, LayerFounders, NoveltySearch
+from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, VisitCounts
 from brns.cli.own import search_of
 from brns.settings import build, describe
 
@@ -37,13 +37,13 @@ def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_ref
 
 
 def identity(founders, **changes):
-    return NoveltySearch(Identity(), GridCounts(), 6, 5, founders=founders, **changes)
+    return NoveltySearch(Identity(), VisitCounts(grids=8), 6, 5, founders=founders, **changes)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(finished):
     given = GivenFounders(finished.population().genotype)
-    state = NoveltySearch(Identity(), GridCounts(), 8, 5, founders=given).init(jax.random.key(7))
+    state = NoveltySearch(Identity(), VisitCounts(grids=8), 8, 5, founders=given).init(jax.random.key(7))
     np.testing.assert_array_equal(state.population.genotype, finished.state(4).population.genotype)
 
 
@@ -75,7 +75,7 @@ def test_founders_that_cannot_be_are_refused(founders, message):
 
 
 def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
-    whole = NoveltySearch(Identity(), GridCounts(), 6, 6, founders=lambda key, n, box: np.zeros((n, 5), int))
+    whole = NoveltySearch(Identity(), VisitCounts(grids=8), 6, 6, founders=lambda key, n, box: np.zeros((n, 5), int))
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 

@@ -3,7 +3,7 @@
 import pytest
 from worlds import Faulty, Identity
 
-from brns import GridCounts, NoveltySearch, Record, run
+from brns import NoveltySearch, Record, VisitCounts, run
 from brns.pictures import method
 from brns.runs import facts as run_json
 from brns.settings import build, describe
@@ -11,7 +11,7 @@ from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
-SEARCH = NoveltySearch(Identity(), GridCounts(), population_size=8, offspring_size=6)
+SEARCH = NoveltySearch(Identity(), VisitCounts(grids=8), population_size=8, offspring_size=6)
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
@@ -55,7 +55,7 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, 
 
 def test_a_job_that_fails_in_its_process_ends_the_others(tmp_path):
     """One side: the first job fails, and the second, which would find no fault, is never begun."""
-    broken = NoveltySearch(Faulty("raises"), GridCounts(), population_size=8, offspring_size=6)
+    broken = NoveltySearch(Faulty("raises"), VisitCounts(grids=8), population_size=8, offspring_size=6)
     todo = runs.jobs({"a": broken, "b": SEARCH}, PLAN._replace(seeds=1), tmp_path)
     with pytest.raises(ZeroDivisionError):
         runs.measured(todo, 1, "two methods")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from brns.estimators.archive import ArchiveKNN
-from brns.estimators.counts import GridCounts
+from brns.estimators.counts import VisitCounts
 from reproduction import timing
 from reproduction.costs import BRUTE, CONTROL, KNN, TREE, WIDE, Costs, append, read
 from reproduction.page import _timing_provenance
@@ -19,7 +19,7 @@ from reproduction.timed import Exact, Novelty, brute_force, kd_tree, timed
 @pytest.fixture
 def small(monkeypatch):
     """One cheap estimator, 16 + 16 individuals."""
-    monkeypatch.setattr(timing, "ESTIMATORS", {"counts": GridCounts(cells=4)})
+    monkeypatch.setattr(timing, "ESTIMATORS", {"counts": VisitCounts(grids=4)})
     monkeypatch.setattr(timing, "SIZES", (32,))
     monkeypatch.setattr(timing, "DIMENSION", 2)
     monkeypatch.setattr(timing, "K", 1)  # compiles sooner

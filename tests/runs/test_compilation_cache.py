@@ -12,7 +12,7 @@ assert dict(os.environ) == before and "jax" not in sys.modules
 import jax
 jax.jit(lambda x: x + 1)(1.0)
 {choice}
-search = brns.NoveltySearch(brns.PlanarArm(), brns.GridCounts(), 8, 8)
+search = brns.NoveltySearch(brns.PlanarArm(), brns.VisitCounts(grids=8), 8, 8)
 brns.run(search, 1, out=sys.argv[1], progress=False)
 print(jax.config.jax_compilation_cache_dir, jax.config.jax_compilation_cache_max_size)
 """

@@ -17,7 +17,7 @@ ESTIMATORS = {
     "recognition": ESTIMATOR,
     "archive": brns.ArchiveKNN(k=2, additions=3, capacity=20),  # full after generation 7
     "population": brns.PopulationKNN(k=2),
-    "counts": brns.GridCounts(cells=3),
+    "counts": brns.VisitCounts(grids=3),
 }
 
 

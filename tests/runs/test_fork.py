@@ -18,11 +18,11 @@ from brns import (
     ArchiveKNN,
     Box,
     ExactRecognition,
-    GridCounts,
     NoveltySearch,
     PolynomialMutation,
     Record,
     RecordError,
+    VisitCounts,
     fork,
     run,
 )
@@ -34,7 +34,7 @@ ARCHIVE = ArchiveKNN(k=2, additions=3, capacity=40)
 
 def search(estimator=None, task=None, **changes):
     sizes = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
-    return NoveltySearch(task or Identity(), estimator or GridCounts(), **(sizes | changes))
+    return NoveltySearch(task or Identity(), estimator or VisitCounts(grids=8), **(sizes | changes))
 
 
 def archives(capacity):

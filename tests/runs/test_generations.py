@@ -59,7 +59,7 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(seeds, saved,
         return evaluate(self, genotypes, key)
 
     monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
-    one = search(HostIdentity(), brns.GridCounts())
+    one = search(HostIdentity(), brns.VisitCounts(grids=8))
     with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps it, and with it every frame
         brns.run(one, 4, out=tmp_path / "run", seeds=seeds, checkpoint_every=2)
     for record in brns.records(tmp_path / "run", one):

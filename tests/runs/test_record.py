@@ -15,7 +15,7 @@ from brns.experiments import paper_recognition
 from brns.runs.loop import resume, run
 from brns.runs.record import records
 
-SEARCH = search(estimator=replace(paper_recognition(), depths=(0, 1), reservoir=10))
+SEARCH = search(estimator=replace(paper_recognition(), depths=(0, 1)))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import GridCounts, NoveltySearch, Record, fork, resume, run
+from brns import NoveltySearch, Record, VisitCounts, fork, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
@@ -23,7 +23,7 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
 def search(task):
-    return NoveltySearch(task, GridCounts(), population_size=6, offspring_size=5)
+    return NoveltySearch(task, VisitCounts(grids=8), population_size=6, offspring_size=5)
 
 
 @pytest.mark.parametrize(
