@@ -64,6 +64,8 @@ PARTS = (
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
+    Part("mutation", "multiscale", "MultiscaleMutation", "Gaussian steps of all sizes on few genes or many"),
+    Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
     Part("mutation", "redraw", "Redraw", "drawn anew, whatever the parents: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
@@ -226,8 +228,12 @@ def build(description: Mapping[str, Any]) -> Any:
     hints = typing.get_type_hints(part)
     values = {key: value for key, value in description.items() if key != "name"}
     for key, value in values.items():
-        inner = isinstance(value, Mapping)
-        values[key] = build(value) if inner else _checked(f"{name}.{key}", hints.get(key, Any), value)
+        if isinstance(value, Mapping):
+            values[key] = build(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            values[key] = tuple(build(part) for part in value)
+        else:
+            values[key] = _checked(f"{name}.{key}", hints.get(key, Any), value)
     return part(**values)
 
 

@@ -138,11 +138,11 @@ class ExactRecognition(eqx.Module):
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
     def merge(self, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
-        r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$, of which the common part counts once.
+        r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$; the common part counts once.
 
-        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States share
-        features and scale if they began from `island(state)` or from one another. Their searches are taken to count the
-        same generations. Computed in float64; the order does not matter.
+        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States
+        share features and scale if they began from `island(state)` or from one another. Their searches are taken to
+        count the same generations. Computed in float64; the order does not matter.
 
         Errors: `ValueError` if states differ in features, box or scale, and for `since` with `forgetting` below 1.
         """

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box
+from brns.core import Box, Mutation
 
 
 class PolynomialMutation(eqx.Module):
@@ -90,6 +90,47 @@ class IsoLineDD(eqx.Module):
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
         return jnp.clip(genotypes + iso + line, box.low, box.high)
+
+
+class MultiscaleMutation(eqx.Module):
+    r"""Gaussian steps of all sizes: $x + \sigma w \mathcal{N}(0, 1)$ on a share of the genes, clipped to the box.
+
+    Each offspring has a $\sigma$ and a share of its own, both drawn evenly on logarithmic axes: the share from one gene
+    to all. $w$ is the box's width.
+    """
+
+    sigmas: tuple[float, float] = (0.003, 0.3)
+    """least and largest standard deviation as shares of the box's width"""
+
+    def __check_init__(self):
+        if len(self.sigmas) != 2 or not 0 < self.sigmas[0] <= self.sigmas[1] < math.inf:
+            raise ValueError(f"sigmas must be 0 < least <= largest, both finite; got {self}")
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_size, key_share, key_which, key_move = jax.random.split(key, 4)
+        n, p = genotypes.shape
+        least, largest = self.sigmas
+        sigma = least * (largest / least) ** jax.random.uniform(key_size, (n, 1))
+        share = p ** -jax.random.uniform(key_share, (n, 1))
+        step = sigma * (box.high - box.low) * jax.random.normal(key_move, (n, p))
+        moved = jnp.clip(genotypes + step, box.low, box.high)
+        return jnp.where(jax.random.bernoulli(key_which, share, (n, p)), moved, genotypes)
+
+
+class MixedMutation(eqx.Module):
+    """Each offspring by one of several operators, drawn evenly."""
+
+    operators: tuple[Mutation, ...] = (PolynomialMutation(), IsoLineDD())
+
+    def __check_init__(self):
+        if not self.operators or not all(isinstance(each, Mutation) for each in self.operators):
+            raise ValueError(f"MixedMutation needs mutation operators; got operators={self.operators}")
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        keys = jax.random.split(key, len(self.operators) + 1)
+        mutants = [mutate(one, genotypes, box) for mutate, one in zip(self.operators, keys[1:], strict=True)]
+        which = jax.random.randint(keys[0], (len(genotypes),), 0, len(self.operators))
+        return jnp.stack(mutants)[which, jnp.arange(len(genotypes))]
 
 
 class Redraw(eqx.Module):

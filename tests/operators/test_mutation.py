@@ -1,6 +1,7 @@
 """Variation: against DEAP in distribution, and by laws."""
 
 import random
+import re
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,14 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.operators.mutation import GaussianMutation, IsoLineDD, PolynomialMutation, Redraw
+from brns.operators.mutation import (
+    GaussianMutation,
+    IsoLineDD,
+    MixedMutation,
+    MultiscaleMutation,
+    PolynomialMutation,
+    Redraw,
+)
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
@@ -21,6 +29,8 @@ OPERATORS = [
     PolynomialMutation(eta=0.5, rate=0.7),
     GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
+    MultiscaleMutation(),
+    MixedMutation(),
     Redraw(),
 ]
 
@@ -122,12 +132,30 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
         (PolynomialMutation, {"eta": float("nan")}),
         (GaussianMutation, {"sigma": float("inf")}),
         (IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),
+        (MixedMutation, {"operators": ()}),
     ],
 )
 def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
     (name, value), *_ = wrong.items()
-    with pytest.raises(ValueError, match=f"{name}={value}"):
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value}")):
         make(**wrong)
+
+
+def test_steps_of_all_sizes_on_few_genes_or_many():
+    """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change, and E[sigma^2] = (b^2 - a^2) / (2 ln(b / a))."""
+    box, (a, b) = Box([-1e3] * 16, [1e3] * 16), (0.001, 0.01)
+    parents = jnp.zeros((N, 16))
+    steps = np.asarray(jax.jit(MultiscaleMutation((a, b)))(jax.random.key(0), parents, box)) / 2e3
+    changed = steps != 0
+    np.testing.assert_allclose(changed.mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
+    np.testing.assert_allclose((steps[changed] ** 2).mean(), (b**2 - a**2) / (2 * np.log(b / a)), rtol=0.1)
+
+
+def test_a_mixture_takes_each_operator_as_often():
+    """Copies and redraws: half of the mutants are their parents."""
+    mixed = MixedMutation((GaussianMutation(rate=0.0), Redraw()))
+    same = (mutants(mixed, (LOW + HIGH) / 2) == (LOW + HIGH) / 2).all(axis=1)
+    assert binomtest(int(same.sum()), N, 0.5).pvalue > 1e-3
 
 
 def test_a_redraw_is_uniform_and_knows_no_parents():
