@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -39,6 +39,7 @@ class Episode(NamedTuple):
     """whether the environment ended the episode, not a limit of time"""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """A policy of your own, such as one with a memory, a controller with a few gains, or another library's network."""
 

@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-import threading
 
 import jax
 import jaxtyping
@@ -121,30 +120,6 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
     monkeypatch.undo()
     assert np.array_equal(task.evaluate(rows, KEY).descriptor, task.descriptor(calm.path).astype(np.float32))
     assert np.array_equal(task.trajectory(rows, every=16), calm.path[:, [0, 16, 32, 40]])
-
-
-def test_what_stops_one_half_of_a_batch_stops_the_other(monkeypatch):
-    class Stopped(BaseException):
-        pass
-
-    halves, begun, steps = [Physics("large", "implicitfast", 1) for _ in range(2)], threading.Event(), []
-    advance = halves[1].advance
-
-    def stops(*_):
-        begun.wait(60)
-        raise Stopped
-
-    def counts(*arguments):
-        steps.append(1)
-        begun.set()
-        return advance(*arguments)
-
-    monkeypatch.setattr(halves[0], "advance", stops)
-    monkeypatch.setattr(halves[1], "advance", counts)
-    monkeypatch.setattr(module, "shared", lambda arena, integrator, threads, half: halves[half])
-    with pytest.raises(Stopped):
-        AntMaze(steps=100_000).episodes(genotypes(2), threads=2)
-    assert 0 < len(steps) < 100_000
 
 
 def test_stuck_ants_end_after_a_whole_window_in_one_place():

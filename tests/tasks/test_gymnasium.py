@@ -57,7 +57,7 @@ def test_an_episode_worked_out_by_hand():
     # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the world ends.
     episode = corridor().episode(np.zeros(2, np.float32))
     assert episode.observations.ravel().tolist() == [0, 2, 4]
-    assert episode.actions.ravel().tolist() == [0, 0]
+    assert episode.actions.ravel().tolist() == [2, 2]
     assert episode.rewards.tolist() == [2, 4]
     assert [info["step"] for info in episode.infos] == [0, 1, 1]
     assert episode.terminated
