@@ -1,10 +1,9 @@
 """Verdicts: small rules that take seeds' numbers and say what a test over seeds makes of a difference.
 
-The page's introduction says how: which test, how a table's p are adjusted together, and what each verdict means. A claim
-of several comparisons is as sure as the least sure of them: its p is their largest (an intersection-union test, Berger
-1982). A comparison points the claim's way where its effect is above one half; effects count seeds, or pairs of seeds,
-so that an outlier decides nothing. A claim cannot be tested where the least p that so few seeds can give, adjusted among
-those of the table, is not below 0.05.
+The page's introduction says how: which test, how a table's p are adjusted together, and what each verdict means. The p
+of a claim of several comparisons is the largest of theirs (an intersection-union test, Berger 1982). A comparison
+points the claim's way where its effect is above one half; effects count seeds, or pairs of seeds, so that an outlier
+decides nothing. A claim cannot be tested where the least p that so few seeds can give, adjusted, is not below 0.05.
 """
 
 from collections.abc import Callable, Mapping, Sequence
