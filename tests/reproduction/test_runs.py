@@ -18,13 +18,12 @@ PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
 def test_archives_that_never_fill_are_run_once():
-    assert set(ant_methods(1500, 150)) == {*ALONE, "archive-6000"}
     assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
-    assert set(ant_methods(1500, 1000)) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
 
 
 def test_a_record_can_rebuild_every_method_and_every_variant():
     ants = ant_methods(1500, 1000)
+    assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
     assert ants["random"].estimator == ants["archive-6000"].estimator
     maze = [describe(variant.search) for variant in variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
