@@ -15,15 +15,15 @@ from reproduction.plan import Timing
 WIDE, NARROW, DEFAULT = "BR-NS, width 3d", "BR-NS, width 64", "BR-NS, default"
 KNN, BRUTE, TREE = "k-NN", "brute force", "KD-tree"
 CONTROL = "brute force, always 2000 entries"
-"""timed beside the methods whose cost is followed: what it gains or loses over time the machine does"""
+"""timed beside the methods that are followed over time; its changes are the machine's"""
 
 
 class Crossover(NamedTuple):
-    """The number of archive entries from which on BR-NS is the cheaper."""
+    """The number of archive entries above which BR-NS is cheaper."""
 
     entries: float
     open: str
-    """'<' or '>' where the crossing lies outside of the sizes measured, else empty"""
+    """'<' or '>' where the crossing lies outside the sizes measured, else empty"""
 
     @property
     def text(self) -> str:
@@ -32,10 +32,7 @@ class Crossover(NamedTuple):
 
 
 class Costs:
-    """The medians over repeats of `timing.csv`, and `cost-over-time.csv` beside it.
-
-    `asked` are the dimensions, entries and generations of which to speak, where the files hold more.
-    """
+    """The medians over repeats of `timing.csv`, and the rows of `cost-over-time.csv`; of both only what was `asked`."""
 
     def __init__(self, folder: Path, asked: Timing):
         found = defaultdict(list)
@@ -58,13 +55,13 @@ class Costs:
         return self.medians[method, d, entries, individuals]
 
     def best_exact(self, d: int, entries: int, individuals: int) -> float:
-        """That of the cheaper of the two exact searches without a tree."""
+        """The same of the cheaper of the two exact searches without a tree."""
         return min(self.ms(method, d, entries, individuals) for method in (KNN, BRUTE))
 
     def crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
-        """From how many entries on `ours` is cheaper than `theirs`, a method or "exact" for the best exact search.
+        """Above how many entries `ours` is cheaper than `theirs`: a method, or "exact" for the best exact search.
 
-        Between two sizes that were measured, costs are taken to follow a power of the number of entries.
+        Between two sizes measured the cost is taken to be a power of the number of entries.
         """
         mine = self.ms(ours, d, 0, individuals)
         costs = [
@@ -80,10 +77,7 @@ class Costs:
         return Crossover(self.entries[-1], ">")
 
     def drift(self, method: str) -> float:
-        """The median cost in the last tenth of the generations over that in the first, in units of the control's.
-
-        The control does the same in every generation, so that a machine that grows slower is not taken for a method.
-        """
+        """The median cost in the last tenth of the generations over that in the first, in units of the control's."""
         control = self._followed(CONTROL)
         cost = [ms / control[when] for when, ms in self._followed(method).items()]
         tenth = max(len(cost) // 10, 1)
@@ -96,7 +90,7 @@ class Costs:
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """The rows of a file, none if there is no file."""
+    """The rows of a file; none without a file."""
     if not path.exists():
         return []
     with open(path, newline="") as stream:
@@ -104,7 +98,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
-    """The file with these rows too, whole or not at all; of fractions six digits."""
+    """Add rows to a file, all of them or none; fractions with six digits."""
     shown = ((f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows)
     added = [dict(zip(columns, row, strict=True)) for row in shown]
     write_bytes(path, csv_text([*read(path), *added]).encode())

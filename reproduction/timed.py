@@ -24,15 +24,15 @@ ESTIMATORS: dict[str, NoveltyEstimator] = {
     DEFAULT: BehaviorRecognition(),
     "exact recognition": ExactRecognition(),
 }
-"""the methods without an archive; one more is one more entry here, and stands in every table and figure"""
+"""the methods without an archive"""
 K = 15
 """nearest neighbours"""
 
 
 class Novelty:
-    """One generation of an estimator's novelty a call, on individuals never seen: score all, take in what was seen."""
+    """One generation of an estimator's novelty a call, of new individuals: score all, then update."""
 
-    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0, ready: bool = True):
+    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
@@ -40,11 +40,10 @@ class Novelty:
             self.state = _filled(self.state, entries)
         self.step = jax.jit(partial(_generation, estimator))
         self.prepare()
-        if ready:
-            jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
+        jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
 
     def prepare(self) -> None:
-        """The next generation's individuals, which cost nothing: they have new ids and lie where nobody has been."""
+        """Make the next generation's individuals, with new ids at new places."""
         self.number += 1
         n = self.individuals
         zeros, half = jnp.zeros(n, jnp.float32), n // 2
@@ -61,7 +60,7 @@ class Novelty:
 
     @property
     def entries(self) -> int:
-        """How many individuals the archive holds; 0 without one."""
+        """The number of individuals in the archive; 0 without one."""
         return int((self.state.id >= 0).sum()) if isinstance(self.state, Archive) else 0
 
     @property
@@ -94,26 +93,26 @@ class Exact:
 
     @property
     def bytes(self) -> int:
-        """The memory of the entries; a tree is built for the occasion and not kept."""
+        """The memory of the entries; a tree is not kept."""
         return self.references[self.individuals :].nbytes
 
 
 def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Exact novelty of the first n of the references: candidates by one BLAS product, then exact differences."""
+    """Exact novelty of the first n references: candidates by one BLAS product, then exact differences."""
     queries = references[:n]
-    squared = (references**2).sum(1) - 2 * queries @ references.T  # less what is the same for all of a query's
+    squared = (references**2).sum(1) - 2 * queries @ references.T  # less what all distances of a query share
     candidates = np.argpartition(squared, k + 8, axis=1)[:, : k + 9]
     distances = np.linalg.norm(references[candidates] - queries[:, None], axis=2)
     return np.sort(distances, axis=1)[:, 1 : k + 1].mean(axis=1)
 
 
 def kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """The same by a tree that is built for the occasion."""
+    """The same by a tree, built anew."""
     return KDTree(references).query(references[:n], k + 1)[0][:, 1:].mean(axis=1)
 
 
 def _filled(archive: Archive, entries: int) -> Archive:
-    """The archive with so many uniform entries of nobody alive."""
+    """The archive with this many uniform entries, of individuals that are not alive."""
     capacity, d = archive.descriptor.shape
     number = np.where(np.arange(capacity) < entries, 2**30 + np.arange(capacity), -1).astype(np.int32)
     points = np.zeros((capacity, d), np.float32)
@@ -123,14 +122,17 @@ def _filled(archive: Archive, entries: int) -> Archive:
 
 @runtime_checkable
 class Timed(Protocol):
-    """A call that is timed, and what is made ready before it."""
+    """A call that is timed, and its preparation, which is not."""
+
+    entries: int
+    bytes: int
 
     def prepare(self) -> None: ...
     def __call__(self) -> None: ...
 
 
 def timed(call: Timed, least: float = 0.02) -> tuple[float, float]:
-    """Milliseconds of CPU and of wall time of a call, repeated for `least` seconds; its preparation is not counted."""
+    """Milliseconds of CPU and of wall time of a call, repeated for `least` seconds."""
     calls, cpu, wall = 0, 0.0, 0.0
     while calls == 0 or wall < least:
         call.prepare()

@@ -1,12 +1,11 @@
 """What one generation of novelty costs: table I's first row, figure 6, and the crossover with the best exact k-NN.
 
-A generation of novelty scores parents and offspring and takes in what was seen: BR-NS trains on the offspring, an
-archive receives its entries. `k-NN` is `ArchiveKNN`; `brute force` is what NumPy and BLAS do in five lines; `KD-tree`
-is SciPy's, rebuilt for the generation, as the published code does with scikit-learn's. All methods get uniform
-descriptors of new individuals, take turns within a repeat, after one call that compiles.
+A generation of novelty scores parents and offspring, uniform points that are new in every generation, and learns from
+them. `k-NN` is `ArchiveKNN`; `brute force` is five lines of NumPy; `KD-tree` is SciPy's, rebuilt in every generation as
+in the published code. Methods take turns within a repeat, after one call that compiles.
 
-A second call measures what the files lack of what is asked, and keeps every row that they hold. `sessions.json` tells
-of each call that measured where it ran and how busy the machine was; a row's `session` is its place in that list.
+A second call measures only what the files lack. `sessions.json` tells where each call ran and how busy the machine was;
+a row's `session` is its place in that list.
 """
 
 import os
@@ -22,7 +21,7 @@ from brns.runs.provenance import here
 from reproduction.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
-from reproduction.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
+from reproduction.timed import ESTIMATORS, Exact, K, Novelty, Timed, brute_force, kd_tree, timed
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
 OVER_TIME = ("method", "d", "generations", "generation", "entries", "ms", "wall_ms", "bytes", "session")
@@ -31,11 +30,11 @@ SIZES = (50, 200)
 GROWTH = 10
 """entries of an archive in a generation; section 5.2"""
 DIMENSION, BLOCK = 32, 20
-"""of the search whose cost is followed over time: its behaviors, and the generations of which one median is kept"""
+"""of the search whose cost is followed over time: its behaviors' dimension, and the generations of one median"""
 
 
 class Session:
-    """Where and when rows are measured: begun by the first row, written with the machine's load whenever rows are."""
+    """Where and when rows are measured, written with the machine's load whenever rows are."""
 
     def __init__(self, folder: Path):
         self.path = folder / "sessions.json"
@@ -59,10 +58,7 @@ def measure(folder: Path, plan: Timing) -> None:
 
 
 def in_turn(session: Session, plan: Timing) -> None:
-    """Add to `timing.csv` what it lacks of the plan, each dimension and number of individuals whole or not at all.
-
-    Methods take turns. Of one that lacks repeats, all are made again, in one sitting with the others that lack some.
-    """
+    """Add to `timing.csv` what it lacks of the plan; a method that lacks repeats is measured as often as planned."""
     path = session.path.parent / "timing.csv"
     done = Counter((row["method"], row["d"], row["entries"], row["individuals"]) for row in read(path))
     for d in plan.dimensions:
@@ -82,17 +78,13 @@ def in_turn(session: Session, plan: Timing) -> None:
         print(f"{d} dimensions measured", flush=True)
 
 
-Make = Callable[[], Novelty | Exact]
-"""what is timed, made when its turn comes"""
-
-
-def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Make]:
-    """How each method is made, by its name and number of entries; full archives stay as large as they are."""
+def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Callable[[], Timed]]:
+    """How each method is made, by its name and number of entries; archives are full."""
 
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Make] = {
+    made: dict[tuple[str, int], Callable[[], Timed]] = {
         (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
@@ -104,10 +96,10 @@ def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[s
 
 
 def follow(session: Session, generations: int) -> None:
-    """Add to `cost-over-time.csv` the cost of a generation over a search of so many, in blocks of 20, where it lacks.
+    """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search, in blocks of 20.
 
-    25 + 25 individuals; 10 of them enter the archive in each generation, so that it has `10 * generation` entries. In
-    every block a control is timed too, which does always the same.
+    The search has 25 + 25 individuals, of which 10 enter the archive in each generation. In every block a control is
+    timed too, which always does the same.
     """
     path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
     done = {row["method"] for row in read(path) if row["generations"] == str(generations)}

@@ -1,17 +1,9 @@
-"""Verdicts: small rules, each of which takes seeds' numbers and says what a test over seeds makes of a difference.
+"""Verdicts: small rules that take seeds' numbers and say what a test over seeds makes of a difference.
 
-Every comparison is tested two-sided. Methods share their seeds, so that numbers are compared seed by seed (Wilcoxon's
-signed ranks), where there are seeds enough for that to confirm anything; with fewer, as for the ants, they are compared
-as two groups (Mann-Whitney), which errs on the safe side where equal seeds do alike. A claim of several comparisons is
-as sure as the least sure of them: its p is their largest (an intersection-union test, Berger 1982). The p of one
-table's claims are adjusted together by Holm's method. A comparison points the claim's way where its effect is above one
-half, and the other way below: effects count seeds, or pairs of seeds, so that an outlying one decides nothing.
-
-Where the adjusted p is below 0.05, a claim holds if all its comparisons point its way, and partly if a difference is
-smaller than was claimed; the opposite is confirmed if none does; else it holds in part, and the opposite of the rest is
-confirmed. Where p is not, the claim is not confirmed if any comparison points its way, and does not hold if none does.
-It cannot be tested where no outcome of so few seeds could be confirmed: where the least p that they can give, adjusted
-among those of the table, is not below 0.05.
+The page's introduction says how: which test, how a table's p are adjusted together, and what each verdict means. The p
+of a claim of several comparisons is the largest of theirs (an intersection-union test, Berger 1982). A comparison
+points the claim's way where its effect is above one half; effects count seeds, or pairs of seeds, so that an outlier
+decides nothing. A claim cannot be tested where the least p that so few seeds can give, adjusted, is not below 0.05.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +33,7 @@ class Comparison(NamedTuple):
     effect: float
     """the share of seeds, or of pairs of seeds, in which it is as claimed, ties half; 0.5 is no difference"""
     least: float
-    """the p of so many seeds where every one is as claimed: no outcome can give less"""
+    """the least p that so many seeds can give"""
     enough: bool = True
     """the difference is as large as was claimed"""
 
@@ -55,18 +47,13 @@ class Judged(NamedTuple):
 
     verdict: str
     p: float | None = None
-    """the claim's, adjusted: the largest of its comparisons', among those of the table's other claims"""
+    """the claim's, adjusted"""
     effects: tuple[float, float] | None = None
-    """the least and the largest of the comparisons'"""
+    """the least and the largest of its comparisons'"""
 
 
 def larger(one: Seeds, other: Seeds) -> Finding:
-    """`one` is larger than `other`.
-
-    Seed by seed where they share six seeds or more: signed ranks, and as the effect the share of seeds. Else
-    Mann-Whitney, and as the effect Vargha and Delaney's $A = P(x > y) + P(x = y) / 2$ for a seed x of the one and y of
-    the other method.
-    """
+    """`one` is larger than `other`: by `paired` where they share six seeds or more, else by `mann_whitney`."""
     if not one or not other:
         return FAILS
     shared = sorted(one.keys() & other.keys())
@@ -78,7 +65,7 @@ def larger(one: Seeds, other: Seeds) -> Finding:
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
-    """`one` is at most `other`, which a test confirms where `one` is below `other` and a tenth of its mean more."""
+    """`one` is at most `other`: a test confirms that it is below `other` plus a tenth of its mean."""
     if not one or not other:
         return FAILS
     tenth = 0.1 * abs(float(np.mean(list(other.values()))))
@@ -96,12 +83,16 @@ def ordered(groups: Sequence[Seeds]) -> Finding:
 
 
 def alike(one: Seeds, other: Seeds, factor: float) -> Finding:
-    """Each is below so many times the other."""
-    return both(larger(_times(factor, other), one), larger(_times(factor, one), other))
+    """Each is below `factor` times the other."""
+
+    def times(values: Seeds) -> Seeds:
+        return {seed: factor * value for seed, value in values.items()}
+
+    return both(larger(times(other), one), larger(times(one), other))
 
 
 def falls(first: Seeds, last: Seeds) -> Finding:
-    """In every seed's run a number falls, in the mean to less than half; a sign test over seeds."""
+    """A number falls within a run, in the mean to less than half; a sign test over seeds."""
     shared = sorted(first.keys() & last.keys())
     if not shared:
         return FAILS
@@ -121,15 +112,12 @@ def above(values: Seeds, limit: float) -> Finding:
 
 
 def in_every_seed(have: int, seeds: int, partly: float = 0.5) -> Finding:
-    """Something happened in every seed, or at least in this share of them; counted, not tested."""
+    """Something happened in every seed, or partly, in this share of them; counted, not tested."""
     return HOLDS if have == seeds else PARTLY if have >= partly * seeds else FAILS
 
 
 def both(*findings: Finding) -> Finding:
-    """All of several: their comparisons together, or, where one needs no test and does not hold, its verdict.
-
-    Of nothing it cannot be tested.
-    """
+    """The comparisons of all findings, or the verdict of one that needs no test and does not hold."""
     if not findings:
         return UNTESTED
     fixed = [finding for finding in findings if isinstance(finding, str)]
@@ -140,14 +128,14 @@ def both(*findings: Finding) -> Finding:
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
     """The verdicts of one table, whose claims are adjusted together."""
-    # Those that could not be confirmed alone need no adjusting, and leave more to the others.
+    # Those that could not be confirmed alone are left out of the adjusting of the others.
     judged = _confirmable(_confirmable(findings, np.asarray), holm)
     adjusted = iter(holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)]))
     return [Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted)) for finding in judged]
 
 
 def _confirmable(findings: Sequence[Finding], adjust: Callable[[list[float]], np.ndarray]) -> list[Finding]:
-    """The findings, but those that no outcome can confirm: by their least p, adjusted."""
+    """The findings; `UNTESTED` in place of those whose least p, adjusted, confirms nothing."""
     least = iter(adjust([max(one.least for one in finding) for finding in findings if not isinstance(finding, str)]))
     return [finding if isinstance(finding, str) or next(least) < LEVEL else UNTESTED for finding in findings]
 
@@ -165,12 +153,8 @@ def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
     return Judged(verdict, p, told)
 
 
-def _times(factor: float, values: Seeds) -> Seeds:
-    return {seed: factor * value for seed, value in values.items()}
-
-
 def _signs(over: np.ndarray) -> Comparison:
-    """The sign test: ties say nothing, and are left out of p."""
+    """The sign test; p leaves out ties."""
     there, against, seeds = int(np.sum(over > 0)), int(np.sum(over < 0)), len(over)
     p = float(binomtest(there, there + against).pvalue) if there + against else 1.0
     effect = (there + (seeds - there - against) / 2) / seeds

@@ -12,19 +12,16 @@ from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
 
 
 def grid(space: Box) -> tuple[int, ...] | None:
-    """The cells of a behavior space, where nobody says otherwise: 6 x 6 of a plane (paper, section 5.1).
-
-    36 of a line, 6 x 6 x 6 of three dimensions, and none beyond, where a grid says little.
-    """
+    """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6; none beyond 3 dimensions."""
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
 def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
 
-    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges; the last one holds
-    the upper edge too. Points outside the box count for the border cell next to them. A cell is known by its d
-    coordinates and never by one number, which would overflow in high dimension.
+    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges, the last one the
+    upper edge too. Points outside the box count for the border cell next to them. A cell is known by its d coordinates,
+    since one number would overflow in high dimension.
     """
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
@@ -37,7 +34,7 @@ def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[in
 
 
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
-    """The middle of every cell, the last dimension running fastest: `centers(...)[:, 0].reshape(shape)` is a grid."""
+    """The middle of every cell, the last dimension running fastest."""
     places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     return (low + (places + 0.5) / np.asarray(shape) * (high - low)).astype(np.float32)
@@ -55,8 +52,8 @@ def cumulative_coverage(
 ) -> Float[np.ndarray, " g"]:
     """The share of cells visited up to each generation: entry g counts the points of generations 0 ... g.
 
-    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory follow the number of
-    points, not of cells, so that 3 x 3 x 5 x 20 x 15 x 10 cells, or 10 in each of 32 dimensions, cost no more than 36.
+    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory grow with the number of
+    points, not of cells.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     _, first = np.unique(cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True)
@@ -69,10 +66,9 @@ def of_record(
     individuals: Literal["survivors", "evaluated"] = "survivors",
     search: NoveltySearch | None = None,
 ) -> Float[np.ndarray, " g"]:
-    """Cumulative coverage of the behavior space over all generations of a run; figure 3a.
+    """Cumulative coverage of the behavior space, of `search` or else of the record, over a run; figure 3a.
 
-    By the survivors of each generation, or by everything that was evaluated. The cells are those of the record's
-    behavior space, or of that of `search`, by default as many as `grid` gives it.
+    By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
     """
     points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
     space = search.task.behavior_space if search else record.behavior_space
@@ -80,7 +76,7 @@ def of_record(
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
-    """The shape asked for, or that of `grid`; a `ValueError` where there is neither."""
+    """The shape given, or that of `grid`; a `ValueError` where there is neither."""
     chosen = shape or grid(space)
     if chosen is None:
         raise ValueError(f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape=")

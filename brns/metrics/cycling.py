@@ -5,18 +5,15 @@ $P_i$ the population of generation i, of $\mu$ individuals,
 
 $Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$, for $j \ge i$.
 
-A novelty that remembers has Q fall along a row. Q is a square matrix of which only the entries j >= i are read; the
-others are NaN. Its rows may be any increasing generations, such as every tenth: "generation" then means one of those.
-
-Q has its estimator's unit, and kappa's margin is a distance while novelty may be a squared one. Beside the paper's
-statistics stands `regained`, which means the same for every estimator: it is made of ranks R, as `matrices` says.
+Of the square matrix Q only the entries j >= i are read; the others are NaN. Its rows may be any increasing
+generations, such as every tenth. If novelty remembers, Q falls along a row. Q has its estimator's unit; `regained`,
+ours, has none, since it is made of the ranks R of `matrices`.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
@@ -28,7 +25,7 @@ from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is a distance in some space: behavior space, or one of its own as that of xi*."""
+    """An estimator whose novelty is a distance in some space: behavior space, or one of its own such as that of xi*."""
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
 
@@ -37,11 +34,11 @@ class Cycling(NamedTuple):
     """The statistics of one run."""
 
     generations: Int[np.ndarray, " g"]
-    """those that the rows and columns of Q stand for"""
+    """of the rows and columns of Q"""
     q: Float[np.ndarray, "g g"]
     """Q(i, j), NaN where j < i; in the estimator's own unit"""
     epsilon: float
-    """the margin of kappa"""
+    """kappa's margin"""
     eta: Float[np.ndarray, " g-1"]
     kappa: Float[np.ndarray, " g-1"]
     kappa_share: Float[np.ndarray, " g-1"]
@@ -51,20 +48,18 @@ class Cycling(NamedTuple):
 
 
 MARGIN = 0.1
-"""by how much a rank must rise to count: three times the error of R by the number of probes"""
+"""by how much a rank must rise to count: three times R's error"""
 PAIRS = 10**6
 """of points, from whose distances epsilon's median is taken"""
-
-
 _FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
-"""of a record, by the generations: the search, and what was found; summaries, figures and reports ask for the same"""
+"""of a record, by the generations: the search and its statistics, for which summaries, figures and reports ask again"""
 
 
 def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
     """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept.
 
-    `generations` are some of `record.snapshots`, by default all. `search` is the experiment, needed where the record
-    cannot rebuild a part of your own. The result is kept as long as the record is.
+    `generations` are some of `record.snapshots`, by default all. `search` is needed where the record cannot rebuild a
+    part of your own. The result is kept as long as the record is.
     """
     generations, search = kept(record, generations), search or record.search
     known = _FOUND.setdefault(record, {})
@@ -72,23 +67,22 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
     if key not in known or known[key][0] is not search:
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
-        shares = kappa(q, margin), kappa_share(q, margin)
-        known[key] = search, Cycling(np.asarray(generations), q, margin, eta(q), *shares, r, regained(r))
+        kappas = kappa(q, margin), kappa_share(q, margin)
+        known[key] = search, Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
     return known[key][1]
 
 
 def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]) -> float:
-    """Epsilon of a run: over its populations, in the space in which the estimator embeds them.
+    """Epsilon of a run's populations, in the space in which the estimator embeds them.
 
-    The paper's margin is a distance. Recognition's novelty is a squared distance, and the two are compared as they
-    stand, as in the paper. Novelty that is no distance in any space, such as a rarity, has a margin of its own unit:
-    a tenth of the median novelty Q(i, i) that populations had when they lived. Ours.
+    Recognition's novelty is a squared distance; it is compared with a distance all the same, as in the paper. For
+    novelty that is no distance, such as a rarity, the margin is ours: a tenth of the median Q(i, i).
     """
     if not isinstance(search.estimator, Embeds):
         return float(0.1 * np.median(np.diagonal(q)))
     points = survivors(record, "descriptor", generations)
     state = record.state(generations[-1], search)
-    return epsilon(_embedded(search.estimator, state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+    return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -106,10 +100,9 @@ def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
 def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$, $i^* = argmin_{j \ge i} Q(i, j)$.
 
-    For every i but the last: how often what was visited became novel again after it had been known best. `i*` is the
-    first minimum. A count, so it grows with the number of generations; `kappa_share` does not.
-
-    The published script compares with the index i* in place of the minimum Q(i, i*); its numbers are not this kappa.
+    For every i but the last: in how many generations the population was novel again after it had been known best, in
+    the first minimum i*. The count grows with the number of generations; `kappa_share` does not. The published script
+    compares with the index i* in place of Q(i, i*); its numbers are not this kappa.
     """
     q = _checked(q)
     if not 0 <= epsilon < np.inf:
@@ -119,7 +112,7 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
 
 
 def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
-    """kappa per remaining generation, in [0, 1]: comparable between runs of different length, and strides."""
+    """kappa per later generation, in [0, 1]: comparable between runs of different lengths and strides."""
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 
@@ -128,9 +121,8 @@ def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
 
     The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and $R(i, j) \ge R(i, i) - \delta$:
-    its rank had fallen, rose again by more than the margin $\delta$, and is back where it was when the population
-    lived. That all novelty becomes equal, so that ranks near one half mean little, does not count for a population that
-    was among the most novel. Ours; the paper has no such statistic.
+    the rank fell, rose again by more than the margin $\delta$, and is back where it was when the population lived. So
+    a population that was among the most novel does not count when all novelty becomes equal. Ours.
     """
     r = _checked(r)
     least = np.minimum.accumulate(r, axis=1)
@@ -142,8 +134,7 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
 
     Of more than a million pairs a million are drawn, always the same: the median's rank is within 0.1 % of the middle.
-    Pairs and not points are drawn, because a sample of points can miss how a population clumps.
-    Departs from the published code, which takes 0.1 x the box's diagonal or largest distance.
+    The published code takes 0.1 x the box's diagonal.
     """
     points = np.asarray(points, np.float64)
     n = len(points)
@@ -154,11 +145,6 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     second = (first + generator.integers(1, n, size=PAIRS)) % n
     parts = zip(np.array_split(first, 20), np.array_split(second, 20), strict=True)
     return float(0.1 * np.median(np.concatenate([np.linalg.norm(points[i] - points[j], axis=1) for i, j in parts])))
-
-
-@eqx.filter_jit
-def _embedded(estimator: Embeds, state: PyTree, points: Float[Array, "n d"]) -> Float[Array, "n e"]:
-    return estimator.embed(state, points)
 
 
 def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:

@@ -13,9 +13,8 @@ from brns.metrics.recorded import Record, evaluated
 def elites(record: Record, shape: Sequence[int]) -> Population:
     """Of everything that a run evaluated, the fittest of each cell that was visited, with its genotype.
 
-    `shape` is the number of cells in each dimension of the behavior space; `coverage.cells` says which an elite lies
-    in, and they come in the order of their cells, the last dimension running fastest. Of equals the first born is the
-    elite, and so it is where the task has no fitness.
+    `shape` is the number of cells in each dimension of the behavior space. Elites come in the order of their cells
+    (`coverage.cells`), the last dimension running fastest. Of equally fit individuals the first born is the elite.
     """
     chosen = fittest(record, shape)
     genotype = record.genotypes(chosen["id"], chosen["born"])
@@ -23,7 +22,7 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
 
 
 def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
-    """The columns of the elites, all but the genotype, which takes longer to read."""
+    """The columns of the elites without the genotype, which takes longer to read."""
     columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
     cell = cells(columns["descriptor"], record.behavior_space, shape)
     order = np.lexsort((columns["id"], -columns["fitness"], *cell.T[::-1]))
@@ -34,8 +33,8 @@ def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
 def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:
     r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells, the fitness of their elites by then.
 
-    Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is nowhere negative:
-    `offset` is the least that a task can give, so that a cell more never lowers the score.
+    Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is nowhere negative. If
+    `offset` is the task's least fitness, a new cell never lowers the score.
     """
     points, fitness = evaluated(record, "descriptor"), evaluated(record, "fitness")
     _, cell = np.unique(cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True)

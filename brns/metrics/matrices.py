@@ -7,12 +7,11 @@ $R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
 (\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
 
 with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
-increasing transformation of novelty changes it. It needs populations that are more novel than some of the space: where
-points of the box are all far from what can be reached, as in 32 dimensions or a box far too large, it says nothing.
+increasing transformation of novelty changes it. Where all points of the box are far from what can be reached, as in 32
+dimensions or in a box far too large, it says nothing.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -26,7 +25,9 @@ from brns.metrics.numbers import ranges
 from brns.metrics.recorded import NoveltySearch, Record, survivors
 
 PROBES = 256
-"""uniform points that stand for the behavior space: R's error by their number is below 1 / (2 sqrt(256)) = 0.03"""
+"""uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
+BLOCK = 512
+"""individuals that are scored at once: enough to fill the processor, few enough to waste little of the last block"""
 
 
 def matrices(
@@ -34,8 +35,7 @@ def matrices(
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere, over generations whose states were kept.
 
-    One state is in memory at a time. An individual has one behavior, so each is scored once by each state, from the
-    generation on in which it first survives. The probes are scored before the individuals.
+    One state is in memory at a time. Each state scores the probes, then once every individual that survived until then.
     """
     points = survivors(record, "descriptor", generations)
     g, mu, d = points.shape
@@ -53,22 +53,11 @@ def matrices(
     return q, r
 
 
-BLOCK = 512
-"""how many individuals are scored at once: enough to fill the processor, few enough to waste little of the last"""
-
-
 @eqx.filter_jit
 def _novelty(
-    estimator: Any,
-    state: PyTree,
-    population: Population,
-    blocks: Float[Array, "b n d"],
-    used: Int[Array, ""],
+    estimator: Any, state: PyTree, population: Population, blocks: Float[Array, "b n d"], used: Int[Array, ""]
 ) -> Float[Array, " b*n"]:
-    """Omega^j of the individuals of the first `used` blocks, and NaN for the others, who live later.
-
-    `used` is an array, so that all generations share one compiled function.
-    """
+    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once, and NaN of the others."""
 
     def score(b, novelty):
         return novelty.at[b].set(estimator.score(state, blocks[b], population))
@@ -83,11 +72,10 @@ def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.nda
 
 
 def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
-    """The generations asked for, of which the record must keep the states."""
+    """The generations asked for; a `ValueError` where the record does not keep their states."""
     kept = record.snapshots
     wanted = kept if generations is None else list(generations)
-    in_order = all(a < b for a, b in pairwise(wanted))
-    if len(wanted) < 2 or not in_order or not set(wanted) <= set(kept):
+    if len(wanted) < 2 or wanted != sorted(set(wanted) & set(kept)):
         raise ValueError(
             f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
             f"{record.path} keeps {ranges(kept)}. Run it again with `brns run ... --checkpoint-every 1`"

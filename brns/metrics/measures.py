@@ -1,7 +1,4 @@
-"""The table of measures: every number of a run that summaries, reports and reproductions show.
-
-A new measure is a function of its own file and one more row here.
-"""
+"""The table of measures: every number of a run that summaries, reports and reproductions show."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -14,14 +11,14 @@ from brns.metrics.recorded import NoveltySearch, Record, evaluated
 
 
 class Measured:
-    """A run that is being measured, with what several measures share computed once."""
+    """A run, with what several measures share computed once."""
 
     def __init__(self, record: Record, search: NoveltySearch | None, grid: Sequence[int] | None):
         self.record, self.search, self.grid = record, search, grid
 
     @cached_property
     def solved(self) -> list[np.ndarray]:
-        """Who met the success criterion, of all evaluated, by generation."""
+        """Whether each individual evaluated solved the task, by generation."""
         return evaluated(self.record, "solved")
 
     @cached_property
@@ -35,9 +32,9 @@ class Measure(NamedTuple):
     title: str
     meaning: str
     function: Callable[[Measured], float | None]
-    """None where the run has no such number, as there is no first solution without one"""
+    """None where the run has no such number, such as a first solution"""
     needs: Literal["nothing", "grid", "paths", "generations", "states"] = "nothing"
-    """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states kept"""
+    """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states"""
 
 
 def _first_solved(run: Measured) -> float | None:
@@ -54,7 +51,7 @@ def _mean(curve: np.ndarray) -> float | None:
 
 
 def _regained(run: Measured) -> float | None:
-    """None where no population was more novel than the margin's share of the space: ranks say nothing then."""
+    """None where no population was more novel than a tenth of the space: ranks say nothing then."""
     return float(run.cycling.regained.mean()) if np.nanmax(run.cycling.r) > cycling.MARGIN else None
 
 

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them, the same wherever they are printed, and as JSON and CSV have them."""
+"""Numbers as text: for people, JSON and CSV."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def number(value: float | int | None) -> str:
-    """Whole from 100 on, three digits below; a dash where there is none."""
+    """Three digits, and whole from 100 on; a dash for none."""
     if value is None or math.isnan(value):
         return "–"
     whole = math.isinf(value) or value == round(value) or abs(value) >= 100
@@ -16,7 +16,7 @@ def number(value: float | int | None) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for every number that is not finite, which JSON does not have."""
+    """The value with None for every number that is not finite, which JSON does not have."""
     if isinstance(value, Mapping):
         return {key: finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -25,14 +25,14 @@ def finite(value: Any) -> Any:
 
 
 def ranges(numbers: list[int]) -> str:
-    """Numbers as a person lists them: `0, 10 ... 400 (41 of them)`."""
+    """Numbers in short: `0, 10 ... 400 (41 of them)`."""
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV under the names of their columns; a row without one of them has nothing there."""
+    """Rows as CSV under the names of all columns; what a row lacks is empty."""
     text = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
@@ -42,5 +42,5 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def legible(text: str) -> str:
-    """The text with its control characters escaped: a name in a file may hold some that a terminal obeys."""
+    """The text with its control characters escaped, which a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

@@ -1,12 +1,11 @@
 r"""Measures of a search whose behaviors are planar paths, taken in the space of their signatures; section 5.2, table I.
 
-In 32 dimensions a grid says nothing, so that a path x1, y1, x2, y2, ... is mapped to the six terms of its signature,
-truncated at level 2: x, y, xx, xy, yx, yy. The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does
-not say between which bounds. Ours follow from the arena's half widths $h_x, h_y$: a displacement in $\pm h$, xx and yy
-up to half its square, and xy and yx (areas) in $\pm h_x h_y / 2$. What lies outside counts for the border.
+In 32 dimensions a grid says nothing, so a path x1, y1, x2, y2, ... is mapped to its signature up to level 2: x, y, xx,
+xy, yx, yy. The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does not say between which bounds. Ours
+follow from the arena's half widths $h_x, h_y$: x and y in $\pm h$, xx and yy up to $h^2 / 2$, and xy and yx (areas) in
+$\pm h_x h_y / 2$. What lies outside counts for the border.
 """
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -23,14 +22,11 @@ TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarray, "n 6"]:
     """The six terms x, y, xx, xy, yx, yy of paths given as x1, y1, x2, y2, ..."""
-    n, d = descriptors.shape
-    if d % 2:
-        raise ValueError(f"a planar path has an even number of coordinates; got {d}")
-    return np.asarray(signature(jnp.reshape(jnp.asarray(descriptors), (n, d // 2, 2)), LEVEL))
+    return np.asarray(signature(np.reshape(descriptors, (len(descriptors), -1, 2)), LEVEL))
 
 
 def signature_space(space: Box) -> Box:
-    """The box of signatures that belongs to a behavior space of paths, by the bounds above."""
+    """The box of the signatures of paths in a behavior space, by the bounds above."""
     x, y = np.asarray(space.high - space.low, np.float64)[:2] / 2
     area = x * y / 2
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
@@ -38,17 +34,15 @@ def signature_space(space: Box) -> Box:
 
 def coverage_of_record(record: Record, search: NoveltySearch | None = None) -> Float[np.ndarray, " g"]:
     """The share of the cells of signature space visited by everything evaluated up to each generation."""
-    space = (search or record.search).task.behavior_space
-    return cumulative_coverage(
-        [signatures(rows) for rows in evaluated(record, "descriptor")], signature_space(space), GRID
-    )
+    box = signature_space((search or record.search).task.behavior_space)
+    return cumulative_coverage([signatures(rows) for rows in evaluated(record, "descriptor")], box, GRID)
 
 
 def uniformity_of_record(record: Record, search: NoveltySearch | None = None) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they occupy.
 
-    The Jensen-Shannon distance of the mean novelty of each occupied cell, by which the survivors were selected. NaN
-    where nobody is novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
+    The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell; NaN where nobody is
+    novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
     """
     box = signature_space((search or record.search).task.behavior_space)
     found = zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True)

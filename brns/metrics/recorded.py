@@ -1,4 +1,4 @@
-"""What the metrics read of a run, and the check that it can be counted on."""
+"""What the metrics read of a run; values that are not finite are refused."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ NoveltySearch = Any
 
 
 def survivors(record: Record, column: str, generations: Sequence[int] | None = None) -> np.ndarray:
-    """A column of the survivors P_g, `(g, mu, ...)`, of the generations given, by default all."""
+    """A column of the survivors, `(g, mu, ...)`, of the generations given, by default all."""
     generations = _some(record) if generations is None else generations
     return _finite(record, column, generations, record.column(f"survivors.{column}", generations))
 
@@ -20,11 +20,9 @@ def survivors(record: Record, column: str, generations: Sequence[int] | None = N
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
     first, *later = _some(record)
-    founders = _finite(record, column, [first], record.column(f"offspring.{column}", [first]))
-    if not later:
-        return [*founders]
-    # Founders and offspring may differ in number, so that one stack does not hold both.
-    return [*founders, *_finite(record, column, later, record.column(f"offspring.{column}", later))]
+    parts = [[first], later] if later else [[first]]  # founders and offspring may differ in number
+    found = (_finite(record, column, part, record.column(f"offspring.{column}", part)) for part in parts)
+    return [rows for part in found for rows in part]
 
 
 def _some(record: Record) -> list[int]:
@@ -38,6 +36,6 @@ def _finite(record: Record, column: str, generations: Sequence[int], values: np.
     if bad:
         raise ValueError(
             f"{record.path} has values of {column} that are not finite in generations {bad[:5]} ({len(bad)} of "
-            f"{len(generations)}); the task or the estimator went wrong there, and no statistic can use them"
+            f"{len(generations)})"
         )
     return values

@@ -1,12 +1,11 @@
-r"""The signature of a path: its iterated integrals, which keep its shape whatever the speed and place.
+r"""The signature of a path: its iterated integrals, which tell its shape and neither its speed nor its place.
 
 $S^{(i_1 \dots i_k)} = \int_{t_1 < \dots < t_k} dx^{i_1}_{t_1} \dots dx^{i_k}_{t_k}$, for all words of up to `level`
 letters. A straight piece with increment v has the signature $\exp(v) = (v, v^{\otimes 2}/2!, v^{\otimes 3}/3!, \dots)$,
 and one path after another has the product of their signatures (Chen's identity).
 
-Source: Chevyrev & Kormilitzin, A primer on the signature method in machine learning, arXiv:1603.03788. The paper maps
-the ant's planar path to level 2: 2 + 4 = 6 terms. Paths run forward in time here; the published code lists their
-points backwards, which gives the inverse signature.
+Source: Chevyrev & Kormilitzin, A primer on the signature method in machine learning, arXiv:1603.03788. Paths run
+forward in time; the published code lists their points backwards, which gives the inverse signature.
 """
 
 from collections.abc import Sequence
@@ -22,8 +21,7 @@ from jaxtyping import Array, Float
 def signature(paths: Float[Array | np.ndarray, "n t c"], level: int = 2) -> Float[Array, "n s"]:
     """The truncated signatures of n paths of t points with c coordinates: s = c + c^2 + ... + c^level terms.
 
-    Words are ordered by length, then by their letters: x, y, xx, xy, yx, yy in the plane. The constant term 1 is left
-    out. A path of one point has signature 0.
+    Terms are ordered by length, then by letters: x, y, xx, xy, yx, yy in the plane. The constant term 1 is left out.
     """
     c = jnp.shape(paths)[2]
 

@@ -23,12 +23,11 @@ class Estimate(NamedTuple):
 def summary(
     record: Record, grid: Sequence[int] | None = None, search: NoveltySearch | None = None, of_paths: bool = False
 ) -> dict[str, float]:
-    """The numbers of one run by name, as the table of `measures` says what they mean.
+    """The numbers of one run by name; the table of `measures` says what they mean.
 
-    `grid` are the cells of coverage, by default those of `coverage.grid`: 6 x 6 over a plane (paper, section 5.1).
-    Measures of paths are taken where behaviors are planar paths (`of_paths`), those of ages and parents from generation
-    1 on, those of cycling where 2 states or more were kept and every part of the search is known: give `search` where
-    one is a user's own. What a run does not have is absent.
+    `grid` are the cells of coverage, by default those of `coverage.grid`. `of_paths` says that behaviors are planar
+    paths. Cycling needs 2 states or more and the search: give it where a part is your own. Numbers that a run does not
+    have are left out.
     """
     search = search or record.known_search
     grid = grid or usual(record.behavior_space)
@@ -52,7 +51,7 @@ def over_seeds(
 ) -> dict[str, Estimate]:
     """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
     if any(record.experiment != records[0].experiment for record in records):
-        raise ValueError("these are runs of different experiments, which no mean should mix: summarize each apart")
+        raise ValueError("these are runs of different experiments: summarize each experiment apart")
     rows = [summary(record, grid, search, of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: estimate([row[name] for row in rows if name in row]) for name in names}

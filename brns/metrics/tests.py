@@ -11,8 +11,7 @@ from scipy import stats
 LEVEL = 0.05
 """the p below which a difference counts as confirmed"""
 EXACT = 20_000
-"""ways to deal numbers to two groups, or signs to differences, up to which all are looked at"""
-
+"""permutations up to which all are counted"""
 Values = Sequence[float] | Float[np.ndarray, " n"]
 """one number a seed"""
 
@@ -23,20 +22,17 @@ class Tested(NamedTuple):
     p: float
     """two-sided"""
     effect: float
-    """how probably one of ours is above one of theirs, ties half; 0.5 is chance"""
+    """the probability that one of ours is above one of theirs, ties half; 0.5 is chance"""
 
 
 def paired(ours: Values, theirs: Values) -> Tested:
-    """Wilcoxon's signed ranks, two-sided, of two methods that share their seeds: row s of both is seed s.
+    """Wilcoxon's signed ranks, two-sided, of two methods that share their seeds: entry s of both is seed s.
 
-    The effect is the share of seeds in which ours is above theirs, ties half. Seeds in which both are equal are left
-    out of p. p is 1 where all are equal, and where ranks and effect point to different sides.
-
-    p is exact up to 14 seeds that differ, and up to 50 where no two differences are of one size. Beyond that it is
-    SciPy's normal approximation.
+    The effect is the share of seeds in which ours is above theirs, ties half. p leaves out seeds in which both are
+    equal. It is 1 where all are, and where ranks and effect point to different sides; exact up to 14 seeds that differ,
+    and up to 50 where no two differences are of one size; else SciPy's normal approximation.
     """
-    one, other = np.array([ours, theirs], np.float64)
-    difference = one - other
+    difference = np.subtract(ours, theirs, dtype=np.float64)
     effect = float(np.mean((difference > 0) + 0.5 * (difference == 0)))
     differing = difference[difference != 0]
     signed = np.sign(differing) * stats.rankdata(np.abs(differing))
@@ -49,11 +45,10 @@ def paired(ours: Values, theirs: Values) -> Tested:
 
 
 def mann_whitney(ours: Values, theirs: Values) -> Tested:
-    """The two-sided test that neither group is above the other, for groups that share no seeds.
+    """Mann & Whitney's two-sided test of two groups that share no seeds.
 
-    The effect is A of Vargha & Delaney. p is 1 where all numbers are one, and where a group has a single number. With
-    up to 20,000 ways to deal the numbers to the two groups (8 against 8) p is exact. With more, ties take SciPy's
-    normal approximation, which small groups pass too easily.
+    The effect is A of Vargha & Delaney. p is 1 where all numbers are equal, and where a group has a single number. It
+    is exact up to 8 against 8; beyond, ties take SciPy's normal approximation, which small groups pass too easily.
     """
     few = math.comb(len(ours) + len(theirs), len(ours)) <= EXACT
     alone = min(len(ours), len(theirs)) < 2
@@ -64,19 +59,19 @@ def mann_whitney(ours: Values, theirs: Values) -> Tested:
 
 
 def testable(ours: int, theirs: int) -> bool:
-    """Whether so many seeds can give p < 0.05 at all, in groups that share none."""
+    """Whether so many seeds, in groups that share none, can give p < 0.05 at all."""
     return least_p(ours, theirs) < LEVEL
 
 
 def least_p(ours: int, theirs: int) -> float:
-    """The least p of so many seeds in groups that share none: all of the one lie above all of the other."""
+    """The least p of so many seeds in groups that share none."""
     if min(ours, theirs) < 2:
         return 1.0
     return min(2 / math.comb(ours + theirs, ours), 1.0)
 
 
 def least_paired_p(seeds: int) -> float:
-    """The least p of so many shared seeds: ours is above theirs in every one."""
+    """The least p of so many shared seeds."""
     return min(2.0 ** (1 - seeds), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Uniformity: how far a distribution over the behavior space is from the uniform one."""
+"""Uniformity: how far a distribution over the behavior space is from uniform."""
 
 import math
 from collections.abc import Sequence
@@ -16,30 +16,28 @@ from brns.metrics.recorded import NoveltySearch, Record
 def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int | None = None) -> float:
     r"""The Jensen-Shannon distance, base 2, between normalised weights p and the uniform distribution u; in [0, 1].
 
-    $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$: the root of the divergence.
-    0 for equal weights. `total` is the number of cells where `weights` lists only those that are not empty.
-
-    Departs from the published code, which does not normalise.
+    $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$. `total` is the number of cells
+    where `weights` lists only those that are not empty. The published code does not normalise.
     """
     weights = np.asarray(weights, np.float64).ravel()
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError(
             "a distribution needs finite weights from 0 on, not all 0: is the archive empty, or novelty 0 everywhere? "
-            f"got {weights[:5]} ({len(weights)} in all)"
+            f"got {weights[:5]}"
         )
-    # Empty cells may be merged into one, as any with the same ratio p / u: no f-divergence changes.
+    # All empty cells are merged into one, which changes no f-divergence.
     p = np.append(weights, 0.0)
     uniform = np.append(np.ones(len(weights)), float((total or len(weights)) - len(weights)))
     with np.errstate(invalid="ignore"):
         distance = jensenshannon(p, uniform, base=2)
-    return 0.0 if np.isnan(distance) else float(distance)  # SciPy's divergence may round below 0 where p is uniform.
+    return 0.0 if np.isnan(distance) else float(distance)  # SciPy's divergence may round below 0 where p is uniform
 
 
 def of_points(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
-    """The distance to uniform of how many points lie in each cell: of an archive's descriptors, or any others.
+    """The distance to uniform of the number of points in each cell, such as an archive's descriptors.
 
-    Points outside the box count for the border cells. The paper's table I must leave empty cells out, as `of_values`
-    does: with its coverage of 4e-4 the distance over the whole grid is above 0.99, and it prints 0.12.
+    The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4 the distance over the
+    whole grid is above 0.99, and it prints 0.12.
     """
     _, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape))
@@ -55,15 +53,13 @@ def of_values(
 
 
 def of_record(record: Record, shape: Sequence[int], search: NoveltySearch | None = None) -> Float[np.ndarray, " s"]:
-    """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f.
-
-    `search` is the experiment, needed where the record cannot rebuild a part of your own.
-    """
+    """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
     search = search or record.search
     if not record.snapshots:
         raise ValueError(f"{record.path} keeps no states: run it again with `brns run ... --checkpoint-every 1`")
     points = jnp.asarray(centers(search.task.behavior_space, shape))
-    states = (record.state(g, search) for g in record.snapshots)
-    return np.array(
-        [distance_to_uniform(novelty_of(search.estimator, s.estimator, points, s.population)) for s in states]
-    )
+    found = []
+    for generation in record.snapshots:
+        state = record.state(generation, search)
+        found.append(distance_to_uniform(novelty_of(search.estimator, state.estimator, points, state.population)))
+    return np.array(found)

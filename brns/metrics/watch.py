@@ -9,16 +9,11 @@ MOST = 20  # states, so that a look costs the same however long the run is
 
 
 def watch(record: Record) -> tuple[str, bool]:
-    r"""eta and kappa so far, as one line of text, and whether the search begins to visit old ground.
+    r"""eta and kappa so far, as one line of text, and whether the search returns to old ground.
 
-    Read from at most 20 of the states kept, spread evenly over the run, the last included. With g the last of them, the
-    population of generation i is old ground that draws the search again where
-
-    $Q(i, g) > Q(i, i^*) + \epsilon$  and  $Q(i, g) \ge Q(i, i)$:
-
-    its novelty has risen above its minimum by more than kappa's margin (so that j = g counts in $\kappa(P_i)$), and it
-    is now as novel as it was when it lived. The answer is yes when that holds for more than half of the earlier
-    generations. With fewer than 3 states it is too early to say, and the answer is no.
+    It does when more than half of the earlier populations are as novel now, in generation g, as when they lived, after
+    they were less so by more than kappa's margin: $Q(i, g) > Q(i, i^*) + \epsilon$ and $Q(i, g) \ge Q(i, i)$. Read from
+    at most 20 of the states kept, spread evenly over the run; with fewer than 3 the answer is no.
     """
     kept = record.snapshots
     if len(kept) < 3:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns.checks import refuse_unknown
 from brns.core import Box, Evaluation
 
 PIXELS = 16
@@ -17,16 +18,16 @@ PIXELS = 16
 class PlanarArm(eqx.Module):
     r"""A planar arm of several joints, whose behavior is where it reaches, how it lies, or how it looks.
 
-    Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of joint i to the link before it, of the first to the x
-    axis. Link i ends at $p_i = p_{i-1} + l_i (\cos \sum_{j \le i} a_j, \sin \sum_{j \le i} a_j)$ with $p_0 = 0$ and
-    $\sum l_i = 1$. Places are told in [0, 1]^2, as $(p + 1) / 2$.
+    Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of link i to the link before, or to the x axis.
+    Link i ends at $p_i = p_{i-1} + l_i (\cos \sum_{j \le i} a_j, \sin \sum_{j \le i} a_j)$ with $p_0 = 0$ and
+    $\sum l_i = 1$; behaviors are in units of $(p + 1) / 2$.
 
-    Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d): in each of 16 x 16
-    pixels over [-1, 1]^2, by rows from the lowest y, 1 where the arm passes its centre, falling to 0 a pixel away.
-    Fitness is minus the variance of the angles, in square radians; nothing is ever solved, and nothing random.
+    Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d) of 16 x 16 pixels over
+    [-1, 1]^2, by rows from the lowest y: 1 where the arm passes a pixel's centre, falling to 0 a pixel away. Fitness is
+    minus the variance of the angles, in square radians. Nothing is ever solved, and nothing random.
 
-    Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret
-    2018, doi:10.1145/3205455.3205602 (this world: fitness, and lengths that sum to 1).
+    Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret 2018,
+    doi:10.1145/3205455.3205602 (fitness, and lengths that sum to 1).
     """
 
     joints: int = 7
@@ -34,17 +35,15 @@ class PlanarArm(eqx.Module):
     descriptor: Literal["tip", "joints", "picture"] = "tip"
     """behavior: the tip, the ends of all links, or a picture of 16 x 16 pixels"""
     lengths: tuple[float, ...] | None = None
-    """of the links, in any unit, since their sum is made 1; by default all are equal"""
+    """of the links, in any unit; by default all are equal"""
 
     traceable = True
 
     def __check_init__(self):
         if self.joints < 1:
             raise ValueError(f"an arm needs 1 joint or more; got joints={self.joints}")
-        if self.descriptor not in ("tip", "joints", "picture"):
-            raise ValueError(f"an arm's descriptor is tip, joints or picture; got {self.descriptor!r}")
-        lengths = self.lengths or (1.0,) * self.joints
-        if len(lengths) != self.joints or not all(0 < length < math.inf for length in lengths):
+        refuse_unknown(self)
+        if self.lengths is not None and (len(self.lengths) != self.joints or min(self.lengths) <= 0):
             raise ValueError(f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}")
 
     @property
@@ -59,7 +58,7 @@ class PlanarArm(eqx.Module):
     @property
     def links(self) -> Float[np.ndarray, " joints"]:
         """The lengths of the links, of sum 1."""
-        lengths = np.ones(self.joints) if self.lengths is None else np.asarray(self.lengths, np.float64)
+        lengths = np.array(self.lengths or (1.0,) * self.joints)
         return lengths / lengths.sum()
 
     @eqx.filter_jit

@@ -20,13 +20,12 @@ class MountainCar(eqx.Module):
 
     With the push $u$ in [-1, 1] a step is $v \leftarrow v + 0.0015 u - 0.0025 \cos 3x$, within [-0.07, 0.07], and
     $x \leftarrow x + v$, within [-1.2, 0.6]; at the left end the car stops. An episode begins at rest at x = -0.5 and
-    ends at the top, x >= 0.45, where it stays; reaching it is the success. The policy is 2 -> 8 -> 1 with tanh: 33
-    weights in [-1, 1]; it sees the place, from -1 at the left end to 1 at the right, and the speed over 0.07. Behavior
-    is how far to the left and to the right the car came, in the same units; fitness is 0.
+    ends at the top, x >= 0.45: that solves the task. The policy, 2 -> 8 -> 1 with tanh, sees the place, from -1 at the
+    left end to 1 at the right, and the speed over 0.07. Behavior is how far to the left and to the right the car came,
+    in the same units; fitness is 0.
 
     Shapes: genotypes `(n, 33)`, descriptors `(n, 2)`. Nothing is random.
-    Source: Moore 1990 (the world); Gymnasium's MountainCarContinuous-v0. Departs from it in the start, which is drawn
-    from [-0.6, -0.4] there.
+    Source: Moore 1990; Gymnasium's MountainCarContinuous-v0, where the start is drawn from [-0.6, -0.4].
     """
 
     steps: int = 200

@@ -5,12 +5,11 @@ Importing this file makes them known to Gymnasium; so does `gymnasium.make("brns
 
 from typing import Any
 
-import equinox as eqx
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Array, Bool, Float, UInt8
+from jaxtyping import Float, UInt8
 
 from brns.tasks.ant.camera import Camera
 from brns.tasks.ant.model import ARENAS
@@ -20,10 +19,10 @@ from brns.tasks.maze.rules import FASTEST, NOTHING_SEEN, RANGE, DeceptiveMaze
 
 
 class AntMazeEnvironment(gymnasium.Env):
-    """The ant maze, one control step of 0.025 s at a time; `brns.AntMaze` tells its rules.
+    """The ant maze, one control step of 0.025 s at a time, by the rules of `brns.AntMaze`.
 
     Reward: 1 at the first visit of each area. The episode terminates when all are visited or the physics is unstable,
-    and is truncated after 1500 steps. The ant starts always alike.
+    and is truncated after 1500 steps. Every episode starts alike.
     `info`: `position`, the torso's x and y in metres; `visited`, one bool an area; `unstable`.
     """
 
@@ -49,20 +48,18 @@ class AntMazeEnvironment(gymnasium.Env):
         super().reset(seed=seed)
         self.state = self.physics.start[None].copy()
         self.visited = np.zeros(len(self.areas), bool)
-        self.sound = True
         return observation(self.state)[0], self._info()
 
     def step(self, action: Float[np.ndarray, "8"]):
         action = np.asarray(action, np.float64)[None]
         state, (sound,) = self.physics.advance(self.state, action, self.task.frame_skip)
-        self.sound = bool(sound)
-        before = self.visited.sum()
-        if self.sound:
+        before = self.visited
+        if sound:
             self.state = state
-            self.visited = self.visited | within(position(state), self.areas)[0]
-        reward = float(self.visited.sum() - before)
-        terminated = bool(self.visited.all()) or not self.sound
-        return observation(self.state)[0], reward, terminated, False, self._info()
+            self.visited = before | within(position(state), self.areas)[0]
+        reward = float(self.visited.sum() - before.sum())
+        terminated = bool(self.visited.all() or not sound)
+        return observation(self.state)[0], reward, terminated, False, self._info(unstable=not sound)
 
     def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
         if self.render_mode is None:
@@ -75,15 +72,15 @@ class AntMazeEnvironment(gymnasium.Env):
             self._drawing.close()
             self._drawing = None
 
-    def _info(self) -> dict[str, Any]:
-        return {"position": self.state[0, 1:3].copy(), "visited": self.visited.copy(), "unstable": not self.sound}
+    def _info(self, unstable: bool = False) -> dict[str, Any]:
+        return {"position": self.state[0, 1:3].copy(), "visited": self.visited.copy(), "unstable": unstable}
 
 
 class DeceptiveMazeEnvironment(gymnasium.Env):
-    """The deceptive maze, one step at a time; `brns.DeceptiveMaze` tells its rules.
+    """The deceptive maze, one step at a time, by the rules of `brns.DeceptiveMaze`.
 
-    Reward: 1 on reaching the goal, which terminates the episode; it is truncated after 2000 steps. The robot starts
-    always alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, the goal was reached.
+    Reward: 1 on reaching the goal, which terminates the episode; it is truncated after 2000 steps. Every episode starts
+    alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, whether the goal was reached.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
@@ -101,9 +98,10 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
         return np.array(NOTHING_SEEN, np.float32), self._info()
 
     def step(self, action: Float[np.ndarray, "2"]):
-        action = np.asarray(action, np.float32)
-        self.pose, sensed, visited = map(np.array, _maze_step(self.maze, self.pose, action))
-        return sensed, float(visited), bool(visited), False, self._info(bool(visited))
+        poses, sensed = self.maze.step(jnp.asarray(self.pose[None]), jnp.asarray(action, jnp.float32)[None])
+        self.pose = np.array(poses[0])
+        visited = bool(self.maze.solved(poses[:, :2])[0])
+        return np.array(sensed[0]), float(visited), visited, False, self._info(visited)
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """The map at three pixels a cell: walls dark, goal green, robot orange with a dark nose."""
@@ -125,15 +123,6 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
 
     def _info(self, visited: bool = False) -> dict[str, Any]:
         return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}
-
-
-@eqx.filter_jit
-def _maze_step(
-    maze: DeceptiveMaze, pose: Float[Array | np.ndarray, "3"], action: Float[Array | np.ndarray, "2"]
-) -> tuple[Float[Array, "3"], Float[Array, "5"], Bool[Array, ""]]:
-    """One step of one robot: where it is then, what it senses, and whether it is at the goal."""
-    poses, sensed = maze.step(jnp.asarray(pose)[None], jnp.asarray(action)[None])
-    return poses[0], sensed[0], maze.solved(poses[:, :2])[0]
 
 
 for _name, _steps in (("AntMaze", 1500), ("DeceptiveMaze", 2000)):

@@ -9,18 +9,15 @@ from brns.core import Box, Evaluation, Task
 
 
 class RescaledBehaviorSpace(eqx.Module):
-    """A task as it is, with a behavior box that is declared so many times too wide about the same middle.
-
-    Behaviors are the task's own; only what an estimator is told of them changes.
-    """
+    """A task whose behavior box is declared too wide; its behaviors stay the same."""
 
     task: Task
     times: float = 10.0
-    """how many times the box is as wide as the task's own, in every dimension"""
+    """the box's width over that of the task's own, in every dimension, about the same middle"""
 
     def __check_init__(self):
         if not (math.isfinite(self.times) and self.times >= 1):
-            raise ValueError(f"a loose box is declared 1 or more times too wide; got times={self.times}")
+            raise ValueError(f"a behavior box can be declared 1 or more times too wide; got times={self.times}")
 
     @property
     def traceable(self) -> bool:

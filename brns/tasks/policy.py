@@ -18,17 +18,17 @@ HostLayers = list[tuple[Float[np.ndarray, "n _outputs _inputs"], Float[np.ndarra
 class FeedForward(eqx.Module):
     r"""n feed-forward networks, one a genotype: $h_{l+1} = \tanh(W_l h_l + b_l)$.
 
-    A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows, where a row belongs to an output unit.
+    A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows; a row belongs to an output unit.
 
     Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions `(n, sizes[-1])`. A loop over time
-    calls `layers` once before it and `act` in it, where policies stand along the trailing axis and a layer is written
-    out over its inputs: several times faster than a batched matrix product of networks this small.
+    calls `layers` before it and `act` in it: with policies along the trailing axis, networks this small are several
+    times faster than by batched matrix products.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
     """neurons a layer: observations, hidden layers, actions"""
     squash_output: bool = eqx.field(static=True, default=False)
-    """tanh on the output too, so that actions lie in [-1, 1]; otherwise the output is linear"""
+    """tanh on the output too, so that actions lie in [-1, 1]"""
 
     def __check_init__(self):
         if len(self.sizes) < 2 or any(size < 1 for size in self.sizes):
@@ -54,7 +54,7 @@ class FeedForward(eqx.Module):
     def act(
         self, layers: Layers, observations: Float[Array, "o n"] | Sequence[Float[Array, " n"]]
     ) -> Float[Array, "a n"]:
-        """One action a policy, policies along the trailing axis; observations as one array or as a sequence of rows."""
+        """One action a policy, policies along the trailing axis."""
         signal: Any = observations
         for depth, (weights, biases) in enumerate(layers, 1):
             signal = sum((weights[:, i] * signal[i] for i in range(weights.shape[1])), start=biases)
@@ -70,7 +70,7 @@ class FeedForward(eqx.Module):
         return self.act(self.layers(genotypes), observations.T).T
 
     def on_host(self, genotypes: Float[np.ndarray, "n p"]) -> "HostPolicies":
-        """The same policies in NumPy with float64, for worlds that are stepped on the host."""
+        """The same policies in NumPy and float64, for worlds on the host."""
         rows = np.asarray(genotypes, np.float64)
         layers = [
             (np.ascontiguousarray(rows[:, weights]).reshape(-1, outputs, inputs), np.ascontiguousarray(rows[:, biases]))
@@ -79,12 +79,9 @@ class FeedForward(eqx.Module):
         return HostPolicies(layers, self.squash_output)
 
     def _genes(self, genotypes: Any) -> Iterator[tuple[int, int, slice, slice]]:
-        """Of every layer its inputs, its outputs, and where its weights and its biases stand in a genotype."""
+        """The inputs and outputs of every layer, and where its weights and its biases stand in a genotype."""
         if genotypes.shape[1] != self.genotype_length:
-            raise ValueError(
-                f"a policy of sizes {self.sizes} needs genotypes of length {self.genotype_length}; "
-                f"got shape {genotypes.shape}"
-            )
+            raise ValueError(f"this policy needs genotypes of length {self.genotype_length}; got {genotypes.shape}")
         at = 0
         for inputs, outputs in pairwise(self.sizes):
             middle = at + outputs * inputs
@@ -93,10 +90,9 @@ class FeedForward(eqx.Module):
 
 
 class HostPolicies:
-    """n policies in NumPy: called with observations `(n, sizes[0])`, they give one action a policy, `(n, sizes[-1])`.
+    """n policies in NumPy, from observations `(n, sizes[0])` to actions `(n, sizes[-1])`; indexing selects some.
 
-    A policy acts to the same bits whatever its neighbours and their number, which a batched matrix product does not
-    promise. Indexed like an array's first axis, they give some of the policies.
+    A policy's bits do not depend on its neighbours and their number, as they may in a batched matrix product.
     """
 
     def __init__(self, layers: HostLayers, squash_output: bool):

@@ -14,14 +14,13 @@ CENTER = 0.4 * BOUND
 class LinearProjection(eqx.Module):
     r"""The sphere's linear projection: many genes that sum to two numbers, so that the far corners are hard to reach.
 
-    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $R^n$ is
-    $(\sum_{i \le n/2} c(\theta_i), \sum_{i > n/2} c(\theta_i))$, in $[-2.56 n, 2.56 n]^2$. Sums of many genes lie near
-    0: who varies genes at random sees the middle only. Fitness is minus the sphere, $-\sum (\theta_i - 2.048)^2$;
-    nothing is ever solved. Genes lie in [-10.24, 10.24], so that the clipped part belongs to the world.
+    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $[-10.24, 10.24]^n$ is
+    $(\sum_{i \le n/2} c(\theta_i), \sum_{i > n/2} c(\theta_i))$, in $[-2.56 n, 2.56 n]^2$. Fitness is minus the sphere,
+    $-\sum (\theta_i - 2.048)^2$; nothing is ever solved, and nothing random.
 
-    Shapes: genotypes `(m, n)`, descriptors `(m, 2)`. Nothing is random.
-    Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4. Departs from it in the
-    bound on the genes, which are free there, and in the sphere's scale.
+    Shapes: genotypes `(m, n)`, descriptors `(m, 2)`.
+    Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4, where genes have no
+    bound and the sphere another scale.
     """
 
     genes: int = 100
@@ -44,7 +43,7 @@ class LinearProjection(eqx.Module):
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """The two sums of n genotypes, and minus the sphere."""
+        """The two sums of each genotype, and minus the sphere."""
         inside = jnp.abs(genotypes) <= BOUND
         clipped = jnp.where(inside, genotypes, BOUND / jnp.where(inside, 1.0, genotypes))
         descriptor = clipped.reshape(len(genotypes), 2, -1).sum(axis=2)

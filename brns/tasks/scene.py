@@ -1,4 +1,4 @@
-"""How a world looks, as data: what a task may tell of itself to figures, reports and movies. All of it is optional."""
+"""How a world looks, as data for figures, reports and movies. All of it is optional."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -8,8 +8,8 @@ from jaxtyping import Array, Bool, Float, UInt8
 
 from brns.core import Box
 
-# Colours for areas, which no other thing in a picture has.
 COLOURS = {"green": "#3a9d5d", "red": "#d1495b", "blue": "#3f7fd6", "violet": "#8e5bb5"}
+"""for areas; nothing else in a picture has them"""
 
 
 class Area(NamedTuple):
@@ -46,7 +46,7 @@ class Scene(NamedTuple):
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
     def place(self, descriptors: Float[Array | np.ndarray, "*n d"]) -> Float[np.ndarray, "*n 2"]:
-        """Where behaviors lie: the end of a path, or else the first two dimensions; a single one lies at height 0."""
+        """Where behaviors lie: the end of a path, or the first two dimensions; of a line, at y = 0."""
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
             return np.concatenate([descriptors, np.zeros_like(descriptors)], axis=-1)
@@ -58,20 +58,20 @@ class Film(NamedTuple):
 
     pictures: Iterator[UInt8[np.ndarray, "height width 3"]]
     most: int
-    """how many pictures there are, or fewer where the episode ends early"""
+    """the largest number of pictures; an episode may end early"""
     per_second: float
 
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks; another is drawn as the box of its behavior space."""
+    """A task that says how its world looks; without it the world is the box of the behavior space."""
 
     def scene(self) -> Scene: ...
 
 
 @runtime_checkable
 class Traced(Protocol):
-    """A task that says where individuals were, from start to end; x and y are the first columns."""
+    """A task that tells the paths of individuals; x and y are the first columns."""
 
     def trajectory(
         self, genotypes: Float[Array | np.ndarray, "n p"]
@@ -86,8 +86,8 @@ class Filmed(Protocol):
 
 
 def plain(space: Box) -> Scene:
-    """The scene of a world of which only its behavior space is known: the box of the first two dimensions."""
-    low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+    """The scene of a world of which only the behavior space is known: the box of its first two dimensions."""
+    low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:
-        return Scene((float(low[0]), -1.0), (float(high[0]), 1.0), ("behavior", ""))
-    return Scene((float(low[0]), float(low[1])), (float(high[0]), float(high[1])))
+        return Scene((low[0], -1.0), (high[0], 1.0), ("behavior", ""))
+    return Scene((low[0], low[1]), (high[0], high[1]))

@@ -14,13 +14,10 @@ def test_the_signature_of_a_corner_by_hand():
     np.testing.assert_allclose(paths.signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
 
 
-def test_the_box_holds_every_straight_way_through_half_the_arena():
+def test_the_box_of_signatures_by_hand():
     box = paths.signature_space(SPACE)
     np.testing.assert_allclose(box.low, [-50, -50, 0, -1250, -1250, 0])
     np.testing.assert_allclose(box.high, [50, 50, 1250, 1250, 1250, 1250])
-    ends = np.random.default_rng(0).uniform(-25, 25, (200, 2, 2)).astype(np.float32)
-    found = paths.signatures(ends.reshape(200, 4))
-    assert ((found >= np.asarray(box.low)) & (found <= np.asarray(box.high))).all()
 
 
 class Recorded:

@@ -23,13 +23,6 @@ def test_square_by_hand():
     np.testing.assert_allclose(signature(square), [[0, 0, 0, 1, -1, 0]], atol=1e-6)
 
 
-def test_a_straight_line_has_the_powers_of_its_increment_over_factorials():
-    v = np.array([2.0, -1.0, 0.5])
-    line = (np.linspace(0, 1, 9)[:, None] ** 2 * v).astype(np.float32)[None]
-    second, third = np.kron(v, v) / 2, np.kron(np.kron(v, v), v) / 6
-    np.testing.assert_allclose(signature(line, level=3)[0], np.concatenate([v, second, third]), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(("c", "level"), [(2, 2), (3, 3)])
 def test_agrees_with_signax(c, level):
     paths = walk(0, c=c)
@@ -60,7 +53,3 @@ def test_place_and_speed_do_not_matter():
     slower = np.insert(path, 3, (path[:, 2] + path[:, 3]) / 2, axis=1)
     np.testing.assert_allclose(signature(slower), signature(path), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(signature(path + np.float32(5)), signature(path), rtol=1e-3, atol=1e-3)
-
-
-def test_a_path_that_stands_still_is_zero():
-    np.testing.assert_array_equal(signature(np.ones((2, 1, 2), np.float32)), np.zeros((2, 6)))

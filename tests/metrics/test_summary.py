@@ -7,7 +7,7 @@ import pytest
 from fake_record import FakeRecord, family
 
 from brns.metrics import summary as summaries
-from brns.metrics.measures import MEASURES, Measure
+from brns.metrics.measures import Measure
 from brns.metrics.summary import over_seeds, summary
 
 
@@ -75,8 +75,3 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
     monkeypatch.setattr(summaries, "MEASURES", {"young": young, "never": never, "turns": turns})
     assert summary(FakeRecord(family())) == {"young": 7.0}
     assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
-
-
-def test_every_measure_has_words():
-    assert all(row.title and row.meaning for row in MEASURES.values())
-    assert len({row.title for row in MEASURES.values()}) == len(MEASURES)

@@ -75,14 +75,11 @@ def test_all_of_the_maze_holds_where_the_numbers_are_the_papers(name, rows):
 @pytest.mark.parametrize(
     ("claim", "change", "verdict"),
     [
-        ("novelty search finds the goal", {"first_solved": [40.0] * 13}, PARTLY),
         ("novelty search finds the goal", {"first_solved": [40.0] * 7}, FAILS),
         ("both methods reach full coverage of the 6 × 6 cells", {"full_coverage": [80.0] * 19}, PARTLY),
         ("BR-NS covers a little later", {"coverage_at_50": [0.99] * 20}, OPPOSITE),
-        ("individuals live further", {"parent_distance": [50.0] * 20}, OPPOSITE),
         ("individuals live further", {"parent_distance": [50.0] * 8 + [170.0] * 12}, UNCONFIRMED),
         ("BR-NS's novelty converges", {"uniformity_last": [0.3] * 20}, PARTLY),
-        ("BR-NS's novelty converges", {"uniformity_last": [0.5] * 20}, OPPOSITE),
         ("ages stay low", {"age": [6.0] * 20}, MIXED),
         ("η < 1 in all generations, for both", {"eta_below_one": [0.845] * 20}, MIXED),
         ("κ is close to zero for both", {"kappa_share": [0.3] * 20}, MIXED),
@@ -90,30 +87,19 @@ def test_all_of_the_maze_holds_where_the_numbers_are_the_papers(name, rows):
         ("what was visited", {"regained": [0.3] * 20}, MIXED),
         ("it covers all cells", {"full_coverage": [150.0] * 20}, OPPOSITE),
         ("it covers all cells", {"full_coverage": [60.0] * 19}, FAILS),
-        ("it covers all cells", {"full_coverage": [100.0] * 12 + [150.0] * 8}, UNCONFIRMED),
     ],
 )
 def test_a_claim_on_the_maze_falls_with_its_numbers(claim, change, verdict):
     assert told(verdicts(GOOD | change, name="recognition"), claim) == verdict
 
 
-def test_too_few_seeds_decide_no_difference():
+def test_too_few_seeds_and_short_runs_decide_no_difference():
     few = {name: values[:3] for name, values in GOOD.items()}, {name: values[:3] for name, values in ARCHIVE.items()}
     found = verdicts(*few)
     assert found.pop("novelty search finds the goal") == HOLDS
     assert found.pop("both methods reach full coverage of the 6 × 6 cells") == HOLDS
     assert set(found.values()) == {UNTESTED}
-
-
-def test_a_short_run_decides_nothing():
-    assert set(verdicts(GOOD, planned=50).values()) == {UNTESTED}
-
-
-def test_where_a_measure_says_nothing_there_is_no_row_for_it():
-    def old(numbers):
-        return {name: values for name, values in numbers.items() if name != "regained"}
-
-    assert len(verdicts(old(GOOD), old(ARCHIVE))) == 10
+    assert set(verdicts(GOOD, planned=50).values()) == {UNTESTED}  # a short run
 
 
 def test_an_infinite_number_is_above_all_others(tmp_path):
@@ -127,13 +113,13 @@ def test_an_infinite_number_is_above_all_others(tmp_path):
     assert first == pytest.approx(second - 1 / 6)
 
 
-def test_a_goal_that_nobody_reached_is_a_claim_that_does_not_hold():
+def test_a_goal_that_nobody_reached_is_a_claim_that_does_not_hold_and_ranks_may_say_nothing():
     def lost(numbers):
-        return {name: values for name, values in numbers.items() if name not in ("first_solved", "full_coverage")}
+        return {name: values for name, values in numbers.items() if name not in ("first_solved", "regained")}
 
     found = verdicts(lost(GOOD), lost(ARCHIVE))
     assert told(found, "novelty search finds the goal") == FAILS
-    assert told(found, "both methods reach full coverage") == FAILS
+    assert len(found) == 10
 
 
 ANT = {
@@ -176,28 +162,18 @@ def test_all_of_the_ant_holds_where_the_numbers_are_the_papers():
 
 
 SOLVES = "every method solves the task within the first hundred generations"
-LOWEST = "BR-NS gives the lowest η and κ"
 
 
 @pytest.mark.parametrize(
     ("claim", "ours", "archives", "verdict"),
     [
         ("every method solves the task", {"first_solved": [60.0] * 19 + [101.0]}, {}, PARTLY),
-        ("every method solves the task", {"first_solved": [101.0] * 20}, {}, FAILS),
         ("a larger archive gives lower η and κ", {}, SMALL, OPPOSITE),
-        ("a larger archive gives lower η and κ", {}, all_changed(kappa_share=[0.2] * 20), UNCONFIRMED),
         ("every archive has η < 1 in all generations", {}, all_changed(eta_below_one=[0.9] * 20), OPPOSITE),
         ("archives have a high κ", {}, all_changed(kappa_share=[0.04] * 20), OPPOSITE),
-        (LOWEST, {"eta": [0.9] * 20, "kappa_share": [0.9] * 20}, {}, OPPOSITE),
-        (LOWEST, {"eta": [0.9] * 20}, {}, MIXED),
+        ("BR-NS gives the lowest η and κ", {"eta": [0.9] * 20}, {}, MIXED),
         ("BR-NS regains", {"regained": [0.9] * 20}, {}, OPPOSITE),
         ("BR-NS's novelty is the nearest to uniform", {"uniformity_signatures": [0.9] * 20}, {}, OPPOSITE),
-        (
-            "BR-NS's novelty is the nearest to uniform",
-            {"uniformity_signatures": [0.1, 0.1, 0.3] * 6 + [0.1, 0.1]},
-            {},
-            UNCONFIRMED,
-        ),
         ("an archive of 6000", {"coverage_signatures": [6e-4] * 20}, {}, OPPOSITE),
         ("both reach equally far in signature space", {"deviation_xy": [1.0] * 20}, {}, MIXED),
     ],
@@ -206,7 +182,7 @@ def test_a_claim_on_the_ant_falls_with_its_numbers(claim, ours, archives, verdic
     assert told(of_ant(ANT | ours, ARCHIVES | archives), claim) == verdict
 
 
-def test_three_seeds_of_the_ant_or_a_short_run_decide_no_difference():
+def test_three_seeds_of_the_ant_a_short_run_or_one_archive_decide_no_difference():
     three = {name: {k: v[:3] for k, v in archive.items()} for name, archive in ARCHIVES.items()}
     found = of_ant({name: values[:3] for name, values in ANT.items()}, three)
     assert found.pop(SOLVES) == HOLDS
@@ -214,9 +190,6 @@ def test_three_seeds_of_the_ant_or_a_short_run_decide_no_difference():
     short_run = of_ant(planned=150)
     assert short_run.pop(SOLVES) == HOLDS
     assert set(short_run.values()) == {UNTESTED}
-
-
-def test_one_archive_is_in_no_order():
     assert of_ant(archives={"archive_6000": an_archive(1)})["a larger archive gives lower η and κ"] == UNTESTED
 
 

@@ -1,7 +1,9 @@
 """The runs: which methods there are, and searches side by side that go on where they were stopped."""
 
+import time
+
 import pytest
-from worlds import Faulty, Identity
+from worlds import Identity
 
 from brns import NoveltySearch, Record, VisitCounts, run
 from brns.pictures import method
@@ -16,14 +18,12 @@ PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
 def test_archives_that_never_fill_are_run_once():
-    assert set(ant_methods(1500, 150)) == {*ALONE, "archive-6000"}
     assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}
-    assert set(ant_methods(1500, 1000)) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
 
 
 def test_a_record_can_rebuild_every_method_and_every_variant():
     ants = ant_methods(1500, 1000)
-    assert all(search.task.steps == 1500 for search in ants.values())
+    assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
     assert ants["random"].estimator == ants["archive-6000"].estimator
     maze = [describe(variant.search) for variant in variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
@@ -53,10 +53,14 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, 
     assert {file: file.stat().st_mtime_ns for file in files} == files
 
 
-def test_a_job_that_fails_in_its_process_ends_the_others(tmp_path):
-    """One side: the first job fails, and the second, which would find no fault, is never begun."""
-    broken = NoveltySearch(Faulty("raises"), VisitCounts(grids=8), population_size=8, offspring_size=6)
-    todo = runs.jobs({"a": broken, "b": SEARCH}, PLAN._replace(seeds=1), tmp_path)
+def test_a_job_that_fails_in_its_process_ends_the_others():
+    def fail():
+        with runs.side_by_side(1) as pool:
+            failing = pool.submit(divmod, 1, 0)
+            pool.submit(time.sleep, 600)
+            failing.result()
+
+    began = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        runs.measured(todo, 1, "two methods")
-    assert todo[1].done < PLAN.generations
+        fail()
+    assert time.monotonic() - began < 500

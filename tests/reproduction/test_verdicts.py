@@ -64,23 +64,19 @@ def test_fewer_than_six_common_seeds_are_two_groups():
         (larger(seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6), seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)), FAILS),
         (larger(HIGH, HIGH), FAILS),
         (larger(MORE, THREE), UNTESTED),  # 3 a side give p = 0.1 at best
-        (larger(THREE, MORE), UNTESTED),
         (larger({}, LOW), FAILS),
         (no_larger(HIGH, HIGH), HOLDS),
         (no_larger(HIGH, LOW), OPPOSITE),
         (lowest(LOW, [HIGH, {seed: value + 1 for seed, value in LOW.items()}]), HOLDS),
         (lowest(seeds(*[6.5] * 6), [HIGH, LOW]), MIXED),  # below one of two
-        (lowest(HIGH, [LOW, LOW]), OPPOSITE),
         (lowest(LOW, []), UNTESTED),
         (ordered([HIGH, LOW, seeds(*[-1.0] * 6)]), HOLDS),
-        (ordered([HIGH, LOW, HIGH]), MIXED),
         (ordered([HIGH]), UNTESTED),
         (alike(LOW, LOW, 1.5), HOLDS),
         (alike(LOW, HIGH, 1.5), MIXED),
         (falls(seeds(*[0.4] * 6), seeds(*[0.1] * 6)), HOLDS),
         (falls(seeds(*[0.4] * 6), seeds(*[0.3] * 6)), PARTLY),  # not to a half
         (falls(seeds(*[0.4] * 8), seeds(*[0.1] * 5, *[0.5] * 3)), UNCONFIRMED),  # 5 of 8 seeds: p = 0.73
-        (falls(seeds(*[0.4] * 6), seeds(*[0.5] * 6)), OPPOSITE),
         (falls(seeds(*[0.4] * 5), seeds(*[0.1] * 5)), UNTESTED),  # 5 seeds give 2 / 32 at best
         (below(seeds(*[0.01] * 6), 0.05), HOLDS),
         (below(seeds(*[0.0] * 5, 0.2), 0.05), UNCONFIRMED),  # 5 of 6: p = 0.22
@@ -94,7 +90,6 @@ def test_fewer_than_six_common_seeds_are_two_groups():
         (both(HOLDS, FAILS), FAILS),
         (both(HOLDS, larger(LOW, HIGH)), OPPOSITE),
         (both(PARTLY, larger(HIGH, LOW)), PARTLY),
-        (both(HOLDS, HOLDS), HOLDS),
     ],
 )
 def test_each_rule_on_both_sides(finding, expected):
@@ -113,12 +108,6 @@ def test_one_outlying_seed_confirms_nothing_that_the_others_deny(finding):
     """The mean is as claimed, and all seeds but one deny it."""
     assert finding[0].effect < 0.5
     assert verdict(finding) in (FAILS, OPPOSITE)
-
-
-def test_a_sure_opposite_is_called_so_and_is_no_support():
-    """One half of the claim is as sure as the opposite of the other half, and the p is that of both."""
-    (one,) = judge([both(larger(HIGH, LOW), larger(LOW, HIGH))])
-    assert one == (MIXED, 2 / 64, (0.0, 1.0))
 
 
 def test_a_tie_says_nothing():

@@ -112,26 +112,22 @@ def test_final_positions_are_those_of_the_original(hard):
     assert same_cell.mean() >= 0.97
 
 
-def test_agrees_with_the_literal_rules_step_by_step(hard, literal):
-    poses = free_poses(hard, 20_000)
-    actions = np.random.default_rng(0).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
-    next_poses, observations = literal.steps(hard.obstacles, poses, actions)
-    ours, seen = hard.step(jnp.asarray(poses), jnp.asarray(actions))
-    assert (observations[:, 3:].sum(axis=0) > 400).all()  # both bumpers are well tried
-    assert np.hypot(*(np.asarray(ours) - poses)[:, :2].T).max() <= 4 + 1e-3  # the fastest wheel
-    assert (away(ours, next_poses) < 1e-3).mean() >= 0.999
-    assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.999
-
-
-def test_agrees_with_the_literal_rules_on_a_random_map(literal):
+def scattered() -> DeceptiveMaze:
     """No border: what lies outside is wall. Scattered pixels try every corner of the lasers' walk."""
     bitmap = np.random.default_rng(3).random((80, 80)) < 0.02
     bitmap[35:46, 35:46] = False
-    maze = DeceptiveMaze(bitmap=bitmap, start=(120.0, 120.0, 0.0), goal=(30.0, 30.0))
-    poses = free_poses(maze, 20_000)
-    actions = np.random.default_rng(1).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
-    next_poses, observations = literal.steps(bitmap, poses, actions)
+    return DeceptiveMaze(bitmap=bitmap, start=(120.0, 120.0, 0.0), goal=(30.0, 30.0))
+
+
+@pytest.mark.parametrize("make", [DeceptiveMaze, scattered])
+def test_agrees_with_the_literal_rules_step_by_step(make, literal):
+    maze = make()
+    poses = free_poses(maze, 10_000)
+    actions = np.random.default_rng(0).uniform(-5, 5, (len(poses), 2)).astype(np.float32)
+    next_poses, observations = literal.steps(maze.obstacles, poses, actions)
     ours, seen = maze.step(jnp.asarray(poses), jnp.asarray(actions))
+    assert (observations[:, 3:].sum(axis=0) > 200).all()  # both bumpers are well tried
+    assert np.hypot(*(np.asarray(ours) - poses)[:, :2].T).max() <= 4 + 1e-3  # the fastest wheel
     assert (away(ours, next_poses) < 1e-3).mean() >= 0.999
     assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.998
 
@@ -200,16 +196,13 @@ def test_every_bumper_at_every_bearing(literal):
 def test_solved_is_the_goal_s_disc():
     maze = DeceptiveMaze(goal=(100.0, 100.0), goal_radius=5.0)
     assert maze.solved(jnp.array([[103.0, 104.0], [103.1, 104.0], [95.0, 100.0]])).tolist() == [True, False, True]
-    evaluation = DeceptiveMaze(steps=3, goal=(60.0, 450.0)).evaluate(genotypes(4), jax.random.key(0))
-    assert evaluation.solved.all()  # in three steps no robot leaves the goal's disc
-    assert not evaluation.fitness.any()
 
 
 # Laws
 
 
 def test_a_robot_is_never_inside_a_wall(hard):
-    path = np.asarray(hard.trajectory(genotypes(50), every=50))
+    path = np.asarray(hard.trajectory(genotypes(50)))
     i, j = (np.floor(path[..., axis] / 3 + 0.5).astype(int) for axis in (0, 1))
     assert not np.asarray(hard.tables.touched)[j, i].any()
     assert (np.abs(path[..., 2]) <= np.float32(math.pi)).all()
@@ -217,25 +210,22 @@ def test_a_robot_is_never_inside_a_wall(hard):
 
 
 def test_the_trajectory_is_the_policy_and_the_step_in_turn_and_ends_in_the_descriptor():
-    maze, some = DeceptiveMaze(steps=40), genotypes(30)
+    maze, some = DeceptiveMaze(steps=40, goal=(90.0, 480.0)), genotypes(30)
     path = maze.trajectory(some, every=20)
     assert path.shape == (30, 3, 3)
     np.testing.assert_array_equal(path[:, 0], np.broadcast_to(START, (30, 3)))
-    np.testing.assert_array_equal(path[:, -1, :2], maze.evaluate(some, jax.random.key(0)).descriptor)
+    evaluation = maze.evaluate(some, jax.random.key(0))
+    np.testing.assert_array_equal(path[:, -1, :2], evaluation.descriptor)
+    np.testing.assert_array_equal(evaluation.solved, maze.solved(path[:, -1, :2]))
+    assert 0 < evaluation.solved.sum() < 30
     pose, observation = jnp.tile(START, (30, 1)), jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
     for _ in range(40):
         pose, observation = maze.step(pose, POLICY(some, observation))
     np.testing.assert_allclose(path[:, -1], pose, atol=2e-2)
-    with pytest.raises(ValueError, match="divide steps=40"):
-        maze.trajectory(some, every=30)
 
 
-@pytest.mark.parametrize("n", [1, 17])
-def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last, n):
-    np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:n], jax.random.key(0)).descriptor, last[:n])
-
-
-def test_a_batch_of_seeds_is_each_seed(hard, last):
+def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last):
+    np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:1], jax.random.key(0)).descriptor, last[:1])
     batched = jax.vmap(hard.evaluate)(genotypes(50).reshape(2, 25, -1), jax.random.split(jax.random.key(0), 2))
     np.testing.assert_array_equal(batched.descriptor.reshape(50, 2), last)
 
@@ -246,7 +236,7 @@ def test_equal_mazes_share_one_program_and_their_tables(monkeypatch):
     for seed in (0, 1):
         DeceptiveMaze(steps=7).evaluate(genotypes(11, seed), jax.random.key(seed))
     assert len(traces) == 1
-    assert DeceptiveMaze().tables.stops is DeceptiveMaze(steps=5, goal=(300.0, 300.0)).tables.stops
+    assert DeceptiveMaze().tables.stops is DeceptiveMaze(steps=5).tables.stops
 
 
 def test_a_maze_made_inside_a_traced_function_leaves_usable_tables():

@@ -1,4 +1,4 @@
-"""Mazes of other maps and sizes; mazes on disk and in other processes; and what makes no maze."""
+"""Mazes of other maps and sizes, written down, of rooms, and with the path as behavior."""
 
 import pickle
 
@@ -6,17 +6,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from policies import genotypes
+from scipy.ndimage import label
 
+from brns import DeceptiveMaze, MazePath, RoomsMaze, check_task
 from brns.settings import build, describe
-from brns.tasks.maze.rules import DeceptiveMaze
+from brns.tasks.maze.map import PIXEL
+from brns.tasks.maze.rooms import rooms
+
+KEY = jax.random.key(0)
 
 
 def test_a_maze_of_another_size_has_its_own_world():
-    maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0), goal=(20.0, 20.0))
-    np.testing.assert_array_equal(maze.behavior_space.high, (180, 180))
-    last = maze.evaluate(genotypes(40), jax.random.key(0)).descriptor
+    maze, some = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0)), genotypes(40)
+    assert_array_equal(maze.behavior_space.high, (180, 180))
+    last = maze.evaluate(some, KEY).descriptor
     assert ((last > 9) & (last < 171)).all()  # the world's border is wall
+    spoilt = maze.evaluate(some.at[3].set(jnp.nan), KEY).descriptor
+    others = np.arange(40) != 3
+    assert_array_equal(spoilt[others], last[others])
 
 
 @pytest.mark.parametrize(
@@ -33,18 +42,16 @@ def test_a_maze_written_down_or_pickled_is_small_and_the_same_maze(settings):
     assert len(pickled) < 3000
     for again in (build(describe(maze)), pickle.loads(pickled)):
         assert describe(again) == describe(maze)
-        np.testing.assert_array_equal(again.obstacles, maze.obstacles)
+        assert_array_equal(again.obstacles, maze.obstacles)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"steps": 0}, "steps >= 1"),
         ({"start": (174.0, 300.0, 0.0)}, "touches a wall"),
         ({"start": (-30.0, 300.0, 0.0)}, "touches a wall"),
         ({"start": (60.0, 450.0, 45.0)}, "radians"),
-        ({"bitmap": np.zeros((100, 90), bool)}, "100 rows"),
-        ({"bitmap": ("..", ".x")}, "'#' for wall"),
+        ({"bitmap": np.zeros((100, 90), bool)}, "k rows"),
     ],
 )
 def test_settings_that_make_no_maze(settings, message):
@@ -52,9 +59,40 @@ def test_settings_that_make_no_maze(settings, message):
         DeceptiveMaze(**settings)
 
 
-def test_a_genotype_that_is_not_finite_harms_no_other():
-    maze, some = DeceptiveMaze(steps=50), genotypes(6)
-    places = maze.evaluate(some, jax.random.key(0)).descriptor
-    spoilt = maze.evaluate(some.at[3].set(jnp.nan), jax.random.key(0)).descriptor
-    others = np.array([0, 1, 2, 4, 5])
-    np.testing.assert_array_equal(spoilt[others], places[others])
+@pytest.mark.parametrize("side", [2, 7])
+def test_a_robot_of_its_size_can_go_from_the_start_into_every_room_and_to_the_goal(side):
+    maze = RoomsMaze(seed=side, rooms=side)
+    middle = 300 / side
+    assert maze.start[:2] == pytest.approx((middle, 600 - middle))
+    assert maze.goal == pytest.approx((600 - middle, middle))
+    assert maze.obstacles[[0, -1]].all()
+    assert maze.obstacles[:, [0, -1]].all()
+    pieces, number = label(np.asarray(maze.tables.touched) == 0)
+    assert number == 1
+    middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
+    assert (pieces[np.ix_(middles, middles)] == 1).all()
+    again = build(describe(maze))
+    assert isinstance(again, RoomsMaze)
+    assert_array_equal(again.obstacles, maze.obstacles)
+
+
+def test_rooms_are_those_of_their_seed():
+    assert (rooms(5, 4) != rooms(4, 4)).any()
+    with pytest.raises(ValueError, match="its seed"):
+        RoomsMaze(bitmap=np.zeros((50, 50), bool))
+    with pytest.raises(ValueError, match="2 to 8"):
+        RoomsMaze(rooms=9)
+
+
+def test_the_path_is_the_mazes_trajectory_and_ends_where_the_maze_says():
+    hall = np.ones((40, 40), bool)
+    hall[1:-1, 1:-1] = False
+    maze = DeceptiveMaze(steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0))
+    task, some = MazePath(maze, positions=3), genotypes(8)
+    found = task.evaluate(some, KEY)
+    assert_array_equal(found.descriptor, maze.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))
+    assert_array_equal(found.descriptor[:, -2:], maze.evaluate(some, KEY).descriptor)
+    check_task(task)
+    assert describe(build(describe(task))) == describe(task)
+    with pytest.raises(ValueError, match="must divide the maze's 60 steps"):
+        MazePath(maze, positions=7)

@@ -9,16 +9,15 @@ from jaxtyping import Float, UInt8
 
 from brns.tasks.ant.model import load_mujoco
 
-# MuJoCo's back ends by platform, each with the library that it needs; CGL stands in for a display on a Mac.
-BACKENDS = {"linux": {"egl": "EGL", "osmesa": "OSMesa"}, "darwin": {"cgl": "OpenGL"}, "win32": {"glfw": "opengl32"}}
+# MuJoCo's back ends by platform, each with the library that it needs.
+BACKENDS = {"linux": {"egl": "EGL", "osmesa": "OSMesa"}, "darwin": {"cgl": "OpenGL"}}
 ADVICE = "On Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libosmesa6)"
 
 
 class Camera:
-    """A drawing context for one model, called to draw.
+    """A drawing context for one model, called to draw; a `RuntimeError` where there is no renderer.
 
-    MuJoCo's `Renderer` wants a display, unless the variable MUJOCO_GL was set when MuJoCo was first imported; a context
-    of our own needs neither. Errors: `RuntimeError` where there is no renderer.
+    MuJoCo's `Renderer` needs a display, or the variable MUJOCO_GL from before MuJoCo was first imported.
     """
 
     def __init__(self, model, size: tuple[int, int]):
@@ -44,7 +43,7 @@ class Camera:
         self.gl.free()
 
     def __call__(self, state: Float[np.ndarray, " s"], camera: str) -> UInt8[np.ndarray, "height width 3"]:
-        """The picture that the named camera of the model takes of a full physics state."""
+        """The picture that a camera of the model takes of a full physics state."""
         mujoco = self.mujoco
         self.gl.make_current()
         mujoco.mj_setState(self.model, self.data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -66,7 +65,5 @@ def _context(width: int, height: int):
             try:
                 return importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
             except Exception as error:  # each back end has its own kinds of failure
-                raise RuntimeError(
-                    f"drawing the ant off-screen through {backend} failed ({error}). {ADVICE}"
-                ) from error
-    raise RuntimeError(f"drawing the ant off-screen needs EGL or OSMesa, and neither was found. {ADVICE}")
+                raise RuntimeError(f"drawing the ant through {backend} failed ({error}). {ADVICE}") from error
+    raise RuntimeError(f"drawing the ant needs EGL or OSMesa, and neither was found. {ADVICE}")

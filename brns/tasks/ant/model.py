@@ -63,12 +63,12 @@ ARENAS = {
 def ant_xml(arena: str, integrator: str) -> str:
     """MuJoCo's description of the ant in an arena: `ant.xml`, filled in.
 
-    Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. Ant and arena
-    collide, the ant's parts do not. The model never resets itself: unstable physics is left for the task to see.
+    Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. The ant's parts
+    collide with the arena, not with each other. The model never resets itself, so that the task sees unstable physics.
 
-    For speed each wall is a body of its own: MuJoCo passes over bodies whose boxes are far away. Two balls far out on
-    the x axis, which nobody meets, align these boxes with the walls. Floor, walls and balls come after the ant, so that
-    contacts have the same order, and the same bits, as with one body for all. Islands are off: one ant is one island.
+    Each wall is a body of its own, because MuJoCo skips bodies whose bounding boxes are far away. Two balls far out on
+    the x axis align these boxes with the walls. Floor, walls and balls come after the ant, so that contacts have the
+    same order, and the same bits, as with one body for all.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
@@ -102,7 +102,7 @@ def _rgb(colour: str) -> str:
 
 
 def load_mujoco() -> tuple[Any, Any]:
-    """The modules `mujoco` and `mujoco.rollout`; `ImportError` says what to install."""
+    """The modules `mujoco` and `mujoco.rollout`; an `ImportError` says what to install."""
     try:
         mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
         found = mujoco.__version__

@@ -36,10 +36,10 @@ class Physics:
     def advance(
         self, state: Float[np.ndarray, "n s"], action: Float[np.ndarray, "n a"], physics_steps: int
     ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
-        """One control step of n ants: their states after it, and which of them are sound.
+        """One control step of n ants: their next states, and which of them are sound.
 
-        The solver's warm start is cleared at the beginning, so that the next state depends on state and action alone.
-        After a warning MuJoCo leaves a simulation standing, and its time too.
+        The solver's warm start is cleared first, so that the next state depends on state and action alone. After a
+        warning MuJoCo stops a simulation and its clock.
         """
         n = len(state)
         states = np.empty((n, physics_steps, state.shape[1]))
@@ -61,8 +61,8 @@ class Physics:
 
 
 @lru_cache(maxsize=8)
-def shared(arena: str, integrator: str, threads: int, half: int) -> Physics:
-    """One for each half of a batch, since two cannot use one pool at once."""
+def shared(arena: str, integrator: str, threads: int) -> Physics:
+    """The same physics for all who ask for it in this process."""
     return Physics(arena, integrator, threads)
 
 

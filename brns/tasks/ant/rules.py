@@ -2,10 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import repeat
-from threading import Event
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -13,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
+from brns.checks import refuse_unknown
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.camera import Camera
@@ -43,43 +41,38 @@ class Episodes(NamedTuple):
 
 
 class AntMaze(eqx.Module):
-    r"""An ant that a feed-forward network moves through an arena whose areas give a reward at their first visit.
+    r"""An ant that a feed-forward network moves through an arena with areas to visit.
 
-    Behavior is the torso's path in metres: 16 positions (48 in the huge arena), of which the k-th of K is that after
-    $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number of areas visited; visiting all solves the task
-    and ends the episode, whose last position stands for the rest of the time. Unstable physics (a number that is not
-    finite, a warning of MuJoCo's, a torso beyond 50 m) ends an episode at the last sound position, with a warning.
+    Behavior is the torso's path in metres: K = 16 positions (48 in the huge arena), the k-th of them after
+    $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number of areas visited. Visiting all solves the task
+    and ends the episode. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso beyond 50 m)
+    also ends it, with a warning. The last sound position then stands for the rest of the time.
 
     Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
-    `(n, 32)` or `(n, 96)`. The same genotype gives the same bits in any batch and with any number of threads; another
-    MuJoCo or another processor may give others.
-
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. The published code differs: its descriptor runs
-    backwards in time, all areas visited give 1 more, "stuck" episodes end by a sum of observations with a reward of -5
-    and a history that leaks between individuals, and the integrator is RK4, under which other individuals go far.
+    `(n, 32)` or `(n, 96)`. A genotype gives the same bits in any batch and with any number of threads, but not with
+    another MuJoCo or processor.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. The published code differs: its paths run backwards in
+    time, visiting all areas gives 1 more, "stuck" episodes end by a sum of observations with a reward of -5 and a
+    history that leaks between individuals, and the integrator is RK4, with which other individuals go far.
     """
 
     arena: Literal["large", "huge"] = "large"
     """large: 70 m wide, three areas, paper, section 5.2; huge: 100 m wide, four areas"""
     steps: int = 1500
-    """control steps of an episode; paper, section 5.2. In our runs ants reach one area in so many, and all in 10000"""
+    """control steps of an episode; paper, section 5.2"""
     integrator: Literal["implicitfast", "RK4"] = "implicitfast"
     """MuJoCo's integrator; RK4 in the published code, at more than three times the cost"""
     frame_skip: int = 5
     """physics steps of 0.005 s in a control step; published code"""
     stuck_distance: float = 0.0
-    """metres; an ant that stays within a square of this side for a whole window is stuck, which ends it; 0 is off"""
+    """metres; an episode ends when the ant stays within a square of this side for a whole window; 0 is off"""
     stuck_window: int = 100
-    """control steps of a window; windows follow one another"""
+    """control steps of a window; one window begins where the other ends"""
 
     traceable = False
 
     def __check_init__(self):
-        if self.arena not in ARENAS or self.integrator not in ("implicitfast", "RK4"):
-            raise ValueError(
-                "the ant's arena is large or huge and its integrator implicitfast or RK4; got "
-                f"{self.arena!r} and {self.integrator!r}"
-            )
+        refuse_unknown(self)
         samples = ARENAS[self.arena].samples
         if self.steps < samples:
             raise ValueError(f"a path of {samples} positions needs at least as many steps; got steps={self.steps}")
@@ -98,7 +91,7 @@ class AntMaze(eqx.Module):
         return Box([-BOUND] * d, [BOUND] * d)
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
-        """The world has no chance in it: `key` is not used."""
+        """What n ants do. Nothing is random: `key` changes nothing."""
         episodes = self.episodes(genotypes)
         return Evaluation(
             jnp.asarray(self.descriptor(episodes.path), jnp.float32),
@@ -112,7 +105,7 @@ class AntMaze(eqx.Module):
         return path[:, np.arange(1, samples + 1) * self.steps // samples].reshape(len(path), -1)
 
     def trajectory(self, genotypes: Genotypes, every: int = 10) -> Float[np.ndarray, "n times 2"]:
-        """The torso's position at the start, after each `every` control steps, and at the end, for pictures."""
+        """The torso's position at the start, after each `every` control steps, and at the end."""
         shown = np.union1d(np.arange(0, self.steps, every), self.steps)
         return self.episodes(genotypes).path[:, shown]
 
@@ -135,43 +128,22 @@ class AntMaze(eqx.Module):
         return Film(self.render(genotype, every, size=(360, 480)), self.steps // every + 1, 10.0)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
-        """Whole episodes of all genotypes, on all cores of this process, or on so many threads.
-
-        Half of the threads step half of the batch: while the policies of one half are computed, the other's physics
-        goes on.
-        """
+        """Whole episodes of all genotypes, stepped together on so many threads, by default `physics.threads()`."""
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
             raise ValueError("genotypes must be finite numbers")
-        threads = threads or physics.threads()
-        halves = np.array_split(genotypes, min(threads, 2))
-        stop = Event()
-        shares = [threads - threads // 2, threads // 2]
-        with ThreadPoolExecutor(len(halves)) as pool:
-            try:
-                parts = list(pool.map(self._together, halves, shares, range(len(halves)), repeat(stop)))
-            finally:
-                stop.set()  # for what still runs after an error or Ctrl-C
-        episodes = Episodes(*map(np.concatenate, zip(*parts, strict=True)))
-        if episodes.unstable.any():
-            ended = episodes.unstable.sum(), len(genotypes)
-            logger.warning("unstable physics ended %d of %d episodes before their last step", *ended)
-        return episodes
-
-    def _together(self, genotypes: Float[np.ndarray, "n p"], threads: int, half: int, stop: Event) -> Episodes:
-        """Episodes that take every step together."""
         n = len(genotypes)
         areas = np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
         visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
 
-        world = physics.shared(self.arena, self.integrator, threads, half)
+        world = physics.shared(self.arena, self.integrator, threads or physics.threads())
         state = np.tile(world.start, (n, 1))
         path[0] = position(state)
         policies, alive = POLICY.on_host(genotypes), np.arange(n)
         for t in range(1, self.steps + 1):
-            if stop.is_set() or not alive.size:
+            if not alive.size:
                 break
             state, sound = world.advance(state, policies(observation(state)), self.frame_skip)
             path[t, alive] = here = position(state)
@@ -191,6 +163,8 @@ class AntMaze(eqx.Module):
         for i in np.flatnonzero((length < self.steps) | unstable):
             last = length[i] - unstable[i]
             path[last + 1 :, i] = path[last, i]
+        if unstable.any():
+            logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
         return Episodes(path.swapaxes(0, 1).copy(), length, visited, stuck, unstable)
 
     def render(
@@ -200,13 +174,10 @@ class AntMaze(eqx.Module):
         camera: Literal["above", "follow"] = "follow",
         size: tuple[int, int] = (480, 640),
     ) -> Iterator[UInt8[np.ndarray, "height width 3"]]:
-        """Frames of one episode, one for each `every` control steps (4 of 0.025 s: ten a second), drawn off-screen.
-
-        `camera` looks down on the arena from above, or follows the ant; `size` is height and width in pixels.
-        """
+        """Frames of one episode, drawn off-screen, one in `every` control steps of 0.025 s; `size` is height, width."""
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        world = physics.shared(self.arena, self.integrator, 1, 0)
+        world = physics.shared(self.arena, self.integrator, 1)
         policies = POLICY.on_host(genotype)
         state = world.start[None]
         with closing(Camera(world.model, size)) as draw:

@@ -1,4 +1,4 @@
-"""Maps of a maze, and the tables that answer the robot's questions about a map."""
+"""Maps of a maze, and tables of what a robot meets on a map."""
 
 import math
 from collections.abc import Iterator
@@ -16,17 +16,15 @@ PIXELS = 200  # along a side, where walls are given
 RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
 HARD = Path(__file__).with_name("hard.txt")  # Lehman & Stanley's hard maze as libfastsim reads it
-REACH = 35  # pixels; no laser ends farther away in x or in y
+REACH = 35  # pixels, the furthest that a laser ends away in x or in y
 
 
 def read(rows: tuple[str, ...] | None) -> Bool[np.ndarray, "k k"]:
-    """The map that k rows of k characters draw, '#' for wall and '.' for free; None is the hard maze."""
+    """The map that k rows of k characters draw; None is the hard maze."""
     rows = tuple(HARD.read_text().split()) if rows is None else rows
-    wrong = [row for row in rows if len(row) != len(rows) or set(row) - set("#.")]
-    if wrong or not rows:
+    if any(len(row) != len(rows) or set(row) - set("#.") for row in rows):
         raise ValueError(
-            "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); got "
-            f"{len(rows)} rows, wrong ones {wrong[:1]}"
+            f"a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); got {rows[:3]}"
         )
     return np.array([[cell == "#" for cell in row] for row in rows])
 
@@ -37,14 +35,14 @@ def written(obstacles: Bool[np.ndarray, "rows columns"]) -> tuple[str, ...]:
 
 
 class Tables(NamedTuple):
-    """All that the rules ask of a map of k x k pixels, to be looked up. Row j, column i speak of pixel (i, j)."""
+    """What a robot meets on a map of k x k pixels. Row j, column i are of pixel (i, j)."""
 
     touched: UInt[Array, "k k"]
     """bit b: a robot on that pixel has an obstacle under its disc in direction `bearings()[b]`; 0: it stands free"""
     ends: Int[Array, "reach reach"]
     """the first index into `stops` of a laser, by the offset (+ REACH) of its end from the robot's pixel"""
     stops: Int[Array, "ends k k"]
-    """where that laser stops when the robot is on that pixel: an offset, packed by `_pack`"""
+    """where that laser stops for a robot on that pixel: an offset, packed by `_pack`"""
 
 
 def _pack(i: int, j: int) -> int:
@@ -57,13 +55,13 @@ def unpack(code: Int[Array, " n"]) -> tuple[Int[Array, " n"], Int[Array, " n"]]:
 
 @lru_cache(maxsize=4)
 def tables(obstacles: bytes, k: int) -> Tables:
-    """The tables of a map, built on whole maps at a time: on the padded map, laid flat, an offset is one shift."""
+    """The tables of a map. On the padded map, laid flat, an offset is one shift of the whole map."""
     width = k + 2 * REACH
     free = np.zeros((width, width), np.uint8)
     free[REACH:-REACH, REACH:-REACH] = ~np.frombuffer(obstacles, bool).reshape(k, k)
 
     def seen(i: int, j: int) -> np.ndarray:
-        """Whether the pixel at that offset is free, for every robot's pixel (and the padding beside it)."""
+        """Whether the pixel at that offset is free, for every pixel of the robot (and the padding beside it)."""
         first = (REACH + j) * width + i
         return free.reshape(-1)[first : first + k * width]
 
@@ -87,7 +85,7 @@ def tables(obstacles: bytes, k: int) -> Tables:
                 clear &= seen(i, j)
             moves += clear
             codes.append(_pack(*pixels[-1]))
-        codes.append(_pack(63, 63))  # no obstacle: as far as can be packed, which reads as RANGE
+        codes.append(_pack(63, 63))  # no obstacle: further than RANGE, to which readings are cut
         stops[end] = np.array(codes, np.int16)[cropped(moves)]
     with jax.ensure_compile_time_eval():  # a maze made inside a traced function must not leave tracers in the cache
         return Tables(jnp.asarray(cropped(touched)), jnp.asarray(ends), jnp.asarray(stops))
@@ -109,7 +107,7 @@ def _bearing(i: int, j: int) -> float:
 
 
 def _laser_ends() -> list[tuple[int, int]]:
-    """Offsets from the robot's pixel that a laser's end can have: two roundings to a pixel move it by less than 1."""
+    """Offsets that a laser's end can have from the robot's pixel: two roundings move it by less than a pixel."""
     span = range(-REACH, REACH + 1)
     return [
         (i, j)
@@ -120,11 +118,10 @@ def _laser_ends() -> list[tuple[int, int]]:
 
 
 def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
-    """The line of pixels from (0, 0): for each move the pixels that it touches, the one that it comes to last.
+    """The line of pixels from (0, 0): for each move the pixels that it touches, its goal last.
 
     Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the neighbour that the line
-    crosses, or both when it goes through the corner. Where a neighbour is the obstacle, the laser ends where the move
-    led, as in libfastsim.
+    crosses, or both at a corner. If a neighbour is the obstacle, the laser ends at the move's goal, as in libfastsim.
     """
     steep = abs(end_j) > abs(end_i)
     along, across = (end_j, end_i) if steep else (end_i, end_j)

@@ -12,15 +12,14 @@ from brns.tasks.scene import Scene
 
 
 class MazePath(eqx.Module):
-    """A maze in which a behavior is where the robot was at so many times: x1, y1, x2, y2, ..., the last its end.
+    """A maze in which a behavior is the robot's path: x1, y1, x2, y2, ..., evenly in time, without the start.
 
-    The positions are equally far apart in time, and the start is left out. All else is the maze's. Shapes: descriptors
-    `(n, 2 positions)`.
+    Shapes: descriptors `(n, 2 positions)`. All else is the maze's.
     """
 
     maze: DeceptiveMaze = eqx.field(default_factory=DeceptiveMaze)
     positions: int = 20
-    """how many positions of the path are the behavior"""
+    """of the path in a behavior; they must divide the maze's steps"""
 
     traceable = True
 
@@ -42,12 +41,11 @@ class MazePath(eqx.Module):
         return self.maze.scene()._replace(paths=True)
 
     def trajectory(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n times 3"]:
-        """The whole path, as the maze tells it."""
+        """The maze's."""
         return self.maze.trajectory(genotypes)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """The paths of n policies. Nothing is random: `key` changes nothing."""
         path = self.maze.trajectory(genotypes, every=self.maze.steps // self.positions)[:, 1:, :2]
         descriptor = path.reshape(len(genotypes), -1)
-        last = path[:, -1]
-        return Evaluation(descriptor, jnp.zeros(len(last)), self.maze.solved(last))
+        return Evaluation(descriptor, jnp.zeros(len(path)), self.maze.solved(path[:, -1]))

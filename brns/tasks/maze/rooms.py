@@ -14,10 +14,10 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
 class RoomsMaze(DeceptiveMaze):
-    """A maze of rooms with doors, drawn from a seed; the robot and its rules are those of `DeceptiveMaze`.
+    """A maze of rooms whose doors are drawn from a seed; its robot and rules are those of `DeceptiveMaze`.
 
     `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the other walls
-    have a door too; each door is 42 units wide and stands anywhere in its wall. `bitmap` is not for this maze.
+    have a door too. A door is 42 units wide, anywhere in its wall. `bitmap` is not for this maze.
     """
 
     steps: int = 1000
@@ -33,7 +33,7 @@ class RoomsMaze(DeceptiveMaze):
 
     def __post_init__(self):
         side = PIXEL * PIXELS
-        middle = PIXEL * PIXELS / (2 * max(self.rooms, 1))
+        middle = side / (2 * max(self.rooms, 1))
         self.start = self.start or (middle, side - middle, math.pi / 4)
         self.goal = self.goal or (side - middle, middle)
         super().__post_init__()

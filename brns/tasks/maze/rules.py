@@ -1,4 +1,4 @@
-"""The deceptive maze: a robot with two wheels, three lasers and two bumpers, and walls that lure it from its goal."""
+"""The deceptive maze: a robot with two wheels, three lasers and two bumpers, and walls that keep it from its goal."""
 
 import dataclasses
 import math
@@ -37,28 +37,28 @@ Rows = tuple[Float[Array, " n"], ...]
 
 
 class DeceptiveMaze(eqx.Module):
-    r"""The "hard maze" of Lehman & Stanley, by the rules of the simulator on which the literature runs it.
+    r"""The "hard maze" of Lehman & Stanley, by the rules of libfastsim, on which the literature runs it.
 
-    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels; what lies outside is wall.
-    The robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
+    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with walls all around. The
+    robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
     clipped to [-4, 4]; with $v = (v_1 + v_2) / 2$:
 
     1. Motion. The heading turns by $a = (v_2 - v_1) / 20$, and the robot moves $v \sin(a) / a$ along its former heading
        and $v (\cos(a) - 1) / a$ along the normal to it.
-    2. Collision. An obstacle within 3 pixels of where the centre would come to stops the motion, but not the turn.
+    2. Collision. An obstacle within 3 pixels of the new centre stops the motion, but not the turn.
     3. Bumpers, 1 or 0: right for such an obstacle in the open quarter (0, 90) degrees from the new heading, left for
        one in (-90, 0).
     4. Lasers at 45, 0 and -45 degrees, along a line of pixels (Bresenham, supercover): the distance to the centre of
-       the first obstacle pixel, or of the pixel beside it where the line leaves a corner between two; at most 100.
+       the first obstacle pixel, or, at a corner between two pixels, of the pixel beside it; at most 100.
 
     The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
     bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is the last position, and fitness 0.
 
     Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
-    final position. The tables take 1.1 kB a pixel and are shared between equal maps.
+    final position.
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
-    BR-NS paper, section 5.1. In libfastsim a process's second episode began with the last observation of its first, and
-    pixels outside the map set no bumper.
+    BR-NS paper, section 5.1. Departs from libfastsim, where an episode began with the last observation of the one
+    before, and pixels outside the map set no bumper.
     """
 
     steps: int = 2000
@@ -70,13 +70,13 @@ class DeceptiveMaze(eqx.Module):
     goal_radius: float = 42.0
     """world units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
-    """k rows of k pixels, '#' is wall and '.' free, or a bool array, True is wall; the world is 3 k units wide then"""
+    """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall; the world is 3 k units wide"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
 
     def __post_init__(self):
-        # Tuples and text can be hashed, as jit asks of what is no array, and go into a record as they are.
+        # jit hashes what is no array, and a record keeps it as it is: tuples and text serve both.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
         if self.bitmap is not None:
             self.bitmap = written(self.bitmap) if isinstance(self.bitmap, np.ndarray) else tuple(self.bitmap)
@@ -96,7 +96,7 @@ class DeceptiveMaze(eqx.Module):
             raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the world's border")
 
     def __reduce__(self) -> tuple:
-        """Its settings: the tables, 41 MB, are made again where it is unpickled."""
+        """Its settings alone: the tables, 41 MB, are made again when it is unpickled."""
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
         return partial(type(self), **settings), ()
 
@@ -122,15 +122,14 @@ class DeceptiveMaze(eqx.Module):
     def trajectory(
         self, genotypes: Float[Array | np.ndarray, "n p"], every: int | None = None
     ) -> Float[Array, "n times 3"]:
-        """Poses (x, y, heading) of n policies at the start and after every `every` steps, which must divide `steps`.
+        """Poses (x, y, heading) of n policies at the start and after every `every` steps.
 
-        By default the largest number that divides both `steps` and 20.
+        `every` must divide `steps`; by default it is the largest divisor of both `steps` and 20.
         """
         every = math.gcd(self.steps, 20) if every is None else every
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
-        # Policies stand along the trailing axis, and each coordinate is an array of its own: stacking them inside the
-        # loop makes XLA choose between them element by element, at a third of the speed.
+        # Each coordinate is an array of its own: stacked within the loop, they would take three times as long.
         rows = cpu.filled(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
@@ -180,7 +179,7 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     x, y, heading = pose
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
-    # As series in the turn there is no division by it: |turn| <= 0.4, four terms are exact in float32.
+    # Series in the turn avoid dividing by it; with |turn| <= 0.4 four terms are exact in float32.
     ahead, aside = v * _series(turn**2, 1, terms=4), -v * turn * _series(turn**2, 2, terms=4)
     cos, sin = _cos_sin(heading)
     next_x, next_y = x + ahead * cos + aside * sin, y + ahead * sin - aside * cos
@@ -210,9 +209,9 @@ def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], headin
 def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """The left and the right bumper.
 
-    There are four bearings a quarter turn. With `up_to` of them at or below the heading and `below` of them below it,
-    those in the open quarter to its right are number up_to ... below + 3, those to its left up_to - 4 ... below - 1,
-    modulo 16: a shift of the 16 bits, written twice, brings either run to the lowest bits.
+    There are four bearings a quarter turn, `up_to` of all 16 at or below the heading and `below` of them below it. The
+    open quarter to its right has the bearings up_to ... below + 3, that to its left up_to - 4 ... below - 1, modulo 16:
+    a shift of the 16 bits, written twice, brings either run to the lowest bits.
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
@@ -228,7 +227,7 @@ def _pixel(coordinate):
 
 
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Cosine and sine of an angle in [-pi, pi], from those of its half; the whole step is twice as fast for it."""
+    """Cosine and sine of an angle in [-pi, pi], from those of its half; this makes the whole step twice as fast."""
     half = angle / 2
     cos, sin = _series(half**2, 0, terms=7), half * _series(half**2, 1, terms=6)
     return 1 - 2 * sin**2, 2 * sin * cos
