@@ -75,7 +75,7 @@ def run(
     from brns.cli.parallel import in_parallel
     from brns.cli.place import default_place
     from brns.runs.loop import start
-    from brns.runs.places import refuse_taken
+    from brns.runs.paths import refuse_taken
 
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)

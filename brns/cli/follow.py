@@ -54,7 +54,7 @@ def follow(
     """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on."""
     number = completed
     try:
-        with _first_ctrl_c() as asked, Bar(generations, completed, console) as bar:
+        with _first_ctrl_c() as asked, Bar("generation", generations, console, completed, "compiling") as bar:
             for saved in steps:
                 number = saved[0].number
                 bar.show([one.row for one in saved])

@@ -10,17 +10,16 @@ from typing import Literal, NamedTuple, SupportsIndex
 
 import jax
 
-from brns.core import Generation
-from brns.runs import compilation_cache
-from brns.runs import facts as run_json
+from brns.checks import refuse_not_finite
+from brns.core import Generation, founding
+from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
+from brns.runs.paths import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
-from brns.runs.seeds import refuse_not_finite
 from brns.runs.storage import RecordError
-from brns.search import NoveltySearch, SearchState, founding
+from brns.search import NoveltySearch, SearchState
 
 Exist = Literal["refuse", "resume"]
 SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
@@ -68,8 +67,8 @@ def run(
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
-    steps, place, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
-    for _ in _followed(steps, number, done, until, progress):
+    place, steps = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, until, progress)
+    for _ in steps:
         pass
     return records(place, search)
 
@@ -91,8 +90,8 @@ def generations(
     Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
-    steps, _, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
-    for saved in _followed(steps, number, done, until, progress):
+    _, steps = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, until, progress)
+    for saved in steps:
         yield from saved
 
 
@@ -111,19 +110,9 @@ def resume(
     """
     runs = records(path, search)
     planned = runs[0].planned if generations is None else whole("generations", generations)
-    steps = go_on(path, planned, search=search)
-    for _ in _followed(steps, planned, _done(runs), until, progress):
+    for _ in _followed(go_on(path, planned, search=search), planned, runs[0].last, until, progress):
         pass
     return records(path, search)
-
-
-def _place(out: str | os.PathLike | None, progress: bool) -> Path:
-    if out is not None:
-        return Path(out)
-    folder = temporary_place()
-    if progress:
-        screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
-    return folder
 
 
 def _begun(
@@ -134,33 +123,31 @@ def _begun(
     seeds: SupportsIndex | Iterable[SupportsIndex] | None,
     checkpoint_every: SupportsIndex,
     exist: Exist,
+    until: Callable[[SavedGeneration], bool] | None,
     progress: bool,
-) -> tuple[Generator[list[SavedGeneration], None, None], Path, int, int]:
-    """The generations of a run that begins in a directory, or goes on there; the directory; how many, and done."""
+) -> tuple[Path, Iterator[list[SavedGeneration]]]:
+    """The directory of a run that begins, or goes on there, and its generations."""
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
-    out = _place(out, progress)
-    if exist == "refuse" or not holds_runs(out):
-        refuse_taken(out)
+    place = temporary_place() if out is None else Path(out)
+    if out is None and progress:
+        screen().print(f"Kept in {place} until Python ends; give out= to keep it.", soft_wrap=True)
+    if exist == "refuse" or not holds_runs(place):
+        refuse_taken(place)
         seed, seeds = (0, numbers) if several else (numbers[0], None)
-        steps = start(search, generations, out=out, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
-        return steps, out, generations, 0
-    runs = records(out, search)
-    held, wanted = [run.seed for run in runs], folders(out, several, numbers)
-    stride = runs[0].checkpoint_every
-    if held != numbers or stride != checkpoint_every or [run.path for run in runs] != wanted:
+        steps = start(search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
+        return place, _followed(steps, generations, 0, until, progress)
+    runs = records(place, search)
+    held, stride = [run.seed for run in runs], runs[0].checkpoint_every
+    if held != numbers or stride != checkpoint_every or [run.path for run in runs] != folders(place, several, numbers):
         raise RecordError(
-            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {numbers} with "
+            f"{place} holds seeds {held} with checkpoint_every={stride}; seeds {numbers} with "
             f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
         )
-    return go_on(out, generations, search=search), out, generations, _done(runs)
-
-
-def _done(runs: Sequence[Record]) -> int:
-    """How many generations all of them have finished."""
-    return min(run.last for run in runs)
+    steps = go_on(place, generations, search=search)
+    return place, _followed(steps, generations, runs[0].last, until, progress)
 
 
 def _followed(
@@ -173,7 +160,8 @@ def _followed(
     """The generations, shown as they come, up to the first of which `until` is true in every seed."""
     console = screen()
     shown = progress and (console.is_terminal or console.is_jupyter)
-    with contextlib.closing(steps), Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
+    bar = Bar("generation", generations, console, done, "compiling") if shown else None
+    with contextlib.closing(steps), bar or contextlib.nullcontext():
         for saved in steps:
             if bar is not None:
                 bar.show([one.row for one in saved])
@@ -203,20 +191,16 @@ def start(
     refuse_taken(out)
     compilation_cache.keep()
     states = [search.init(jax.random.key(number)) for number in numbers]
-    for state in states:
-        refuse_not_finite(search, 0, founding(state), state)
-    founders = [founding(jax.device_get(state)) for state in states]
     with building(out) as aside:
-        places = folders(aside, several, numbers)
-        for path, number, state, one in zip(places, numbers, states, founders, strict=True):
-            record = Record.create(path, run_json.new(search, number, numbers, generations, checkpoint_every))
-            record.append(0, one)
+        for path, number, state in zip(folders(aside, several, numbers), numbers, states, strict=True):
+            founders = founding(jax.device_get(state.population))
+            refuse_not_finite(search, 0, founders, state)
+            record = Record.create(path, metadata.new(search, number, numbers, generations, checkpoint_every))
+            record.append(0, founders)
             record.checkpoint(state)
     with locked(folders(out, several, numbers)):
-        runs = [Record(path, search) for path in folders(out, several, numbers)]
-        progress = [Progress(record.path, record.behavior_space) for record in runs]
-        yield _told(runs, progress, 0, founders)
-        yield from _advance(search, runs, progress, states, generations)
+        runs = [Record(path) for path in folders(out, several, numbers)]
+        yield from _advance(search, runs, states, generations)
 
 
 def go_on(
@@ -232,22 +216,20 @@ def go_on(
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
-        common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
+        common = set.intersection(*({g for g in r.snapshots if g <= r.last} for r in runs))
         if not common:
             raise RecordError(f"{path} has no state to go on from: start anew")
         number = max(common)
         states = [record.state(number, search) for record in runs]
         generations = runs[0].planned if generations is None else whole("generations", generations)
-        progress = [Progress(record.path, record.behavior_space) for record in runs]
-        for record, one in zip(runs, progress, strict=True):
+        for record in runs:
             record.tidy(number)
-            one.restore([record.read(g, NEEDED) for g in range(number + 1)])
             record.plan(generations)
-        yield from _advance(search, runs, progress, states, generations)
+        yield from _advance(search, runs, states, generations)
 
 
 def _advance(
-    search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
+    search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
 ) -> Iterator[list[SavedGeneration]]:
     """Generation after generation, each checked and saved while the next is computed.
 
@@ -256,7 +238,13 @@ def _advance(
     """
     keys = [jax.random.key(record.seed) for record in runs]
     kept, saved = int(states[0].generation), time.monotonic()
-    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].lanes)
+    progress = []
+    for record in runs:
+        done = (record.read(g, NEEDED) for g in range(kept + 1))
+        progress.append(Progress(record.path, record.behavior_space, done))
+    if kept == 0:
+        yield _told(runs, progress, 0, [founding(jax.device_get(state.population)) for state in states])
+    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].metadata.lanes)
     with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
         try:
             for number, after in enumerate(steps, kept + 1):
@@ -270,7 +258,10 @@ def _advance(
                     for record in runs:
                         record.forget(kept)
                     kept, saved = number, now
-                yield _told(runs, progress, number, [generation for _, generation in after])
+                facts = [generation for _, generation in after]
+                for one, generation in zip(progress, facts, strict=True):
+                    one.add(number, generation)
+                yield _told(runs, progress, number, facts)
         finally:
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
@@ -294,7 +285,5 @@ def _save(
 def _told(
     runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]
 ) -> list[SavedGeneration]:
-    return [
-        SavedGeneration(record, number, generation, one.add(number, generation))
-        for record, one, generation in zip(runs, progress, generations, strict=True)
-    ]
+    together = zip(runs, progress, generations, strict=True)
+    return [SavedGeneration(record, number, generation, one.row) for record, one, generation in together]
