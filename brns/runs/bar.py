@@ -27,7 +27,7 @@ class Bar:
     In a notebook it is the output of a cell, and needs no widgets, which rich's own would.
     """
 
-    def __init__(self, title: str, total: int, console: Console, completed: int = 0, found: str = ""):
+    def __init__(self, title: str, console: Console, total: int | None = None, found: str = ""):
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
@@ -38,7 +38,7 @@ class Bar:
             console=console,
             redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
         )
-        self.task = self.progress.add_task(title, total=total, completed=completed, rate="", found=found)
+        self.task = self.progress.add_task(title, total=total, rate="", found=found)
         self.cell: Any = None
         self.looked = 0.0
 
@@ -63,13 +63,16 @@ class Bar:
             self.cell.update(self.progress)
             self.looked = time.monotonic()
 
-    def show(self, rows: Sequence[Row]) -> None:
+    def show(self, rows: Sequence[Row], total: int) -> None:
         """Show a generation of all seeds: coverage of everything evaluated, their mean, and all successes so far."""
+        (task,) = self.progress.tasks
+        if task.total is None:  # the first, from which speed is counted
+            self.progress.reset(self.task, total=total, completed=rows[0].generation)
         covered = [row.coverage for row in rows if row.coverage is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
         found = f"{coverage}solvers {sum(row.solutions for row in rows)}"
-        speed = self.progress.tasks[self.task].speed
-        self.update(completed=rows[0].generation, found=found, rate="" if speed is None else f"{speed:.1f}/s")
+        rate = "" if task.speed is None else f"{task.speed:.1f}/s"
+        self.update(completed=rows[0].generation, found=found, rate=rate)
 
 
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
@@ -78,7 +81,7 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     if not (console.is_terminal or console.is_jupyter):
         yield from things
         return
-    with Bar(title, total, console) as bar:
+    with Bar(title, console, total) as bar:
         for thing in things:
             yield thing
             bar.update(advance=1)

@@ -22,7 +22,9 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
 
 Exist = Literal["refuse", "resume"]
+Step = tuple[SearchState, Generation]
 SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
+WRITERS = 16  # threads that save side by side: most of the time is waiting for a disk
 
 
 class SavedGeneration(NamedTuple):
@@ -67,8 +69,9 @@ def run(
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
-    place, steps = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, until, progress)
-    for _ in steps:
+    place = temporary_place() if out is None else Path(out)
+    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
+    for _ in _followed(start(search, generations, out=place, **asked), until, progress, place if out is None else None):
         pass
     return records(place, search)
 
@@ -90,8 +93,10 @@ def generations(
     Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
-    _, steps = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, until, progress)
-    for saved in steps:
+    place = temporary_place() if out is None else Path(out)
+    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
+    steps = start(search, generations, out=place, **asked)
+    for saved in _followed(steps, until, progress, place if out is None else None):
         yield from saved
 
 
@@ -109,62 +114,28 @@ def resume(
     experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
     runs = records(path, search)
-    planned = runs[0].planned if generations is None else whole("generations", generations)
-    for _ in _followed(go_on(path, planned, search=search), planned, runs[0].last, until, progress):
+    for _ in _followed(go_on(runs, generations, search), until, progress):
         pass
     return records(path, search)
 
 
-def _begun(
-    search: NoveltySearch,
-    generations: SupportsIndex,
-    out: str | os.PathLike | None,
-    seed: SupportsIndex,
-    seeds: SupportsIndex | Iterable[SupportsIndex] | None,
-    checkpoint_every: SupportsIndex,
-    exist: Exist,
-    until: Callable[[SavedGeneration], bool] | None,
-    progress: bool,
-) -> tuple[Path, Iterator[list[SavedGeneration]]]:
-    """The directory of a run that begins, or goes on there, and its generations."""
-    if exist not in ("refuse", "resume"):
-        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
-    several, numbers = chosen(seed, seeds)
-    generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
-    place = temporary_place() if out is None else Path(out)
-    if out is None and progress:
-        screen().print(f"Kept in {place} until Python ends; give out= to keep it.", soft_wrap=True)
-    if exist == "refuse" or not holds_runs(place):
-        refuse_taken(place)
-        seed, seeds = (0, numbers) if several else (numbers[0], None)
-        steps = start(search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
-        return place, _followed(steps, generations, 0, until, progress)
-    runs = records(place, search)
-    held, stride = [run.seed for run in runs], runs[0].checkpoint_every
-    if held != numbers or stride != checkpoint_every or [run.path for run in runs] != folders(place, several, numbers):
-        raise RecordError(
-            f"{place} holds seeds {held} with checkpoint_every={stride}; seeds {numbers} with "
-            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
-        )
-    steps = go_on(place, generations, search=search)
-    return place, _followed(steps, generations, runs[0].last, until, progress)
-
-
 def _followed(
     steps: Generator[list[SavedGeneration], None, None],
-    generations: int,
-    done: int,
     until: Callable[[SavedGeneration], bool] | None,
     progress: bool,
+    temporary: Path | None = None,
 ) -> Iterator[list[SavedGeneration]]:
     """The generations, shown as they come, up to the first of which `until` is true in every seed."""
     console = screen()
     shown = progress and (console.is_terminal or console.is_jupyter)
-    bar = Bar("generation", generations, console, done, "compiling") if shown else None
+    bar = Bar("generation", console, found="compiling") if shown else None
     with contextlib.closing(steps), bar or contextlib.nullcontext():
         for saved in steps:
+            if progress and temporary:
+                console.print(f"Kept in {temporary} until Python ends; give out= to keep it.", soft_wrap=True)
+                temporary = None
             if bar is not None:
-                bar.show([one.row for one in saved])
+                bar.show([one.row for one in saved], saved[0].record.planned)
             yield saved
             if until is not None:
                 answers = [until(one) for one in saved]
@@ -180,48 +151,66 @@ def start(
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
     checkpoint_every: SupportsIndex = 10,
+    exist: Exist = "refuse",
 ) -> Generator[list[SavedGeneration], None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
+    if exist not in ("refuse", "resume"):
+        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)
+    places = folders(out, several, numbers)
+    if exist == "resume" and holds_runs(out):
+        yield from go_on(_held(search, out, places, numbers, checkpoint_every), generations, search)
+        return
     refuse_taken(out)
     compilation_cache.keep()
     states = [search.init(jax.random.key(number)) for number in numbers]
-    with building(out) as aside:
-        for path, number, state in zip(folders(aside, several, numbers), numbers, states, strict=True):
-            founders = founding(jax.device_get(state.population))
-            refuse_not_finite(search, 0, founders, state)
-            record = Record.create(path, metadata.new(search, number, numbers, generations, checkpoint_every))
-            record.append(0, founders)
-            record.checkpoint(state)
-    with locked(folders(out, several, numbers)):
-        runs = [Record(path) for path in folders(out, several, numbers)]
-        yield from _advance(search, runs, states, generations)
+    with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
+        begun = []
+        for path, number in zip(folders(aside, several, numbers), numbers, strict=True):
+            made = metadata.new(search, number, numbers, generations, checkpoint_every)
+            begun.append(Record.create(path, made))
+        _save(search, writers, begun, _founded(states), [None] * len(states), due=True)
+    with locked(places):
+        yield from _advance(search, [Record(path) for path in places], states, generations)
+
+
+def _held(
+    search: NoveltySearch, out: Path, places: Sequence[Path], seeds: Sequence[int], checkpoint_every: int
+) -> list[Record]:
+    """The runs that are there already; a `RecordError` where others were asked for."""
+    runs = records(out, search)
+    held, stride = [run.seed for run in runs], runs[0].checkpoint_every
+    if held != seeds or stride != checkpoint_every or [run.path for run in runs] != places:
+        raise RecordError(
+            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {seeds} with "
+            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
+        )
+    return runs
 
 
 def go_on(
-    path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
+    runs: list[Record], generations: SupportsIndex | None = None, search: NoveltySearch | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
-    runs = records(path, search)
-    search = search or runs[0].search
-    if [r.seed for r in runs] != sorted(runs[0].seeds):
+    search, first = search or runs[0].search, runs[0]
+    if (held := [run.seed for run in runs]) != sorted(first.seeds):
         raise RecordError(
-            f"{path} holds seeds {[r.seed for r in runs]}, and {runs[0].path} was computed with seeds {runs[0].seeds}; "
-            "resume a whole batch, or a run that was started alone"
+            f"{first.path} was computed with seeds {first.seeds}, of which there is {held}: resume a whole batch, or a "
+            "run that was started alone"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*({g for g in r.snapshots if g <= r.last} for r in runs))
         if not common:
-            raise RecordError(f"{path} has no state to go on from: start anew")
+            raise RecordError(f"{first.path} has no state to go on from: start anew")
         number = max(common)
         states = [record.state(number, search) for record in runs]
-        generations = runs[0].planned if generations is None else whole("generations", generations)
+        generations = first.planned if generations is None else whole("generations", generations)
         for record in runs:
             record.tidy(number)
             record.plan(generations)
@@ -243,25 +232,22 @@ def _advance(
         done = (record.read(g, NEEDED) for g in range(kept + 1))
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
-        yield _told(runs, progress, 0, [founding(jax.device_get(state.population)) for state in states])
+        yield _told(runs, progress, _founded(states))
     steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].metadata.lanes)
-    with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
+    with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
             for number, after in enumerate(steps, kept + 1):
-                for before, (state, generation) in zip(states, after, strict=True):
-                    refuse_not_finite(search, number, generation, state, before)
                 now = time.monotonic()
                 due = number % runs[0].checkpoint_every == 0 or number == generations or now > saved + SECONDS
-                _save(writers, runs, number, after, due)
+                _save(search, writers, runs, after, states, due)
                 states = [state for state, _ in after]
                 if due:
                     for record in runs:
                         record.forget(kept)
                     kept, saved = number, now
-                facts = [generation for _, generation in after]
-                for one, generation in zip(progress, facts, strict=True):
+                for one, (_, generation) in zip(progress, after, strict=True):
                     one.add(number, generation)
-                yield _told(runs, progress, number, facts)
+                yield _told(runs, progress, after)
         finally:
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
@@ -270,9 +256,17 @@ def _advance(
 
 
 def _save(
-    writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]], due: bool
+    search: NoveltySearch,
+    writers: Executor,
+    runs: list[Record],
+    after: Sequence[Step],
+    before: Sequence[SearchState | None],
+    due: bool,
 ) -> None:
-    """Save the generation, and its states where they are due, side by side: most of the time is waiting for a disk."""
+    """Check a generation of all seeds, and then save it, and its states where they are due."""
+    number = int(after[0][0].generation)
+    for (state, generation), old in zip(after, before, strict=True):
+        refuse_not_finite(search, number, generation, state, old)
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):
         begun.append(writers.submit(record.append, number, generation))
@@ -282,8 +276,11 @@ def _save(
         written.result()  # raises what a write raised
 
 
-def _told(
-    runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]
-) -> list[SavedGeneration]:
-    together = zip(runs, progress, generations, strict=True)
-    return [SavedGeneration(record, number, generation, one.row) for record, one, generation in together]
+def _founded(states: Sequence[SearchState]) -> list[Step]:
+    """Generation 0 of all seeds, with arrays on the host."""
+    return [(state, founding(state.population)) for state in jax.device_get(states)]
+
+
+def _told(runs: list[Record], progress: list[Progress], after: Sequence[Step]) -> list[SavedGeneration]:
+    together = zip(runs, after, progress, strict=True)
+    return [SavedGeneration(record, one.row.generation, facts, one.row) for record, (_, facts), one in together]
