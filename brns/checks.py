@@ -1,5 +1,6 @@
 """What is refused, and why: the search asks at every start, `check_task` and `check_estimator` before a long run."""
 
+import itertools
 import math
 import typing
 from collections.abc import Sequence
@@ -70,8 +71,7 @@ def refuse_wrong(name: str, part: Any, contract: type) -> None:
 def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
     """A `ValueError` where what an operator gave is of another shape than the search needs."""
     if jnp.shape(found) != wanted:
-        who = getattr(part, "__name__", type(part).__name__)
-        raise ValueError(f"{name} must give an array of shape {wanted}; {who} gave {jnp.shape(found)}")
+        raise ValueError(f"{name} must give an array of shape {wanted}; {_name(part)} gave {jnp.shape(found)}")
 
 
 def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
@@ -82,6 +82,47 @@ def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
             raise ValueError(
                 f"{outside} of {len(founders)} founders lie outside the genotype space; clip them to its bounds"
             )
+
+
+def refuse_not_finite(search: Any, number: int, generation: Generation, state: Any, before: Any = None) -> None:
+    """A `ValueError` where a generation, or the estimator's state after it, holds what is not a finite number.
+
+    An estimator may mark what is empty by infinity: an array of its state may hold some if it did so `before`, or
+    among the founders. NaN is nowhere allowed.
+    """
+    sources = {
+        "genotype": search.founders if number == 0 else search.mutate,
+        "descriptor": search.task,
+        "fitness": search.task,
+        "novelty": search.estimator,
+    }
+    safe = "Nothing of this generation was saved; the generations before it are safe"
+    for rows, (column, source) in itertools.product((generation.offspring, generation.parents), sources.items()):
+        values = np.asarray(getattr(rows, column))
+        bad = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+        if bad.any():
+            ids = np.asarray(rows.id)[bad].tolist()
+            raise ValueError(
+                f"{_name(source)} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
+                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}). {safe}"
+            )
+    was = state.estimator if before is None else before.estimator
+    for (path, leaf), old in zip(jax.tree.leaves_with_path(state.estimator), jax.tree.leaves(was), strict=True):
+        array = np.asarray(leaf)
+        if jnp.issubdtype(array.dtype, jnp.inexact):
+            marked = before is None or not np.isfinite(old).all()
+            wrong = np.isnan(array) if marked else ~np.isfinite(array)
+            if wrong.any():
+                name = jax.tree_util.keystr(path, simple=True, separator=".")
+                raise ValueError(
+                    f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
+                    f"generation {number} (in {name}); a smaller learning rate may help. {safe}"
+                )
+
+
+def _name(part: Any) -> str:
+    """A part's class, or the name of a function."""
+    return getattr(part, "__name__", type(part).__name__)
 
 
 def refuse_unknown(part: Any) -> None:

@@ -217,8 +217,12 @@ def observed(descriptors: Any, number: int) -> Generation:
     """
     if number < 1:
         raise ValueError(f"observed needs a batch's number from 1 on; got {number}")
-    batch = individuals(descriptors, number, (number - 1) * len(descriptors))
-    return Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
+    return founding(individuals(descriptors, number, (number - 1) * len(descriptors)))
+
+
+def founding(population: Population) -> Generation:
+    """A generation without parents, such as generation 0: its offspring are its survivors."""
+    return Generation(take(population, slice(0)), population, population)
 
 
 def scored(

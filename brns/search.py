@@ -197,8 +197,3 @@ def _tell(
     learned = estimator.update(state.estimator, generation, key)
     same_structure(estimator, state.estimator, learned)
     return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
-
-
-def founding(state: SearchState) -> Generation:
-    """Generation 0 as facts: the founders are its offspring and its survivors, and nobody was before them."""
-    return Generation(take(state.population, slice(0)), state.population, state.population)

@@ -43,7 +43,7 @@ def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
     """What the runs' own run.json say, each different answer once, with the names of those that gave it as `rows`."""
     keys = ("commit", "versions", "device", "xla_flags")
     return grouped(
-        (name, {key: value for key, value in record.facts.model_dump().items() if key in keys})
+        (name, {key: value for key, value in record.metadata.model_dump().items() if key in keys})
         for name, seeds in runs.items()
         for record in seeds
     )

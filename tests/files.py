@@ -6,17 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from brns import Record
-from brns.runs import facts as run_json
-from brns.runs.storage import GENERATION, RUN, Seal, write_arrays
+from brns.runs import metadata
+from brns.runs.storage import SEAL, write_arrays
 
 
 def content(file):
-    """What a file holds; of arrays all but the run's identifier, which is another for every run."""
+    """What a file holds; of arrays all but the seal, since every run has an identifier of its own."""
     if file.suffix != ".npz":
         return file.read_bytes()
     with np.load(file, allow_pickle=False) as arrays:
         return {
-            name: (arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes()) for name in arrays if name != RUN
+            name: (arrays[name].dtype.str, arrays[name].shape, arrays[name].tobytes())
+            for name in arrays
+            if name != SEAL
         }
 
 
@@ -27,14 +29,14 @@ def bits(path):
 
 def seal(file):
     """Where a run expects that one of its files belongs."""
-    return Seal(Record(file.parent.parent).identifier, int(file.stem))
+    return Record(file.parent.parent)._seal(int(file.stem))
 
 
 def reseal(file, arrays):
     """Put other arrays into a file as the run itself would have."""
-    write_arrays(file, {name: array for name, array in arrays.items() if name not in (RUN, GENERATION)}, seal(file))
+    write_arrays(file, {name: array for name, array in arrays.items() if name != SEAL}, seal(file))
 
 
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
-    run_json.write(run, run_json.Facts.model_validate_json(json.dumps(facts)))
+    metadata.write(run, metadata.Metadata.model_validate_json(json.dumps(facts)))

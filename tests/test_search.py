@@ -11,8 +11,7 @@ from trees import same
 from worlds import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
-from brns.core import take
-from brns.search import founding
+from brns.core import founding, take
 
 KEY = jax.random.key(0)
 
@@ -39,7 +38,7 @@ def search(task=None, estimator=None, **settings):
 def history(search, generations, key=KEY):
     """The states and the facts of generations 0, 1, ..."""
     states = [search.init(key)]
-    facts = [founding(states[0])]
+    facts = [founding(states[0].population)]
     for _ in range(generations):
         state, generation = search.step(states[-1], key)
         states.append(state)

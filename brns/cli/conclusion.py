@@ -13,7 +13,7 @@ from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
 from brns.runs.bar import track
-from brns.runs.facts import origin
+from brns.runs.metadata import origin
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
@@ -32,7 +32,7 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) 
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs]))
     notes = [CYCLING] if any("eta" in row for row in rows.values()) else []
-    notes += [*dict.fromkeys(origin(record.facts) for record in found), without_search(found)]
+    notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
     lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]

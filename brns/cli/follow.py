@@ -54,10 +54,10 @@ def follow(
     """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on."""
     number = completed
     try:
-        with _first_ctrl_c() as asked, Bar(generations, completed, console) as bar:
+        with _first_ctrl_c() as asked, Bar("generation", console, found="compiling") as bar:
             for saved in steps:
                 number = saved[0].number
-                bar.show([one.row for one in saved])
+                bar.show([one.row for one in saved], generations)
                 for one in saved:
                     if scalars:
                         scalars.add(one.record, one.row)

@@ -17,7 +17,7 @@ from brns.core import Population
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
-from brns.search import NoveltySearch, SearchState, founding
+from brns.search import NoveltySearch, SearchState
 
 POINTS = tuple(k / 20 for k in range(1, 21))
 """of a run, at which coverage is kept"""
@@ -60,7 +60,7 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     """
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
-    founders = [founding(state).offspring for state in states]
+    founders = [state.population for state in states]
     visited = _visited(cells, founders)
     covered, solved = [visited.sum(axis=1)], [_solved(founders)]
     every = max(1, generations // KEPT)

@@ -23,7 +23,7 @@ from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track, untracked
-from brns.runs.places import whole
+from brns.runs.paths import whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch

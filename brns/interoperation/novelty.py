@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from brns.checks import refuse_wrong, same_structure
-from brns.core import Box, Generation, NoveltyEstimator, individuals, scored, take
-from brns.runs.storage import RecordError, Seal, named_leaves, read_arrays, restore, write_arrays
+from brns.core import Box, NoveltyEstimator, founding, individuals, scored
+from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
 
-SEAL = Seal("brns.Novelty", 0)
+SEAL = "brns.Novelty"
 
 
 class Novelty:
@@ -123,5 +123,4 @@ def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) ->
 @eqx.filter_jit
 def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any) -> PyTree:
     batch = individuals(rows, number, first)._replace(novelty=novelty)
-    generation = Generation(parents=take(batch, slice(0)), offspring=batch, survivors=batch)
-    return estimator.update(state, generation, jax.random.fold_in(key, number))
+    return estimator.update(state, founding(batch), jax.random.fold_in(key, number))

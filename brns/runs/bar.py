@@ -1,6 +1,5 @@
 """How far a run is, how fast it goes and what it found: a bar at a terminal, and the same in a notebook."""
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,11 +22,14 @@ def screen() -> Console:
 
 
 class Bar:
-    """Shows the generations of a run as they are saved, while the `with` block goes on."""
+    """Shows how many of `total` are done, while the `with` block goes on.
 
-    def __init__(self, generations: int, completed: int, console: Console):
+    In a notebook it is the output of a cell, and needs no widgets, which rich's own would.
+    """
+
+    def __init__(self, title: str, console: Console, total: int | None = None, found: str = ""):
         self.progress = Progress(
-            TextColumn("generation"),
+            TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
             BarColumn(),
             TextColumn("{task.fields[rate]}", markup=False),
@@ -36,27 +38,41 @@ class Bar:
             console=console,
             redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
         )
-        self.task = self.progress.add_task("", total=generations, completed=completed, rate="", found="compiling")
-        self.notebook = Notebook(self.progress) if console.is_jupyter else None
+        self.task = self.progress.add_task(title, total=total, rate="", found=found)
+        self.cell: Any = None
+        self.looked = 0.0
 
     def __enter__(self) -> "Bar":
-        if self.notebook is None:
+        if self.progress.console.is_jupyter:
+            from IPython.display import display  # ty: ignore[import-not-found]
+
+            self.cell = display(self.progress, display_id=True)
+        else:
             self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.notebook is None:
-            self.progress.stop()
-        else:
-            self.notebook.look()
+        self.progress.stop()
+        if self.cell is not None:
+            self.cell.update(self.progress)
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show a generation of all seeds."""
-        speed = self.progress.tasks[self.task].speed
-        rate = "" if speed is None else f"{speed:.1f}/s"
-        self.progress.update(self.task, completed=rows[0].generation, found=_found(rows), rate=rate)
-        if self.notebook is not None and time.monotonic() > self.notebook.looked + SECONDS:
-            self.notebook.look()
+    def update(self, **known: Any) -> None:
+        """Show what is known by now, such as `advance=1`."""
+        self.progress.update(self.task, **known)
+        if self.cell is not None and time.monotonic() > self.looked + SECONDS:
+            self.cell.update(self.progress)
+            self.looked = time.monotonic()
+
+    def show(self, rows: Sequence[Row], total: int) -> None:
+        """Show a generation of all seeds: coverage of everything evaluated, their mean, and all successes so far."""
+        (task,) = self.progress.tasks
+        if task.total is None:  # the first, from which speed is counted
+            self.progress.reset(self.task, total=total, completed=rows[0].generation)
+        covered = [row.coverage for row in rows if row.coverage is not None]
+        coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
+        found = f"{coverage}solvers {sum(row.solutions for row in rows)}"
+        rate = "" if task.speed is None else f"{task.speed:.1f}/s"
+        self.update(completed=rows[0].generation, found=found, rate=rate)
 
 
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
@@ -65,40 +81,12 @@ def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     if not (console.is_terminal or console.is_jupyter):
         yield from things
         return
-    columns = (TextColumn("{task.description}", markup=False), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=console)
-    bar = progress.add_task(title, total=total)
-    with progress if not console.is_jupyter else contextlib.nullcontext():
-        notebook = Notebook(progress) if console.is_jupyter else None
+    with Bar(title, console, total) as bar:
         for thing in things:
             yield thing
-            progress.advance(bar)
-            if notebook is not None:
-                notebook.look()
+            bar.update(advance=1)
 
 
 def untracked(things: Iterable[Any], title: str, total: int) -> Iterable[Any]:
     """The `Track` that shows nothing."""
     return things
-
-
-class Notebook:
-    """A bar in the output of a notebook's cell. It needs no widgets, which rich's own would."""
-
-    def __init__(self, progress: Progress):
-        from IPython.display import display  # ty: ignore[import-not-found]
-
-        self.progress, self.looked = progress, time.monotonic()
-        self.handle: Any = display(progress, display_id=True)
-
-    def look(self) -> None:
-        """Show how far it is by now."""
-        self.handle.update(self.progress)
-        self.looked = time.monotonic()
-
-
-def _found(rows: Sequence[Row]) -> str:
-    """Coverage of everything evaluated, mean over seeds, and successes so far, of all seeds."""
-    covered = [row.coverage for row in rows if row.coverage is not None]
-    coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
-    return f"{coverage}solvers {sum(row.solutions for row in rows)}"

@@ -19,10 +19,11 @@ import numpy as np
 from jaxtyping import PyTree
 
 from brns.core import Evaluation
-from brns.runs import facts as run_json
+from brns.runs import metadata
 from brns.runs.bar import track, untracked
 from brns.runs.loop import SavedGeneration, resume
-from brns.runs.places import building, folders, refuse_taken, whole
+from brns.runs.metadata import Forked, Made, Metadata
+from brns.runs.paths import building, folders, refuse_taken, whole
 from brns.runs.record import FACTS, GENOTYPE, Record, records
 from brns.runs.storage import RecordError, file_name, named_leaves, restore
 from brns.search import NoveltySearch, SearchState
@@ -81,7 +82,7 @@ def branch(
 ) -> list[Record]:
     """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
     out, sources, at = Path(out), records(run), whole("at", at, 0)
-    several = not (Path(run) / run_json.NAME).exists()
+    several = not (Path(run) / metadata.NAME).exists()
     if several and [source.seed for source in sources] != sorted(sources[0].seeds):
         raise RecordError(f"{run} holds runs that are not the seeds of one batch; fork one of them")
     search = search or sources[0].search
@@ -92,24 +93,34 @@ def branch(
         )
     seeds = [source.seed for source in sources]
     refuse_taken(out)
-    states = [_checked(source, at, search) for source in sources]
+    states = [_state(source, at, search) for source in sources]
     show = track if progress else untracked
     with building(out) as aside:
         for source, state, folder in zip(sources, states, folders(aside, several, seeds), strict=True):
-            record = Record.create(folder, _facts(source, at, search, seeds, generations))
+            record = Record.create(folder, _metadata(source, at, search, seeds, generations))
             for number in show(range(at + 1), f"copying generations of {source.path.name}", at + 1):
                 record.write(number, source.read(number, (*FACTS, GENOTYPE)))
             record.checkpoint(state)
     return records(out, search)
 
 
-def _checked(source: Record, at: int, search: NoveltySearch) -> SearchState:
-    """The state to go on from; a `ValueError` where the search cannot."""
+def _state(source: Record, at: int, search: NoveltySearch) -> SearchState:
+    """The run's state after a generation as one of the search's; a `ValueError` where it cannot go on from there."""
     before, after = source.experiment, describe(search)
     for name in KEPT:
         if before[name] != after[name]:
             raise ValueError(f"a fork cannot change {name}: {source.path} has {before[name]!r}; got {after[name]!r}")
-    state = _fitting(source, at, search)
+    box, space = source.behavior_space, search.task.behavior_space
+    if not eqx.tree_equal(box, space):
+        raise ValueError(f"a fork cannot change the space of behaviors: {source.path} has {box}; got {space}")
+    arrays, like = source.state_arrays(at), search.state_shape()
+    names = named_leaves(like)
+    if isinstance(search.estimator, Resizes) and set(names) == set(arrays):
+        leaves = [jnp.asarray(arrays[name]) for name in names]
+        held = jax.tree.unflatten(jax.tree.structure(like), leaves)
+        resized = held._replace(estimator=search.estimator.resized(held.estimator))
+        arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(resized).items()}
+    state = restore(like, arrays, source.path / "states" / file_name(at))
     _refuse_without_effect(source, state, search)
     return state
 
@@ -149,32 +160,17 @@ def _computed(search: NoveltySearch, state: SearchState) -> str:
     return str(eqx.filter_make_jaxpr(generation)(state, *evaluation)[0])
 
 
-def _facts(source: Record, at: int, search: NoveltySearch, seeds: Sequence[int], generations: int) -> run_json.Facts:
+def _metadata(source: Record, at: int, search: NoveltySearch, seeds: Sequence[int], generations: int) -> Metadata:
     """The fork's run.json: a run of its own, with another identifier."""
-    facts = run_json.new(search, source.seed, seeds, generations, source.checkpoint_every)
+    made = metadata.new(search, source.seed, seeds, generations, source.checkpoint_every)
     if len(seeds) == len(source.seeds):
-        facts.lanes = source.lanes  # batches of another size round otherwise
-    facts.forked = run_json.Forked(
+        made.lanes = source.metadata.lanes  # batches of another size round otherwise
+    made.forked = Forked(
         path=os.fspath(source.path),
-        id=source.identifier,
+        id=source.metadata.id,
         generation=at,
         changed=changes(source.experiment, describe(search)),
-        forked=source.facts.forked,
-        **{name: getattr(source.facts, name) for name in run_json.Made.model_fields},
+        forked=source.metadata.forked,
+        **{name: getattr(source.metadata, name) for name in Made.model_fields},
     )
-    return facts
-
-
-def _fitting(source: Record, at: int, search: NoveltySearch) -> SearchState:
-    """The run's state after a generation as one of the search's; a `ValueError` where that is not possible."""
-    box, space = source.behavior_space, search.task.behavior_space
-    if not eqx.tree_equal(box, space):
-        raise ValueError(f"a fork cannot change the space of behaviors: {source.path} has {box}; got {space}")
-    arrays, like = source.state_arrays(at), search.state_shape()
-    shape = named_leaves(like)
-    if isinstance(search.estimator, Resizes) and set(shape) == set(arrays):
-        leaves = [jnp.asarray(arrays[name]) for name in shape]
-        state = jax.tree.unflatten(jax.tree.structure(like), leaves)
-        resized = state._replace(estimator=search.estimator.resized(state.estimator))
-        arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(resized).items()}
-    return restore(like, arrays, source.path / "states" / file_name(at))
+    return made

@@ -10,20 +10,21 @@ from typing import Literal, NamedTuple, SupportsIndex
 
 import jax
 
-from brns.core import Generation
-from brns.runs import compilation_cache
-from brns.runs import facts as run_json
+from brns.checks import refuse_not_finite
+from brns.core import Generation, founding
+from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import Bar, screen
-from brns.runs.places import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
+from brns.runs.paths import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
-from brns.runs.seeds import refuse_not_finite
 from brns.runs.storage import RecordError
-from brns.search import NoveltySearch, SearchState, founding
+from brns.search import NoveltySearch, SearchState
 
 Exist = Literal["refuse", "resume"]
+Step = tuple[SearchState, Generation]
 SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
+WRITERS = 16  # threads that save side by side: most of the time is waiting for a disk
 
 
 class SavedGeneration(NamedTuple):
@@ -68,8 +69,9 @@ def run(
     `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
-    steps, place, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
-    for _ in _followed(steps, number, done, until, progress):
+    place = temporary_place() if out is None else Path(out)
+    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
+    for _ in _followed(start(search, generations, out=place, **asked), until, progress, place if out is None else None):
         pass
     return records(place, search)
 
@@ -91,8 +93,10 @@ def generations(
     Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
-    steps, _, number, done = _begun(search, generations, out, seed, seeds, checkpoint_every, exist, progress)
-    for saved in _followed(steps, number, done, until, progress):
+    place = temporary_place() if out is None else Path(out)
+    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
+    steps = start(search, generations, out=place, **asked)
+    for saved in _followed(steps, until, progress, place if out is None else None):
         yield from saved
 
 
@@ -110,73 +114,28 @@ def resume(
     experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
     runs = records(path, search)
-    planned = runs[0].planned if generations is None else whole("generations", generations)
-    steps = go_on(path, planned, search=search)
-    for _ in _followed(steps, planned, _done(runs), until, progress):
+    for _ in _followed(go_on(runs, generations, search), until, progress):
         pass
     return records(path, search)
 
 
-def _place(out: str | os.PathLike | None, progress: bool) -> Path:
-    if out is not None:
-        return Path(out)
-    folder = temporary_place()
-    if progress:
-        screen().print(f"Kept in {folder} until Python ends; give out= to keep it.", soft_wrap=True)
-    return folder
-
-
-def _begun(
-    search: NoveltySearch,
-    generations: SupportsIndex,
-    out: str | os.PathLike | None,
-    seed: SupportsIndex,
-    seeds: SupportsIndex | Iterable[SupportsIndex] | None,
-    checkpoint_every: SupportsIndex,
-    exist: Exist,
-    progress: bool,
-) -> tuple[Generator[list[SavedGeneration], None, None], Path, int, int]:
-    """The generations of a run that begins in a directory, or goes on there; the directory; how many, and done."""
-    if exist not in ("refuse", "resume"):
-        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
-    several, numbers = chosen(seed, seeds)
-    generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
-    out = _place(out, progress)
-    if exist == "refuse" or not holds_runs(out):
-        refuse_taken(out)
-        seed, seeds = (0, numbers) if several else (numbers[0], None)
-        steps = start(search, generations, out=out, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every)
-        return steps, out, generations, 0
-    runs = records(out, search)
-    held, wanted = [run.seed for run in runs], folders(out, several, numbers)
-    stride = runs[0].checkpoint_every
-    if held != numbers or stride != checkpoint_every or [run.path for run in runs] != wanted:
-        raise RecordError(
-            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {numbers} with "
-            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
-        )
-    return go_on(out, generations, search=search), out, generations, _done(runs)
-
-
-def _done(runs: Sequence[Record]) -> int:
-    """How many generations all of them have finished."""
-    return min(run.last for run in runs)
-
-
 def _followed(
     steps: Generator[list[SavedGeneration], None, None],
-    generations: int,
-    done: int,
     until: Callable[[SavedGeneration], bool] | None,
     progress: bool,
+    temporary: Path | None = None,
 ) -> Iterator[list[SavedGeneration]]:
     """The generations, shown as they come, up to the first of which `until` is true in every seed."""
     console = screen()
     shown = progress and (console.is_terminal or console.is_jupyter)
-    with contextlib.closing(steps), Bar(generations, done, console) if shown else contextlib.nullcontext() as bar:
+    bar = Bar("generation", console, found="compiling") if shown else None
+    with contextlib.closing(steps), bar or contextlib.nullcontext():
         for saved in steps:
+            if progress and temporary:
+                console.print(f"Kept in {temporary} until Python ends; give out= to keep it.", soft_wrap=True)
+                temporary = None
             if bar is not None:
-                bar.show([one.row for one in saved])
+                bar.show([one.row for one in saved], saved[0].record.planned)
             yield saved
             if until is not None:
                 answers = [until(one) for one in saved]
@@ -192,62 +151,74 @@ def start(
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
     checkpoint_every: SupportsIndex = 10,
+    exist: Exist = "refuse",
 ) -> Generator[list[SavedGeneration], None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
+    if exist not in ("refuse", "resume"):
+        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)
+    places = folders(out, several, numbers)
+    if exist == "resume" and holds_runs(out):
+        yield from go_on(_held(search, out, places, numbers, checkpoint_every), generations, search)
+        return
     refuse_taken(out)
     compilation_cache.keep()
     states = [search.init(jax.random.key(number)) for number in numbers]
-    for state in states:
-        refuse_not_finite(search, 0, founding(state), state)
-    founders = [founding(jax.device_get(state)) for state in states]
-    with building(out) as aside:
-        places = folders(aside, several, numbers)
-        for path, number, state, one in zip(places, numbers, states, founders, strict=True):
-            record = Record.create(path, run_json.new(search, number, numbers, generations, checkpoint_every))
-            record.append(0, one)
-            record.checkpoint(state)
-    with locked(folders(out, several, numbers)):
-        runs = [Record(path, search) for path in folders(out, several, numbers)]
-        progress = [Progress(record.path, record.behavior_space) for record in runs]
-        yield _told(runs, progress, 0, founders)
-        yield from _advance(search, runs, progress, states, generations)
+    with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
+        begun = []
+        for path, number in zip(folders(aside, several, numbers), numbers, strict=True):
+            made = metadata.new(search, number, numbers, generations, checkpoint_every)
+            begun.append(Record.create(path, made))
+        _save(search, writers, begun, _founded(states), [None] * len(states), due=True)
+    with locked(places):
+        yield from _advance(search, [Record(path) for path in places], states, generations)
+
+
+def _held(
+    search: NoveltySearch, out: Path, places: Sequence[Path], seeds: Sequence[int], checkpoint_every: int
+) -> list[Record]:
+    """The runs that are there already; a `RecordError` where others were asked for."""
+    runs = records(out, search)
+    held, stride = [run.seed for run in runs], runs[0].checkpoint_every
+    if held != seeds or stride != checkpoint_every or [run.path for run in runs] != places:
+        raise RecordError(
+            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {seeds} with "
+            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
+        )
+    return runs
 
 
 def go_on(
-    path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
+    runs: list[Record], generations: SupportsIndex | None = None, search: NoveltySearch | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
-    runs = records(path, search)
-    search = search or runs[0].search
-    if [r.seed for r in runs] != sorted(runs[0].seeds):
+    search, first = search or runs[0].search, runs[0]
+    if (held := [run.seed for run in runs]) != sorted(first.seeds):
         raise RecordError(
-            f"{path} holds seeds {[r.seed for r in runs]}, and {runs[0].path} was computed with seeds {runs[0].seeds}; "
-            "resume a whole batch, or a run that was started alone"
+            f"{first.path} was computed with seeds {first.seeds}, of which there is {held}: resume a whole batch, or a "
+            "run that was started alone"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
-        common = set.intersection(*(set(r.snapshots) & set(range(r.last + 1)) for r in runs))
+        common = set.intersection(*({g for g in r.snapshots if g <= r.last} for r in runs))
         if not common:
-            raise RecordError(f"{path} has no state to go on from: start anew")
+            raise RecordError(f"{first.path} has no state to go on from: start anew")
         number = max(common)
         states = [record.state(number, search) for record in runs]
-        generations = runs[0].planned if generations is None else whole("generations", generations)
-        progress = [Progress(record.path, record.behavior_space) for record in runs]
-        for record, one in zip(runs, progress, strict=True):
+        generations = first.planned if generations is None else whole("generations", generations)
+        for record in runs:
             record.tidy(number)
-            one.restore([record.read(g, NEEDED) for g in range(number + 1)])
             record.plan(generations)
-        yield from _advance(search, runs, progress, states, generations)
+        yield from _advance(search, runs, states, generations)
 
 
 def _advance(
-    search: NoveltySearch, runs: list[Record], progress: list[Progress], states: list[SearchState], generations: int
+    search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
 ) -> Iterator[list[SavedGeneration]]:
     """Generation after generation, each checked and saved while the next is computed.
 
@@ -256,21 +227,27 @@ def _advance(
     """
     keys = [jax.random.key(record.seed) for record in runs]
     kept, saved = int(states[0].generation), time.monotonic()
-    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].lanes)
-    with contextlib.closing(steps), ThreadPoolExecutor(min(2 * len(runs), 16)) as writers:
+    progress = []
+    for record in runs:
+        done = (record.read(g, NEEDED) for g in range(kept + 1))
+        progress.append(Progress(record.path, record.behavior_space, done))
+    if kept == 0:
+        yield _told(runs, progress, _founded(states))
+    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].metadata.lanes)
+    with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
             for number, after in enumerate(steps, kept + 1):
-                for before, (state, generation) in zip(states, after, strict=True):
-                    refuse_not_finite(search, number, generation, state, before)
                 now = time.monotonic()
                 due = number % runs[0].checkpoint_every == 0 or number == generations or now > saved + SECONDS
-                _save(writers, runs, number, after, due)
+                _save(search, writers, runs, after, states, due)
                 states = [state for state, _ in after]
                 if due:
                     for record in runs:
                         record.forget(kept)
                     kept, saved = number, now
-                yield _told(runs, progress, number, [generation for _, generation in after])
+                for one, (_, generation) in zip(progress, after, strict=True):
+                    one.add(number, generation)
+                yield _told(runs, progress, after)
         finally:
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
@@ -279,9 +256,17 @@ def _advance(
 
 
 def _save(
-    writers: Executor, runs: list[Record], number: int, after: Sequence[tuple[SearchState, Generation]], due: bool
+    search: NoveltySearch,
+    writers: Executor,
+    runs: list[Record],
+    after: Sequence[Step],
+    before: Sequence[SearchState | None],
+    due: bool,
 ) -> None:
-    """Save the generation, and its states where they are due, side by side: most of the time is waiting for a disk."""
+    """Check a generation of all seeds, and then save it, and its states where they are due."""
+    number = int(after[0][0].generation)
+    for (state, generation), old in zip(after, before, strict=True):
+        refuse_not_finite(search, number, generation, state, old)
     begun = []
     for record, (state, generation) in zip(runs, after, strict=True):
         begun.append(writers.submit(record.append, number, generation))
@@ -291,10 +276,11 @@ def _save(
         written.result()  # raises what a write raised
 
 
-def _told(
-    runs: list[Record], progress: list[Progress], number: int, generations: Sequence[Generation]
-) -> list[SavedGeneration]:
-    return [
-        SavedGeneration(record, number, generation, one.add(number, generation))
-        for record, one, generation in zip(runs, progress, generations, strict=True)
-    ]
+def _founded(states: Sequence[SearchState]) -> list[Step]:
+    """Generation 0 of all seeds, with arrays on the host."""
+    return [(state, founding(state.population)) for state in jax.device_get(states)]
+
+
+def _told(runs: list[Record], progress: list[Progress], after: Sequence[Step]) -> list[SavedGeneration]:
+    together = zip(runs, after, progress, strict=True)
+    return [SavedGeneration(record, one.row.generation, facts, one.row) for record, (_, facts), one in together]

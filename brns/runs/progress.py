@@ -1,23 +1,22 @@
 """How a run goes: `progress.csv` beside its record, one row a generation, for spreadsheets, `tail -f` and plots.
 
-It is made for watching. All that a row says but its seconds is worked out from the record, which does not depend on
-this file: it is made again when the run is resumed, and a disk that refuses it costs a warning.
+The file is for watching. All that a row says but its seconds comes from the record, which does not depend on the
+file: it is written again when the run is resumed, and a disk that refuses it costs a warning.
 """
 
 import csv
-import io
+import json
 import logging
 import operator
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
-from brns.runs.storage import RecordError, write_bytes
 
 NAME = "progress.csv"
 NEEDED = (
@@ -63,7 +62,7 @@ class Rows:
         self.visited = np.zeros(self.grid or 1, bool)
         self.evaluations = self.solutions = 0
 
-    def row(self, number: int, columns: Mapping[str, np.ndarray]) -> Row:
+    def row(self, number: int, columns: Mapping[str, np.ndarray], seconds: float | None = None) -> Row:
         """The row of the generation with these columns."""
         novelty, fitness, born = (columns[f"survivors.{name}"] for name in ("novelty", "fitness", "born"))
         self.evaluations += len(columns["offspring.id"])
@@ -81,56 +80,35 @@ class Rows:
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
             coverage=float(self.visited.mean()) if self.grid else None,
-            seconds=None,
+            seconds=seconds,
         )
 
 
 class Progress:
-    """The file of a run that goes on, and its rows."""
+    """The file of a run that goes on: at first the rows of these generations, from 0 on, with the seconds it has."""
 
-    def __init__(self, folder: Path, space: Box):
-        self.file, self.rows, self.began = folder / NAME, Rows(space), time.monotonic()
-        self.refused = False
+    def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, np.ndarray]]):
+        self.file, self.rows, self.began, self.refused = folder / NAME, Rows(space), time.monotonic(), False
+        known = {row.generation: row.seconds for row in read(folder)}
+        done = [self.rows.row(g, columns, known.get(g, 0.0)) for g, columns in enumerate(generations)]
+        self.row = done[-1]
+        self._write("w", [Row._fields, *done])
 
-    def add(self, number: int, generation: Generation) -> Row:
-        """The row of a generation that was saved, appended to the file."""
-        row = self.rows.row(number, {name: np.asarray(operator.attrgetter(name)(generation)) for name in NEEDED})
-        row = row._replace(seconds=round(time.monotonic() - self.began, 3))
-        if number == 0:
-            self._write([row])
-        elif not self.refused:
-            try:
-                with open(self.file, "a", encoding="utf-8", newline="") as file:
-                    csv.writer(file, lineterminator="\n").writerow(_text(row))
-            except OSError as error:
-                self._warn(error)
-        return row
+    def add(self, number: int, generation: Generation) -> None:
+        """Append the row of a generation that was saved."""
+        columns = {name: np.asarray(operator.attrgetter(name)(generation)) for name in NEEDED}
+        self.row = self.rows.row(number, columns, round(time.monotonic() - self.began, 3))
+        self._write("a", [self.row])
 
-    def restore(self, generations: list[Mapping[str, np.ndarray]]) -> None:
-        """Make the file hold the rows of these generations, from 0 on, and no others, with the seconds that it has."""
-        known = {row.generation: row.seconds for row in read(self.file.parent)}
-        rows = [self.rows.row(number, columns) for number, columns in enumerate(generations)]
-        self._write([row._replace(seconds=known.get(row.generation)) for row in rows])
-
-    def _write(self, rows: list[Row]) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([Row._fields, *map(_text, rows)])
+    def _write(self, mode: str, lines: Iterable[Iterable[Any]]) -> None:
+        if self.refused:
+            return
         try:
-            write_bytes(self.file, text.getvalue().encode())
-        except RecordError as error:
-            self._warn(error)
-
-    def _warn(self, error: Exception) -> None:
-        self.refused = True
-        logger.warning("%s is not written on (%s); the run is safe, and resuming it mends the file", self.file, error)
-
-
-def _text(row: Row) -> list[str]:
-    return ["" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value) for value in row]
-
-
-WHOLE = ("generation", "evaluations", "solutions", "survivors_new")
+            with open(self.file, mode, encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(lines)
+        except OSError as error:
+            self.refused = True
+            logger.warning("%s is not written (%s); the run is safe, and resuming it mends the file", self.file, error)
 
 
 def read(folder: Path) -> list[Row]:
@@ -139,12 +117,6 @@ def read(folder: Path) -> list[Row]:
         head, *lines = csv.reader((folder / NAME).read_text(encoding="utf-8").splitlines())
         if tuple(head) != Row._fields:
             return []
-        return [
-            Row._make(
-                int(text) if name in WHOLE else float(text) if text else None
-                for name, text in zip(Row._fields, line, strict=True)
-            )
-            for line in lines
-        ]
-    except (OSError, ValueError):
+        return [Row._make(json.loads(text) if text else None for text in line) for line in lines]
+    except (OSError, ValueError, TypeError):
         return []

@@ -1,6 +1,7 @@
 """Where numbers come from: the command, the commit, the versions, the machine."""
 
 import functools
+import json
 import os
 import platform
 import shlex
@@ -14,6 +15,22 @@ from typing import Any
 from brns.tasks.cpu import cores
 
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
+
+
+def here() -> dict[str, Any]:
+    """The command, commit, machine, device and versions of this process; `xla_flags` because they change rounding."""
+    return {
+        "command": command(),
+        "commit": commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": cores(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "device": device(),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+    }
 
 
 def command() -> str:
@@ -45,20 +62,6 @@ def _said(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computes, the kind of machine, and the device: all of them may change a result's last bits."""
-    return {name: metadata.version(name) for name in PACKAGES} | {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "device": device(),
-    }
-
-
-def xla_flags() -> str:
-    """What the compiler was told by the environment; it changes the last bits of sums."""
-    return os.environ.get("XLA_FLAGS", "")
-
-
 def device() -> str:
     """What JAX computes on, such as `cpu` or `gpu (NVIDIA H200)`."""
     import jax
@@ -68,32 +71,24 @@ def device() -> str:
     return first.platform + kind
 
 
-def here() -> dict[str, Any]:
-    """The command, commit, machine, device and versions of this process; `xla_flags` because they change rounding."""
-    return {
-        "command": command(),
-        "commit": commit(),
-        "machine": {
-            "processor": _processor(),
-            "cores": cores(),
-            "system": f"{platform.system()} {platform.machine()}",
-        },
-        "device": device(),
-        "xla_flags": xla_flags(),
-        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
-    }
+@functools.cache
+def _processor() -> str:
+    """The processor's name, as the system tells it."""
+    try:
+        with open("/proc/cpuinfo") as stream:
+            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
 
 
 def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Each different answer once, in the order in which they come, with the names of those that gave it as `rows`."""
-    found: list[dict[str, Any]] = []
+    found: dict[str, dict[str, Any]] = {}
     for name, said in answers:
-        same = next((one for one in found if {k: v for k, v in one.items() if k != "rows"} == said), None)
-        if same is None:
-            found.append({**said, "rows": [name]})
-        elif name not in same["rows"]:
-            same["rows"].append(name)
-    return found
+        one = found.setdefault(json.dumps(said, sort_keys=True), {**said, "rows": []})
+        if name not in one["rows"]:
+            one["rows"].append(name)
+    return list(found.values())
 
 
 def text(made: Mapping[str, Any]) -> str:
@@ -109,12 +104,3 @@ def text(made: Mapping[str, Any]) -> str:
     if made.get("xla_flags"):
         parts.append(f"XLA_FLAGS `{made['xla_flags']}`")
     return "; ".join(parts) + "."
-
-
-def _processor() -> str:
-    """The processor's name, as the system tells it."""
-    try:
-        with open("/proc/cpuinfo") as stream:
-            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"

@@ -4,6 +4,7 @@
     generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype), parents.id and
                             parents.novelty (as selected by)
     states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
+    progress.csv            a line a generation, to watch
     lock                    empty; locked by the process that writes, so that no second one does
 
 Generation 0 holds the founders. How a file is written and read, and tells where it belongs, stands in `storage`.
@@ -20,18 +21,8 @@ import numpy as np
 
 from brns.core import Box, Generation, Population
 from brns.metrics.numbers import ranges
-from brns.runs import facts as run_json
-from brns.runs import progress
-from brns.runs.storage import (
-    RecordError,
-    Seal,
-    file_name,
-    named_leaves,
-    numbers_in,
-    read_arrays,
-    restore,
-    write_arrays,
-)
+from brns.runs import metadata, progress
+from brns.runs.storage import RecordError, file_name, named_leaves, numbers_in, read_arrays, restore, write_arrays
 from brns.search import NoveltySearch, SearchState
 from brns.settings import SettingsError, build, changes, describe, told
 
@@ -42,28 +33,26 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 """the columns of individuals that are read at once; genotypes take longer"""
 FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLAIN), "parents.id", "parents.novelty")
 GENOTYPE = "offspring.genotype"
-UNFINISHED = (".run.*.tmp.json", ".progress.*.tmp.csv", "generations/.*.tmp.npz", "states/.*.tmp.npz")
+UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
 
 
 class Record:
     """A run read back from its directory.
 
-    `seed`, `experiment` (every setting as nested JSON) and `versions` are facts of the run; `facts` are all of them.
+    `metadata` are the fields of `run.json`, such as `seed` and `experiment`, every setting as nested JSON.
     `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept. Give `search`, the
     experiment that made the run, where a part of it is your own; another experiment is a `RecordError`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
         self.path = Path(path)
-        self.facts = run_json.read(self.path)
-        self.identifier = self.facts.id
-        self.experiment = self.facts.experiment
-        self.seed = self.facts.seed
-        self.seeds = self.facts.seeds
-        self.checkpoint_every = self.facts.checkpoint_every
-        self.lanes = self.facts.lanes
-        self.versions = self.facts.versions
+        self.metadata = metadata.read(self.path)
+        self.experiment = self.metadata.experiment
+        self.seed = self.metadata.seed
+        self.seeds = self.metadata.seeds
+        self.checkpoint_every = self.metadata.checkpoint_every
+        self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         self._shape: tuple[NoveltySearch, SearchState] | None = None  # of a state, worked out once
         if search is not None:
@@ -76,12 +65,11 @@ class Record:
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={done} of {self.planned})"
 
     @classmethod
-    def create(cls, path: str | os.PathLike, facts: run_json.Facts) -> "Record":
+    def create(cls, path: Path, made: metadata.Metadata) -> "Record":
         """A new run without generations, in a folder that holds none."""
-        path = Path(path)
         for folder in ("generations", "states"):
             (path / folder).mkdir(parents=True)
-        run_json.write(path, facts)
+        metadata.write(path, made)
         return cls(path)
 
     @property
@@ -133,18 +121,18 @@ class Record:
     @property
     def behavior_space(self) -> Box:
         """The box of behaviors, from the record alone."""
-        return Box(**self.facts.behavior_space)
+        return Box(**self.metadata.behavior_space)
 
     @property
     def planned(self) -> int:
         """How many generations the run was last asked for."""
-        return self.facts.generations
+        return self.metadata.generations
 
     def plan(self, generations: int) -> None:
         """Ask for more generations than the run was started for."""
         if generations > self.planned:
-            self.facts.generations = generations
-            run_json.write(self.path, self.facts)
+            self.metadata.generations = generations
+            metadata.write(self.path, self.metadata)
 
     def append(self, number: int, generation: Generation) -> None:
         """Save one generation's facts."""
@@ -159,8 +147,8 @@ class Record:
         number = int(state.generation)
         write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
 
-    def _seal(self, number: int) -> Seal:
-        return Seal(self.identifier, number)
+    def _seal(self, number: int) -> str:
+        return f"generation {number} of run {self.metadata.id}"
 
     def forget(self, number: int) -> None:
         """Drop the state of a generation that the stride does not keep."""
@@ -261,9 +249,9 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     `search`, the experiment that made them, is for those of your own parts, as `Record` says.
     """
     path = Path(path)
-    if (path / run_json.NAME).exists() or not path.is_dir():
+    if (path / metadata.NAME).exists() or not path.is_dir():
         return [Record(path, search)]
-    found = [Record(child, search) for child in run_json.below(path)]
+    found = [Record(child, search) for child in metadata.below(path)]
     if not found:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted(found, key=lambda record: record.seed)

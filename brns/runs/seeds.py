@@ -17,13 +17,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
 from brns.estimators.cpu import program
-from brns.metrics.numbers import ranges
-from brns.runs.storage import named_leaves
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
 from brns.workers import has_workers
@@ -111,47 +108,3 @@ _batch = program(_batched)
 
 def stacked(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
-
-
-SAFE = "Nothing of this generation was saved; the generations before it are safe"
-
-
-def refuse_not_finite(
-    search: NoveltySearch, number: int, generation: Generation, state: SearchState, before: SearchState | None = None
-) -> None:
-    """A `ValueError` where a generation, or the estimator's state after it, holds what is not a finite number.
-
-    An estimator may mark what is empty by infinity: an array of its state may hold some if it did so `before`, or
-    among the founders. NaN is nowhere allowed.
-    """
-    sources = {
-        "genotype": search.founders if number == 0 else search.mutate,
-        "descriptor": search.task,
-        "fitness": search.task,
-        "novelty": search.estimator,
-    }
-    for individuals, (column, source) in itertools.product((generation.offspring, generation.parents), sources.items()):
-        values = np.asarray(getattr(individuals, column))
-        bad = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        if bad.any():
-            ids = np.asarray(individuals.id)[bad].tolist()
-            raise ValueError(
-                f"{_name(source)} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
-                f"generation {number} (ids {ranges(ids)}). {SAFE}"
-            )
-    marks = {} if before is None else named_leaves(before.estimator)
-    for name, leaf in named_leaves(state.estimator).items():
-        array = np.asarray(leaf)
-        if jnp.issubdtype(array.dtype, jnp.inexact):
-            marked = before is None or not np.isfinite(marks[name]).all()
-            wrong = np.isnan(array) if marked else ~np.isfinite(array)
-            if wrong.any():
-                raise ValueError(
-                    f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
-                    f"generation {number} (in {name}); a smaller learning rate may help. {SAFE}"
-                )
-
-
-def _name(part: Any) -> str:
-    """A part's class, or the name of a function."""
-    return getattr(part, "__name__", type(part).__name__)

@@ -1,7 +1,7 @@
 """Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
 
 A file is written under a temporary name, synced and renamed, so that what has its final name is whole. A file of
-arrays is an .npz; two small arrays in it tell the run and the generation that it belongs to.
+arrays is an .npz; one array in it, `seal`, says what it belongs to.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import os
 import zipfile
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,8 @@ import numpy as np
 
 from brns.metrics.numbers import legible
 
-RUN, GENERATION = "run.id", "run.generation"
-"""the two arrays of every file that tell where it belongs"""
+SEAL = "seal"
+"""the array of every file that says what it belongs to, such as generation 7 of a run"""
 
 
 class RecordError(ValueError):
@@ -28,14 +28,6 @@ class RecordError(ValueError):
 
     def __init__(self, message: str):
         super().__init__(legible(message))
-
-
-class Seal(NamedTuple):
-    """Where a file of arrays belongs."""
-
-    run: str
-    """the run's identifier"""
-    generation: int
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
@@ -64,25 +56,33 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
-def read_arrays(path: Path, seal: Seal, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, all or those named that are there; read-only.
+def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, all or those named; read-only.
 
-    Python objects are never unpickled. A file that is damaged, or belongs to another run or generation, is a
-    `RecordError`. Members are read whole, so that zipfile compares each with its checksum.
+    Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a `RecordError`. Members are
+    read whole, so that zipfile compares each with its checksum.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            found = Seal(str(_array(archive, RUN)), int(_array(archive, GENERATION)))
-            if found != seal:
-                raise ValueError(f"it belongs to generation {found.generation} of run {found.run!r}; expected {seal}")
+            if (found := str(_array(archive, SEAL))) != seal:
+                raise ValueError(f"it belongs to {found!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {name: _array(archive, name) for name in names or members if name not in (RUN, GENERATION)}
+            return {name: _array(archive, name) for name in names or members if name != SEAL}
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
     except PermissionError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
-        raise _damaged(path, error) from None
+        advice = ADVICE.get(path.parent.name, "Take a copy of it, or make it anew")
+        raise RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}") from None
+
+
+ADVICE = {
+    "generations": "Generations before it can be read; to go on from the last whole state, remove the file and all "
+    "later ones in generations/ and states/, then resume",
+    "states": "Only this state is lost: remove the file, and the run goes on from the state before",
+}
+"""what to do about a damaged file, by its folder"""
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
@@ -91,20 +91,10 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def _damaged(path: Path, error: Exception) -> RecordError:
-    advice = {
-        "generations": "Finished generations before it stay readable; to go on from the last whole state, remove the "
-        "damaged file and all later ones in generations/ and states/, then resume",
-        "states": "Only this state is lost: remove the file, and the run goes on from the state before",
-    }.get(path.parent.name, "Take a copy of it, or make it anew")
-    return RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}")
-
-
-def write_arrays(path: Path, arrays: Mapping[str, Any], seal: Seal) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str) -> None:
     """An .npz file of these arrays. The same arrays and seal give the same bytes."""
-    belongs = {RUN: np.array(seal.run), GENERATION: np.array(seal.generation)}
     with replacing(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays, **belongs)
+        np.savez(stream, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
 
 
 def file_name(number: int) -> str:

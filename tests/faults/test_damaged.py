@@ -18,7 +18,7 @@ def everything(path):
     columns = [record.column(name) for name in ("survivors.novelty", "offspring.genotype", "parents.id")]
     states = [record.state(number, SEARCH) for number in record.snapshots]
     arrays = [np.asarray(leaf) for leaf in jax.tree.leaves((columns, record.solutions(), states))]
-    return record.facts, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
+    return record.metadata, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
 
 
 @pytest.fixture(scope="module")

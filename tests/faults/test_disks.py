@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
         for command, expected in [
-            ([*MAZE, "--out", "new"], "new.tmp (Permission denied): choose another place"),
+            ([*MAZE, "--out", "new"], "(Permission denied): choose another place"),
             (["resume", "old", "--generations", 3], "could not write to old (Permission denied)"),
             (["show", "old"], "overview.png"),
         ]:

@@ -11,7 +11,7 @@ import pytest
 import brns
 from brns import Box, Novelty
 from brns.core import observed
-from brns.runs.storage import RecordError, Seal, write_arrays
+from brns.runs.storage import RecordError, write_arrays
 
 SPACE = Box([-1.0, -1.0], [1.0, 1.0])
 SMALL = brns.BehaviorRecognition(depths=(0, 1), embedding=4, width=4)
@@ -88,7 +88,7 @@ def test_an_estimator_of_ones_own_is_given_again_and_another_is_refused(tmp_path
 
 
 def test_a_file_that_is_none_of_its_own_is_refused(tmp_path):
-    write_arrays(tmp_path / "other.npz", {"a": np.zeros(3)}, Seal("0123", 0))
+    write_arrays(tmp_path / "other.npz", {"a": np.zeros(3)}, "generation 0 of run 0123")
     with pytest.raises(RecordError, match="Novelty"):
         Novelty.load(tmp_path / "other.npz")
     Novelty(SMALL, SPACE).save(tmp_path / "mine.npz")

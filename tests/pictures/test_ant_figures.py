@@ -9,14 +9,14 @@ from brns import ArchiveKNN, NoveltySearch, Record
 from brns import pictures as drawn
 from brns.core import Generation, Population
 from brns.pictures.style import SOLVED
-from brns.runs import facts
+from brns.runs import metadata
 from brns.tasks.ant import AntMaze
 
 
 def ant_run(path, seed, reach):
     """A run of the ant by hand: two solvers, at the ends of straight paths of 16 steps, and one who failed."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    record = Record.create(path, facts.new(search, seed, [seed], 1, 1))
+    record = Record.create(path, metadata.new(search, seed, [seed], 1, 1))
     steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     n = 3
     people = Population(

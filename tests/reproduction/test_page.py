@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from brns.comparison.markdown import provenance_text
 from brns.experiments import maze, paper_recognition
-from brns.runs import facts as run_json
+from brns.runs import metadata
 from brns.runs.record import Record
 from reproduction import parts, pictures, runs
 from reproduction.__main__ import main
@@ -83,8 +83,8 @@ def test_a_figure_is_flat_where_every_curve_is_0():
 
 def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
-        facts = run_json.new(maze(paper_recognition()), seed, [seed], 1, 1)
-        made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": ""}
+        facts = metadata.new(maze(paper_recognition()), seed, [seed], 1, 1)
+        made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
         return Record.create(tmp_path / f"{seed}", facts.model_copy(update=made))
 
     made = of_runs({"one": [record("aaa", 0), record("aaa", 1)], "two": [record("aaa", 2)], "three": [record("b", 3)]})

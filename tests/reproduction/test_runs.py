@@ -7,7 +7,7 @@ from worlds import Identity
 
 from brns import NoveltySearch, Record, VisitCounts, run
 from brns.pictures import method
-from brns.runs import facts as run_json
+from brns.runs import metadata
 from brns.settings import build, describe
 from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
@@ -31,7 +31,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant():
 
 
 def test_random_search_is_called_so(tmp_path):
-    facts = run_json.new(ant_methods(1500, 150)["random"], 0, [0], 1, 1)
+    facts = metadata.new(ant_methods(1500, 150)["random"], 0, [0], 1, 1)
     assert method(Record.create(tmp_path / "random", facts)) == "random search"
 
 

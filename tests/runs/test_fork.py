@@ -26,8 +26,8 @@ from brns import (
     fork,
     run,
 )
-from brns.runs.facts import origin
 from brns.runs.fork import branch
+from brns.runs.metadata import origin
 
 ARCHIVE = ArchiveKNN(k=2, additions=3, capacity=40)
 
@@ -61,16 +61,16 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
     (record,) = fork(whole / "one", at, search(), out=tmp_path / "fork")
     assert record.snapshots[0] == at
     assert record.generations == list(range(13))
-    assert record.identifier != Record(whole / "one").identifier
+    assert record.metadata.id != Record(whole / "one").metadata.id
     assert files(whole / "one") == before
     assert bits(tmp_path / "fork").items() <= bits(whole / "one").items()
-    assert origin(record.facts) == f"Forked from {whole / 'one'} after generation {at}: nothing changed."
+    assert origin(record.metadata) == f"Forked from {whole / 'one'} after generation {at}: nothing changed."
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     source = Record(whole / "batch" / "seed0001")
     (record,) = fork(source.path, 4, search(), out=tmp_path / "fork")
-    assert (record.seed, record.seeds, record.lanes) == (1, [1], 1)
+    assert (record.seed, record.seeds, record.metadata.lanes) == (1, [1], 1)
     copied = range(1, 5)
     np.testing.assert_array_equal(
         record.column("offspring.genotype", copied), source.column("offspring.genotype", copied)
@@ -96,7 +96,7 @@ def test_archives_share_their_history_until_the_smaller_is_full(whole, tmp_path,
     (record,) = fork(whole / "archive", 6, archives(capacity), out=tmp_path / "fork")
     assert bits(tmp_path / "fork").items() <= bits(tmp_path / "alone").items()
     assert record.state(6).estimator.id.shape == (capacity,)
-    assert record.facts.forked.changed == {"estimator.capacity": (40, capacity)}
+    assert record.metadata.forked.changed == {"estimator.capacity": (40, capacity)}
 
 
 def test_an_archive_keeps_its_entries_and_no_others():
@@ -120,7 +120,7 @@ def test_what_is_changed_is_so_from_there_on(whole, tmp_path):
     parents = Record(whole / "one", search()).state(6).population
     rows = [parents.id.tolist().index(parent) for parent in record.column("offspring.parent", [7])[0]]
     np.testing.assert_array_equal(record.column("offspring.genotype", [7])[0], parents.genotype[jnp.array(rows)])
-    assert "mutate.rate was 0.5 and is 0.0" in origin(record.facts)
+    assert "mutate.rate was 0.5 and is 0.0" in origin(record.metadata)
 
 
 def test_a_fork_says_where_it_comes_from_and_so_does_a_fork_of_it(whole, tmp_path):
@@ -128,8 +128,8 @@ def test_a_fork_says_where_it_comes_from_and_so_does_a_fork_of_it(whole, tmp_pat
     branch(tmp_path / "first", 6, archives(60), out=tmp_path / "second", generations=7)
     said = json.loads((tmp_path / "second" / "run.json").read_text())["forked"]
     parent = Record(whole / "archive")
-    assert said["forked"]["id"] == parent.identifier
-    assert said["forked"]["commit"] == parent.facts.commit
+    assert said["forked"]["id"] == parent.metadata.id
+    assert said["forked"]["commit"] == parent.metadata.commit
     assert said["forked"]["versions"] == parent.versions
     assert (said["generation"], said["forked"]["generation"]) == (6, 6)
     assert said["changed"] == {"estimator.capacity": [50, 60]}

@@ -176,11 +176,10 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
 def test_a_bar_tells_how_long_it_will_take():
     """Half of the generations in 2 seconds leave 2 more."""
     clock = iter(np.arange(0.0, 1000.0, 1.0))
-    bar = Bar(4, 0, Console(file=io.StringIO(), force_terminal=False))
+    bar = Bar("generation", Console(file=io.StringIO(), force_terminal=False))
     bar.progress.get_time = lambda: next(clock)
-    bar.progress.reset(bar.task)
-    for number in (1, 2):
-        bar.show([Row(number, 0, 2, *[0.0] * 5, 0, 0.25, None)])
+    for number in range(3):
+        bar.show([Row(number, 0, 2, *[0.0] * 5, 0, 0.25, None)], 4)
     (task,) = bar.progress.tasks
     assert task.speed
     assert task.time_remaining == pytest.approx(2 / task.speed, abs=1)

@@ -58,4 +58,4 @@ def test_a_run_names_its_device_and_what_the_compiler_was_told(tmp_path, monkeyp
     assert facts["xla_flags"] == "--xla_cpu_enable_fast_math=false"
     (device, *_) = jax.devices()
     kind = f" ({device.device_kind})" if device.device_kind != device.platform else ""
-    assert facts["versions"]["device"] == device.platform + kind
+    assert facts["device"] == device.platform + kind

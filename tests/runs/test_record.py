@@ -37,7 +37,7 @@ def path(whole, tmp_path):
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 4, "seed": 5, "seeds": [5], "generations": 10, "checkpoint_every": 3}
+    expected = {"format": 5, "seed": 5, "seeds": [5], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
@@ -51,8 +51,7 @@ def test_numpy_alone_reads_a_generation(whole):
         np.testing.assert_array_equal(arrays["offspring.id"], 8 + 2 * 6 + np.arange(6))
     each = {"descriptor": (2,), "fitness": (), "solved": (), "novelty": (), "id": (), "parent": (), "born": ()}
     assert shapes == {
-        "run.id": (),
-        "run.generation": (),
+        "seal": (),
         "offspring.genotype": (6, 5),
         **{f"offspring.{name}": (6, *shape) for name, shape in each.items()},
         **{f"survivors.{name}": (8, *shape) for name, shape in each.items()},

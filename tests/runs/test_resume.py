@@ -167,7 +167,7 @@ def test_a_folder_that_holds_anything_is_left_as_it_is(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second", "below"),
-    [(None, 2, "."), (2, None, "."), (2, 3, "."), (None, None, "deeper"), (2, None, "third"), (2, None, "seed0002")],
+    [(None, 2, "."), (2, None, "."), (2, 3, "."), (None, None, "deeper")],
 )
 def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, below, tmp_path):
     one = search(HostIdentity())
@@ -181,8 +181,8 @@ def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, 
 def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tmp_path, monkeypatch):
     """The second looked when nobody was there, and made its founders while the first began."""
     one, out = search(HostIdentity()), tmp_path / "run"
-    (tmp_path / ".run.tmp" / "seed0000").mkdir(parents=True)
-    (tmp_path / ".run.tmp" / "run.json").write_text("half")
+    (tmp_path / ".run.1.tmp").mkdir()
+    (tmp_path / ".run.1.tmp" / "run.json").write_text("half")
     late = start(replace(one), 3, out=out)
     init = type(one).init
 
@@ -195,7 +195,7 @@ def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tm
     with pytest.raises(RecordError, match="was taken"):
         next(late)
     assert Record(out).planned == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    assert {file.name for file in tmp_path.iterdir()} == {"run", ".run.1.tmp"}
 
 
 # --- what is asked for ---------------------------------------------------------------------------------------------

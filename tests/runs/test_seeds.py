@@ -67,7 +67,7 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     run(search(Lanes()), 4, out=tmp_path / "other", seeds=range(3))
     whole, part = run_of(tmp_path / "whole"), resume(tmp_path / "part", 4, search=search(Lanes()))
     for one, other in zip(whole, part, strict=True):
-        assert one.lanes == other.lanes == 2
+        assert one.metadata.lanes == other.metadata.lanes == 2
         for column in COLUMNS:
             np.testing.assert_array_equal(one.column(column), other.column(column))
         assert same(one.state(4, search(Lanes())), other.state(4, search(Lanes())))
@@ -81,7 +81,7 @@ def test_a_fork_of_a_batch_rounds_as_the_batch_does(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     forked = fork(tmp_path / "whole", 2, search(Lanes()), out=tmp_path / "fork")
     for one, other in zip(run_of(tmp_path / "whole"), forked, strict=True):
-        assert one.lanes == other.lanes == 2
+        assert one.metadata.lanes == other.metadata.lanes == 2
         for column in COLUMNS:
             np.testing.assert_array_equal(one.column(column), other.column(column))
 
@@ -92,7 +92,7 @@ def run_of(path):
 
 def test_a_host_task_has_one_lane(tmp_path):
     (record,) = run(search(HostIdentity()), 1, out=tmp_path, seeds=[0])
-    assert record.lanes == 1
+    assert record.metadata.lanes == 1
 
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from brns.pictures.report import charts, table, traces, view
 from brns.pictures.scene import scene_of, without_search
 from brns.pictures.style import SOLVED, unused
 from brns.runs.bar import Track, untracked
-from brns.runs.facts import origin
+from brns.runs.metadata import origin
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.settings import leaves

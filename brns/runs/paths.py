@@ -1,8 +1,10 @@
 """Where a run or a batch stands: a folder holds one of them, none is written over, and one process writes at a time."""
 
+import atexit
 import contextlib
 import operator
 import os
+import secrets
 import shlex
 import shutil
 import tempfile
@@ -12,18 +14,15 @@ from typing import Any, SupportsIndex
 
 import filelock
 
-from brns.runs import facts as run_json
+from brns.runs import metadata
 from brns.runs.storage import RecordError, sync_folder
-
-LOCK = "lock"
-_TEMPORARY: list[tempfile.TemporaryDirectory] = []
-"""the folders of runs that nobody gave a place; they go when this process ends"""
 
 
 def temporary_place() -> Path:
     """A folder that is there until Python ends."""
-    _TEMPORARY.append(tempfile.TemporaryDirectory(prefix="brns-", ignore_cleanup_errors=True))
-    return Path(_TEMPORARY[-1].name)
+    folder = tempfile.mkdtemp(prefix="brns-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
@@ -68,16 +67,10 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 
 def refuse_taken(out: Path) -> None:
-    """A `RecordError` where a new run or batch would be written over something, or stand in another run or batch."""
-    here = Path(os.path.realpath(out))
-    for above in here.parents:
-        if (above / run_json.NAME).is_file():
+    """A `RecordError` where a new run or batch would be written over something, or stand within a run."""
+    for above in Path(os.path.realpath(out)).parents:
+        if (above / metadata.NAME).is_file():
             raise RecordError(f"{out} lies within a run, {above}; choose another place")
-    for beside in here.parent.glob(f"seed[0-9]*/{run_json.NAME}"):
-        if beside.parent != here and _in_batch(beside.parent):
-            raise RecordError(
-                f"{out} lies within a batch of seeds, of which {beside.parent} is one; choose another place"
-            )
     if holds_runs(out):
         again = shlex.join(["brns", "resume", str(out)])
         raise RecordError(
@@ -90,63 +83,42 @@ def refuse_taken(out: Path) -> None:
 
 def holds_runs(out: Path) -> bool:
     """Whether a run, or a batch of seeds, stands in a directory."""
-    return (out / run_json.NAME).exists() or bool(run_json.below(out))
-
-
-def _in_batch(folder: Path) -> bool:
-    try:
-        return len(run_json.read(folder).seeds) > 1
-    except RecordError:
-        return False
+    return (out / metadata.NAME).exists() or bool(metadata.below(out))
 
 
 @contextlib.contextmanager
 def building(out: Path) -> Generator[Path, None, None]:
     """A hidden folder beside `out` in which a run is made; at the end it becomes `out`, at once and as a whole.
 
-    After an error nothing is left. What a killed process left there is removed: nothing of it was shown.
+    After an error nothing is left. What a killed process leaves is ignored.
     """
-    aside = out.with_name(f".{out.absolute().name}.tmp")
-    with locked([aside]):
-        try:
-            for left in aside.iterdir():
-                if left.is_dir():
-                    shutil.rmtree(left)
-                elif left.name != LOCK:
-                    left.unlink()
-            yield aside
-            try:
-                os.replace(aside, out)  # which an empty folder does not hinder, and any other does
-                sync_folder(out.resolve().parent)
-            except OSError as error:
-                raise RecordError(
-                    f"{out} was taken, or cannot be made ({error.strerror}): choose another place"
-                ) from error
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+    aside = out.with_name(f".{out.absolute().name}.{secrets.token_hex(4)}.tmp")
+    try:
+        aside.mkdir(parents=True)
+        yield aside
+        os.replace(aside, out)  # which an empty folder does not hinder, and any other does
+        sync_folder(out.resolve().parent)
+    except OSError as error:
+        raise RecordError(f"{out} was taken, or cannot be made ({error.strerror}): choose another place") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
-    """Meanwhile nobody else writes to the runs in these folders, which are made where they are missing.
+    """Meanwhile nobody else writes to the runs in these folders.
 
     The system drops the lock when the process ends, in whatever way.
     """
     with contextlib.ExitStack() as held:
         for folder in paths:
             try:
-                folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(
-                    filelock.FileLock(folder / LOCK, timeout=0.2, poll_interval=0.05, thread_local=False)
-                )
+                held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
             except filelock.Timeout:
                 raise RecordError(
                     f"{folder} is being written by another process, or by another part of this one; wait until "
                     "that ends, or stop it"
                 ) from None
             except OSError as error:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()  # which is empty, if it was made here
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
         yield

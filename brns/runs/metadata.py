@@ -1,6 +1,5 @@
 """`run.json`: what a run is, written when it is made, and refused where it is damaged or of another format."""
 
-import json
 import secrets
 import zlib
 from collections.abc import Iterable
@@ -11,27 +10,26 @@ import numpy as np
 import pydantic
 
 from brns.metrics.numbers import legible
-from brns.runs.provenance import command, commit, versions, xla_flags
+from brns.runs.provenance import here
 from brns.runs.seeds import lanes
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe, told, unusual
 
 NAME = "run.json"
-FORMAT = 4
 
 
-class Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
-
-
-class Made(Strict):
+class Made(pydantic.BaseModel):
     """What made a run."""
+
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
     command: str
     commit: str
-    versions: dict[str, str]
+    machine: dict[str, Any]
+    device: str
     xla_flags: str
+    versions: dict[str, str]
 
 
 class Forked(Made):
@@ -44,10 +42,10 @@ class Forked(Made):
     forked: "Forked | None" = None
 
 
-class Facts(Made):
+class Metadata(Made):
     """All that run.json says."""
 
-    format: Literal[4]
+    format: Literal[5]
     id: str
     experiment: dict[str, Any]
     changed: dict[str, Any]
@@ -66,39 +64,35 @@ class Facts(Made):
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
-def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int) -> Facts:
-    """The facts of a run that begins. Each has an identifier of its own, even where all else is the same."""
+def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int) -> Metadata:
+    """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
-    facts = {
-        "format": FORMAT,
-        "id": secrets.token_hex(8),
-        "experiment": describe(search),
-        "changed": unusual(search),
-        "behavior_space": {"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
-        "seed": seed,
-        "seeds": seeds,
-        "lanes": lanes(search.task, len(seeds)),
-        "generations": generations,
-        "checkpoint_every": checkpoint_every,
-        "command": command(),
-        "commit": commit(),
-        "versions": versions(),
-        "xla_flags": xla_flags(),
-    }
-    return Facts.model_validate_json(json.dumps(facts))
+    return Metadata(
+        format=5,
+        id=secrets.token_hex(8),
+        experiment=describe(search),
+        changed=unusual(search),
+        behavior_space={"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
+        seed=seed,
+        seeds=seeds,
+        lanes=lanes(search.task, len(seeds)),
+        generations=generations,
+        checkpoint_every=checkpoint_every,
+        **here(),
+    )
 
 
-def write(path: Path, facts: Facts) -> None:
+def write(path: Path, metadata: Metadata) -> None:
     """Make it the run.json of the run in a directory."""
-    facts.checksum = facts.summed()
-    write_bytes(path / NAME, facts.model_dump_json(indent=1).encode())
+    metadata.checksum = metadata.summed()
+    write_bytes(path / NAME, metadata.model_dump_json(indent=1).encode())
 
 
-def read(path: Path) -> Facts:
-    """The facts of the run in a directory; what is not sound is a `RecordError`."""
+def read(path: Path) -> Metadata:
+    """The metadata of the run in a directory; what is not sound is a `RecordError`."""
     file = path / NAME
     try:
-        facts = Facts.model_validate_json(file.read_bytes())
+        metadata = Metadata.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if below(path) else ""
         raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
@@ -106,12 +100,10 @@ def read(path: Path) -> Facts:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
     except pydantic.ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]]
-        raise RecordError(
-            f"{file} is not of a run that this version of brns reads, which has format {FORMAT}: {'; '.join(faults)}"
-        ) from None
-    if facts.checksum != facts.summed():
+        raise RecordError(f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}") from None
+    if metadata.checksum != metadata.summed():
         raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
-    return facts
+    return metadata
 
 
 def below(folder: Path) -> list[Path]:
@@ -119,9 +111,9 @@ def below(folder: Path) -> list[Path]:
     return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
 
 
-def origin(facts: Facts) -> str:
+def origin(metadata: Metadata) -> str:
     """Where a fork comes from, in a sentence; empty for other runs."""
-    if (forked := facts.forked) is None:
+    if (forked := metadata.forked) is None:
         return ""
     changed = told(forked.changed) or "nothing changed"
     return legible(f"Forked from {forked.path} after generation {forked.generation}: {changed}.")
