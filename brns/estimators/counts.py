@@ -1,11 +1,12 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from brns.core import Box, Generation, Population, unite
@@ -133,6 +134,17 @@ class VisitCounts(eqx.Module):
         """The state without the visits of another, such as one of those that were merged."""
         return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
 
+    def emptied(self, state: Counts) -> Counts:
+        """The state without its visits, which follow from the descriptors that a run keeps anyway."""
+        return state._replace(visits=state.visits[:0])
+
+    def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
+        """The emptied state with the visits of these descriptors, generation after generation."""
+        visits = np.zeros(self.grids * self.rows, np.int32)
+        for born in descriptors if state.seen else ():
+            np.add.at(visits, np.asarray(_places(self, state, born)), 1)
+        return state._replace(visits=jnp.asarray(visits))
+
     def _counted(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
         new = unlearned(state.seen, state.newest, population)
@@ -148,9 +160,12 @@ class VisitCounts(eqx.Module):
         place = (jnp.arange(self.grids) + 0.5) / self.grids
         pitch = finest * (self.pitches[1] / finest) ** place
         points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
-        along = jnp.einsum("nd,tda->nta", points, grids.direction) / pitch[:, None]
+        along = jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
         cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)
         mixed = jnp.sum(cell * grids.multiplier, axis=2, dtype=jnp.uint32)
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
         return row.astype(jnp.int32) + self.rows * jnp.arange(self.grids, dtype=jnp.int32)
+
+
+_places = eqx.filter_jit(VisitCounts._place)

@@ -25,7 +25,7 @@ from brns.runs.loop import SavedGeneration, resume
 from brns.runs.metadata import Forked, Made, Metadata
 from brns.runs.paths import building, folders, refuse_taken, whole
 from brns.runs.record import FACTS, GENOTYPE, Record, records
-from brns.runs.storage import RecordError, file_name, named_leaves, restore
+from brns.runs.storage import RecordError, named_leaves
 from brns.search import NoveltySearch, SearchState
 from brns.settings import build, changes, describe
 
@@ -100,7 +100,7 @@ def branch(
             record = Record.create(folder, _metadata(source, at, search, seeds, generations))
             for number in show(range(at + 1), f"copying generations of {source.path.name}", at + 1):
                 record.write(number, source.read(number, (*FACTS, GENOTYPE)))
-            record.checkpoint(state)
+            record.checkpoint(search, state)
     return records(out, search)
 
 
@@ -120,7 +120,7 @@ def _state(source: Record, at: int, search: NoveltySearch) -> SearchState:
         held = jax.tree.unflatten(jax.tree.structure(like), leaves)
         resized = held._replace(estimator=search.estimator.resized(held.estimator))
         arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(resized).items()}
-    state = restore(like, arrays, source.path / "states" / file_name(at))
+    state = source.restored(search, like, arrays, at)
     _refuse_without_effect(source, state, search)
     return state
 

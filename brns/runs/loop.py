@@ -251,7 +251,7 @@ def _advance(
         finally:
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
-                    record.checkpoint(state)
+                    record.checkpoint(search, state)
                     record.forget(kept)
 
 
@@ -271,7 +271,7 @@ def _save(
     for record, (state, generation) in zip(runs, after, strict=True):
         begun.append(writers.submit(record.append, number, generation))
         if due:
-            begun.append(writers.submit(record.checkpoint, state))
+            begun.append(writers.submit(record.checkpoint, search, state))
     for written in begun:
         written.result()  # raises what a write raised
 

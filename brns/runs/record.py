@@ -15,9 +15,11 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import PyTree
 
 from brns.core import Box, Generation, Population
 from brns.metrics.numbers import ranges
@@ -35,6 +37,19 @@ FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLA
 GENOTYPE = "offspring.genotype"
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
+
+
+@runtime_checkable
+class Recounts(Protocol):
+    """An estimator part of whose state follows from the descriptors it has learned: a run keeps the rest alone."""
+
+    def emptied(self, state: PyTree) -> PyTree:
+        """The state without that part."""
+        ...
+
+    def recounted(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
+        """The state with it again, from the descriptors of each generation's newborn, to the same bits."""
+        ...
 
 
 class Record:
@@ -142,9 +157,9 @@ class Record:
         """Save the columns of a generation's file."""
         write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number))
 
-    def checkpoint(self, state: SearchState) -> None:
-        """Save the search's state."""
-        number = int(state.generation)
+    def checkpoint(self, search: NoveltySearch, state: SearchState) -> None:
+        """Save the search's state, but for what the estimator can count again."""
+        number, state = int(state.generation), _emptied(search, state)
         write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
 
     def _seal(self, number: int) -> str:
@@ -191,7 +206,18 @@ class Record:
         search = search or self.search
         if self._shape is None or self._shape[0] is not search:
             self._shape = search, search.state_shape()
-        return restore(self._shape[1], self.state_arrays(number), self.path / "states" / file_name(number))
+        return self.restored(search, self._shape[1], self.state_arrays(number), number)
+
+    def restored(
+        self, search: NoveltySearch, like: SearchState, arrays: Mapping[str, np.ndarray], number: int
+    ) -> SearchState:
+        """The state of which these arrays were saved after a generation; `like` has its shapes."""
+        saved = eqx.filter_eval_shape(lambda state: _emptied(search, state), like)
+        state = restore(saved, arrays, self.path / "states" / file_name(number))
+        if not isinstance(search.estimator, Recounts):
+            return state
+        born = (self.facts_of(g)["offspring.descriptor"] for g in range(number + 1))
+        return state._replace(estimator=search.estimator.recounted(state.estimator, born))
 
     def state_arrays(self, number: int) -> dict[str, np.ndarray]:
         """The leaves of the state after a generation by their names."""
@@ -241,6 +267,12 @@ class Record:
         if number not in self._read:  # the facts are little, and asked for again and again
             self._read[number] = self.read(number, FACTS)
         return self._read[number]
+
+
+def _emptied(search: NoveltySearch, state: SearchState) -> SearchState:
+    if not isinstance(search.estimator, Recounts):
+        return state
+    return state._replace(estimator=search.estimator.emptied(state.estimator))
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:

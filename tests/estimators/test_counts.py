@@ -11,7 +11,7 @@ from learning import learned, novelty, uniform
 from square import KEY, SQUARE, init, update
 from worlds import Identity
 
-from brns import Box, NoveltySearch, VisitCounts, check_estimator, observed
+from brns import Box, NoveltySearch, PlanarArm, VisitCounts, check_estimator, observed, run
 from brns.core import individuals
 
 SMALL = VisitCounts(grids=16, rows=256)
@@ -147,6 +147,18 @@ def test_many_seeds_at_once_are_those_seeds_alone():
         states, _ = step(states, keys)
         state, _ = search.step(state, keys[1])
     np.testing.assert_array_equal(states.estimator.visits[1], state.estimator.visits)
+
+
+@pytest.mark.parametrize("describe", ["tip", "joints"])
+def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path, describe):
+    search = NoveltySearch(PlanarArm(20, describe), SMALL, 20, 10)
+    (record,) = run(search, 4, out=tmp_path / "run", checkpoint_every=2)
+    state = search.init(jax.random.key(0))
+    for number in range(5):
+        if number in (0, 2, 4):
+            jax.tree.map(np.testing.assert_array_equal, record.state(number).estimator, state.estimator)
+        state, _ = search.step(state, jax.random.key(0))
+    assert (tmp_path / "run" / "states" / "000004.npz").stat().st_size < 60_000
 
 
 def test_behaviors_that_are_not_finite_are_not_counted():
