@@ -19,7 +19,7 @@ class Grids(NamedTuple):
     """Where the cells of every grid lie; drawn once."""
 
     direction: Float[Array, "grids d axes"]
-    """unit vectors at right angles"""
+    """unit vectors at right angles, every other grid's those of two coordinates"""
     shift: Float[Array, "grids axes"]
     """in cells"""
     multiplier: UInt32[Array, "grids axes"]
@@ -42,10 +42,10 @@ class Counts(NamedTuple):
 class VisitCounts(eqx.Module):
     r"""Novelty as the rarity of visits, in random grids of every scale.
 
-    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} (1 + N_t(b))^{-1/4} \right)^4$ with $N_t(b)$ the visits of b's cell in
-    grid t. A grid has a random rotation and shift; of more than two dimensions it sees a random plane. Pitches lie
-    evenly on a logarithmic axis. A grid too fine or too coarse to tell behaviors apart tells all of them the same, so
-    that no scale has to be set. $1 / M - 1$ are the effective `visits`: N where all grids count N.
+    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the visits of b's cell in
+    grid t. A grid lies over two random coordinates or over a random plane, every other one, with a random shift.
+    Pitches lie evenly on a logarithmic axis. A grid too fine or too coarse to tell behaviors apart tells all of them
+    the same, so that no scale has to be set. $1 / M - 1$ are the effective `visits`: N where all grids count N.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior never rises, not by a
     bit. The state is grids x rows integers, and a generation of n costs $O(n T d)$, whatever was seen. Each individual
@@ -79,9 +79,12 @@ class VisitCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale."""
-        turn, place, row = jax.random.split(key, 3)
-        axes = min(space.dimension, 2)
-        direction = jnp.linalg.qr(jax.random.normal(turn, (self.grids, space.dimension, axes)))[0]
+        turn, pick, place, row = jax.random.split(key, 4)
+        d, axes = space.dimension, min(space.dimension, 2)
+        plane = jnp.linalg.qr(jax.random.normal(turn, (self.grids, d, axes)))[0]
+        order = jax.vmap(lambda key: jax.random.permutation(key, d))(jax.random.split(pick, self.grids))
+        coordinates = jax.nn.one_hot(order[:, :axes], d, axis=1)
+        direction = jnp.where(jnp.arange(self.grids)[:, None, None] % 2, plane, coordinates)
         shift = jax.random.uniform(place, (self.grids, axes))
         grids = Grids(direction, shift, jax.random.bits(row, (self.grids, axes), jnp.uint32) | 1)
         empty = jnp.zeros(self.grids * self.rows, jnp.int32)
@@ -95,9 +98,8 @@ class VisitCounts(eqx.Module):
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Effective visits: how many of one cell, alone in every grid, make a behavior as familiar."""
         visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
-        visits = jax.lax.optimization_barrier(visits)  # fused with the look-up, the roots take eight times as long
-        fourth = jnp.sqrt(jnp.sqrt(1.0 + visits))  # square roots round in order, so that nothing ever rises
-        return jnp.mean(1 / fourth, axis=1) ** -4 - 1
+        visits = jax.lax.optimization_barrier(visits)  # roots that are fused with the look-up take eight times as long
+        return jnp.mean(1 / jnp.sqrt(1.0 + visits), axis=1) ** -2 - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
         """The offspring counted, and at a search's beginning the founders."""
