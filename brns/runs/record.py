@@ -249,12 +249,11 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     `search`, the experiment that made them, is for those of your own parts, as `Record` says.
     """
     path = Path(path)
-    if (path / metadata.NAME).exists() or not path.is_dir():
-        return [Record(path, search)]
-    found = [Record(child, search) for child in metadata.below(path)]
-    if not found:
+    alone = (path / metadata.NAME).exists() or not path.is_dir()
+    folders = [path] if alone else metadata.below(path)
+    if not folders:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
-    return sorted(found, key=lambda record: record.seed)
+    return sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
 
 
 def frame(population: Population) -> "pandas.DataFrame":
