@@ -155,7 +155,7 @@ def fork(
     if isinstance(whole.task, Chunked):  # a run that was started with workers
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     with in_parallel(other, workers, dask, timeout) as other:
-        planned = branch(directory, at, other, out=out, generations=generations, progress=True)[0].planned
+        planned = branch(directory, at, other, out=out, generations=generations)[0].planned
         steps = go_on(out, search=other)
         to_the_end(steps, planned, out, other, tensorboard, completed=at, own=search or ())
 
