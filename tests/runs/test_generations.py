@@ -106,7 +106,6 @@ def test_a_cell_that_is_run_again_goes_on(tmp_path):
     ("changes", "message"),
     [
         ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] with checkpoint_every=10; seeds \[0, 2\]"),
-        ({"seeds": None}, r"seeds \[0\] with checkpoint_every=10 were asked for"),
         ({"checkpoint_every": 3}, "with checkpoint_every=3 were asked for"),
         ({"search": search(population_size=9)}, "another experiment: population_size was 8 and is 9"),
     ],
