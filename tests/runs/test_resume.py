@@ -23,7 +23,7 @@ METHODS = {
     "recognition": None,
     "exact": brns.ExactRecognition(size=16),
     "archive": brns.ArchiveKNN(k=3, additions=2, capacity=20),
-    "counts": brns.GridCounts(),
+    "population": brns.PopulationKNN(k=2),
 }
 LEFT = [".run.7.tmp.json", "generations/.000009.7.tmp.npz", "states/.000009.7.tmp.npz"]
 OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
@@ -96,9 +96,9 @@ import sys, time
 sys.path[:0] = sys.argv[1:2]
 from searches import search
 from worlds import HostIdentity
-from brns import GridCounts
+from brns import PopulationKNN
 from brns.runs.loop import start
-for saved in start(search(HostIdentity(), GridCounts()), 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
+for saved in start(search(HostIdentity(), PopulationKNN(k=2)), 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
     print(saved[0].number, flush=True)
     time.sleep(600 if saved[0].number == 5 else 0.02)
 """
@@ -106,7 +106,7 @@ for saved in start(search(HostIdentity(), GridCounts()), 6, out=sys.argv[2], see
 
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_same_files(made, tmp_path):
-    one, whole, _ = made("counts", "host", 2)
+    one, whole, _ = made("population", "host", 2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
