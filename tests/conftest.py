@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
     import brns
 
     path = tmp_path_factory.mktemp("whole") / "run"
-    brns.run(search(), 10, out=path, seed=5, checkpoint_every=3)
+    brns.run(search(), 10, out=path, seed=7, checkpoint_every=3)
     return path
 
 

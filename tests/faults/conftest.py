@@ -9,7 +9,7 @@ from brns.runs.loop import start
 @pytest.fixture
 def half(tmp_path):
     """The run `whole`, stopped after generation 5."""
-    steps = start(search(), 10, out=tmp_path / "half", seed=5, checkpoint_every=3)
+    steps = start(search(), 10, out=tmp_path / "half", seed=7, checkpoint_every=3)
     while next(steps)[0].number < 5:
         pass
     steps.close()

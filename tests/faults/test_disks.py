@@ -45,7 +45,7 @@ def test_a_save_without_room_stops_the_run_and_keeps_what_was_saved(whole, tmp_p
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RecordError, match=r"could not save .*No space left on device.*make room .* then resume"):
-        run(SEARCH, 10, out=tmp_path / "run", seed=5, checkpoint_every=3)
+        run(SEARCH, 10, out=tmp_path / "run", seed=7, checkpoint_every=3)
     monkeypatch.undo()
     record = Record(tmp_path / "run")
     done = record.generations[-1]
