@@ -109,15 +109,15 @@ def refuse_not_finite(search: Any, number: int, generation: Generation, state: A
     was = state.estimator if before is None else before.estimator
     for (path, leaf), old in zip(jax.tree.leaves_with_path(state.estimator), jax.tree.leaves(was), strict=True):
         array = np.asarray(leaf)
-        if jnp.issubdtype(array.dtype, jnp.inexact):
-            marked = before is None or not np.isfinite(old).all()
-            wrong = np.isnan(array) if marked else ~np.isfinite(array)
-            if wrong.any():
-                name = jax.tree_util.keystr(path, simple=True, separator=".")
-                raise ValueError(
-                    f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
-                    f"generation {number} (in {name}); a smaller learning rate may help. {safe}"
-                )
+        wrong = ~np.isfinite(array)
+        if wrong.any() and not np.isfinite(old).all():
+            wrong = np.isnan(array)
+        if wrong.any():
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(
+                f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
+                f"generation {number} (in {name}); a smaller learning rate may help. {safe}"
+            )
 
 
 def _name(part: Any) -> str:

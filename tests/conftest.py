@@ -41,6 +41,18 @@ def finished(tmp_path_factory):
     return brns.run(search(), 4, out=folder / "run", checkpoint_every=1)[0]
 
 
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The files of a run of 10 generations that never stopped, to be read only."""
+    from searches import search
+
+    import brns
+
+    path = tmp_path_factory.mktemp("whole") / "run"
+    brns.run(search(), 10, out=path, seed=7, checkpoint_every=3)
+    return path
+
+
 @pytest.fixture(scope="module")
 def users_compiler():
     """All optimizations, here and in processes begun here, as users have them."""

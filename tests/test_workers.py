@@ -35,10 +35,9 @@ def shared():
         yield processes.executor
 
 
-@pytest.mark.parametrize("chunk", [1, 4, 7, 26, 100])
-@pytest.mark.parametrize("task", [HostIdentity(), Windy()])
-def test_cutting_changes_no_bit(task, chunk):
-    assert same(Chunked(task, chunk=chunk).evaluate(GENOTYPES, KEY), task.evaluate(GENOTYPES, KEY))
+@pytest.mark.parametrize("chunk", [1, 7, 100])
+def test_cutting_changes_no_bit(chunk):
+    assert same(Chunked(Windy(), chunk=chunk).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
 
 
 def test_a_traceable_task_meets_one_shape_whatever_the_batch():
@@ -54,7 +53,7 @@ def test_a_traceable_task_meets_one_shape_whatever_the_batch():
     assert shapes == [(4, 5)]
 
 
-@pytest.mark.parametrize("task", [HostIdentity(), Windy(), brns.DeceptiveMaze(steps=20)])
+@pytest.mark.parametrize("task", [Windy(), Identity()])
 def test_processes_give_the_bits_of_chunked(shared, task):
     genotypes = task.genotype_space.uniform(KEY, 10)
     here = Chunked(task, chunk=7).evaluate(genotypes, KEY)
@@ -122,15 +121,10 @@ def test_a_record_rebuilds_the_task_without_workers():
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
         assert (rebuilt.chunk, describe(rebuilt.task)) == (5, describe(maze))
+        assert innermost(Chunked(spread)) is maze
         copy = pickle.loads(pickle.dumps(spread))
         assert copy.executor is not spread.executor
         assert describe(copy) == describe(spread)
-
-
-def test_the_innermost_task_is_the_world_itself():
-    maze = brns.DeceptiveMaze(steps=20)
-    assert innermost(maze) is maze
-    assert innermost(Processes(Chunked(maze))) is maze
 
 
 def test_a_dead_worker_costs_no_result(shared, tmp_path):
@@ -194,6 +188,7 @@ def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
     assert shared.opened is None
 
 
+@pytest.mark.slow
 def test_who_waits_while_the_workers_are_ended_is_told(shared, tmp_path):
     error, took = hanging(shared, tmp_path, shared.shutdown)
     assert isinstance(error, EvaluationError)

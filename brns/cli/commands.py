@@ -119,7 +119,7 @@ def resume(
             f"{directory} was started without workers, whose chunks may round otherwise; resume it without them"
         )
     with in_parallel(whole, workers, dask, timeout) as whole:
-        steps = go_on(done, generations, whole)
+        steps = go_on(directory, generations, search=whole)
         to_the_end(steps, total, directory, whole, tensorboard, completed, own=search or ())
 
 
@@ -155,8 +155,9 @@ def fork(
     if isinstance(whole.task, Chunked):  # a run that was started with workers
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     with in_parallel(other, workers, dask, timeout) as other:
-        runs = branch(directory, at, other, out=out, generations=generations, progress=True)
-        to_the_end(go_on(runs, search=other), runs[0].planned, out, other, tensorboard, completed=at, own=search or ())
+        planned = branch(directory, at, other, out=out, generations=generations)[0].planned
+        steps = go_on(out, search=other)
+        to_the_end(steps, planned, out, other, tensorboard, completed=at, own=search or ())
 
 
 for command in (runs, show, figure, report, movie, compare):

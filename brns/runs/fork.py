@@ -20,7 +20,6 @@ from jaxtyping import PyTree
 
 from brns.core import Evaluation
 from brns.runs import metadata
-from brns.runs.bar import track, untracked
 from brns.runs.loop import SavedGeneration, resume
 from brns.runs.metadata import Forked, Made, Metadata
 from brns.runs.paths import building, folders, refuse_taken, whole
@@ -67,7 +66,7 @@ def fork(
     batch; `ValueError` where the settings change the space of behaviors, the sizes of population and offspring, the
     founders, otherwise the shape of the search's state, or only what was drawn when the run began.
     """
-    branch(run, at, search, out=out, generations=generations, progress=progress)
+    branch(run, at, search, out=out, generations=generations)
     return resume(out, search=search, until=until, progress=progress)
 
 
@@ -78,7 +77,6 @@ def branch(
     *,
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
-    progress: bool = False,
 ) -> list[Record]:
     """The fork as it stands at generation `at`; `brns.resume` goes on with it. It appears whole or not at all."""
     out, sources, at = Path(out), records(run), whole("at", at, 0)
@@ -94,11 +92,10 @@ def branch(
     seeds = [source.seed for source in sources]
     refuse_taken(out)
     states = [_state(source, at, search) for source in sources]
-    show = track if progress else untracked
     with building(out) as aside:
         for source, state, folder in zip(sources, states, folders(aside, several, seeds), strict=True):
             record = Record.create(folder, _metadata(source, at, search, seeds, generations))
-            for number in show(range(at + 1), f"copying generations of {source.path.name}", at + 1):
+            for number in range(at + 1):
                 record.write(number, source.read(number, (*FACTS, GENOTYPE)))
             record.checkpoint(search, state)
     return records(out, search)

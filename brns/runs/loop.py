@@ -70,8 +70,10 @@ def run(
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
     place = temporary_place() if out is None else Path(out)
-    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
-    for _ in _followed(start(search, generations, out=place, **asked), until, progress, place if out is None else None):
+    steps = start(
+        search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every, exist=exist
+    )
+    for _ in _followed(steps, until, progress, place if out is None else None):
         pass
     return records(place, search)
 
@@ -94,8 +96,9 @@ def generations(
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
     place = temporary_place() if out is None else Path(out)
-    asked = {"seed": seed, "seeds": seeds, "checkpoint_every": checkpoint_every, "exist": exist}
-    steps = start(search, generations, out=place, **asked)
+    steps = start(
+        search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every, exist=exist
+    )
     for saved in _followed(steps, until, progress, place if out is None else None):
         yield from saved
 
@@ -113,8 +116,8 @@ def resume(
     `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
     experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
-    runs = records(path, search)
-    for _ in _followed(go_on(runs, generations, search), until, progress):
+    steps = go_on(path, generations, search=search)
+    for _ in _followed(steps, until, progress):
         pass
     return records(path, search)
 
@@ -164,57 +167,57 @@ def start(
     out = Path(out)
     places = folders(out, several, numbers)
     if exist == "resume" and holds_runs(out):
-        yield from go_on(_held(search, out, places, numbers, checkpoint_every), generations, search)
+        _refuse_other(out, places, numbers, checkpoint_every)
+        yield from go_on(out, generations, search=search)
         return
     refuse_taken(out)
     compilation_cache.keep()
     states = [search.init(jax.random.key(number)) for number in numbers]
+    founders = _founded(states)
     with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
         begun = []
         for path, number in zip(folders(aside, several, numbers), numbers, strict=True):
             made = metadata.new(search, number, numbers, generations, checkpoint_every)
             begun.append(Record.create(path, made))
-        _save(search, writers, begun, _founded(states), [None] * len(states), due=True)
+        _save(search, writers, begun, founders, [None] * len(states), due=True)
     with locked(places):
         yield from _advance(search, [Record(path) for path in places], states, generations)
 
 
-def _held(
-    search: NoveltySearch, out: Path, places: Sequence[Path], seeds: Sequence[int], checkpoint_every: int
-) -> list[Record]:
-    """The runs that are there already; a `RecordError` where others were asked for."""
-    runs = records(out, search)
+def _refuse_other(out: Path, places: Sequence[Path], seeds: Sequence[int], checkpoint_every: int) -> None:
+    """A `RecordError` where the runs that are there are not those that were asked for."""
+    runs = records(out)
     held, stride = [run.seed for run in runs], runs[0].checkpoint_every
     if held != seeds or stride != checkpoint_every or [run.path for run in runs] != places:
         raise RecordError(
             f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {seeds} with "
             f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
         )
-    return runs
 
 
 def go_on(
-    runs: list[Record], generations: SupportsIndex | None = None, search: NoveltySearch | None = None
+    path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
-    search, first = search or runs[0].search, runs[0]
+    runs = records(path, search)
+    first = runs[0]
     if (held := [run.seed for run in runs]) != sorted(first.seeds):
         raise RecordError(
-            f"{first.path} was computed with seeds {first.seeds}, of which there is {held}: resume a whole batch, or a "
-            "run that was started alone"
+            f"{path} holds seeds {held}, and {first.path} was computed with seeds {first.seeds}; resume a whole batch, "
+            "or a run that was started alone"
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
         common = set.intersection(*({g for g in r.snapshots if g <= r.last} for r in runs))
         if not common:
-            raise RecordError(f"{first.path} has no state to go on from: start anew")
+            raise RecordError(f"{path} has no state to go on from: start anew")
         number = max(common)
-        states = [record.state(number, search) for record in runs]
+        states = [record.state(number) for record in runs]
         generations = first.planned if generations is None else whole("generations", generations)
         for record in runs:
             record.tidy(number)
             record.plan(generations)
-        yield from _advance(search, runs, states, generations)
+        yield from _advance(first.search, runs, states, generations)
 
 
 def _advance(

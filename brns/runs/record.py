@@ -10,10 +10,10 @@
 Generation 0 holds the founders. How a file is written and read, and tells where it belongs, stands in `storage`.
 """
 
+import functools
 import operator
 import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -109,7 +109,7 @@ class Record:
         finished = set(numbers_in(self.path / "generations"))
         return [number for number in numbers_in(self.path / "states") if number in finished]
 
-    @cached_property
+    @functools.cached_property
     def search(self) -> NoveltySearch:
         """The experiment, given or rebuilt from its description; `SettingsError` where a part is not one of brns'."""
         try:
@@ -191,7 +191,7 @@ class Record:
         generations = list(generations)
         if not generations:
             raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
-        read = self.facts_of if name in FACTS else lambda g: self.read(g, (name,))
+        read = self._facts if name in FACTS else lambda g: self.read(g, (name,))
         return np.stack([read(g)[name] for g in generations])
 
     def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
@@ -230,7 +230,7 @@ class Record:
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
-        born = [self.facts_of(g) for g in range(self.last + 1)]
+        born = [self._facts(g) for g in range(self.last + 1)]
         return self._with_genotypes(
             {k: np.concatenate([facts[f"offspring.{k}"][facts["offspring.solved"]] for facts in born]) for k in PLAIN}
         )
@@ -259,12 +259,12 @@ class Record:
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
         rows = progress.Rows(self.behavior_space)
-        table = [rows.row(g, self.facts_of(g))._asdict() for g in self.generations]
+        table = [rows.row(g, self._facts(g))._asdict() for g in self.generations]
         return _pandas().DataFrame([{"seed": self.seed, **row} for row in table]).drop(columns="seconds")
 
-    def facts_of(self, number: int) -> dict[str, np.ndarray]:
+    def _facts(self, number: int) -> dict[str, np.ndarray]:
         """All columns of a generation but the offspring's genotypes, read once."""
-        if number not in self._read:  # the facts are little, and asked for again and again
+        if number not in self._read:
             self._read[number] = self.read(number, FACTS)
         return self._read[number]
 
@@ -281,12 +281,11 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     `search`, the experiment that made them, is for those of your own parts, as `Record` says.
     """
     path = Path(path)
-    if (path / metadata.NAME).exists() or not path.is_dir():
-        return [Record(path, search)]
-    found = [Record(child, search) for child in metadata.below(path)]
-    if not found:
+    alone = (path / metadata.NAME).exists() or not path.is_dir()
+    folders = [path] if alone else metadata.below(path)
+    if not folders:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
-    return sorted(found, key=lambda record: record.seed)
+    return sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
 
 
 def frame(population: Population) -> "pandas.DataFrame":

@@ -73,16 +73,10 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
     except PermissionError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
-        advice = ADVICE.get(path.parent.name, "Take a copy of it, or make it anew")
-        raise RecordError(f"{path} is damaged ({str(error) or type(error).__name__}). {advice}") from None
-
-
-ADVICE = {
-    "generations": "Generations before it can be read; to go on from the last whole state, remove the file and all "
-    "later ones in generations/ and states/, then resume",
-    "states": "Only this state is lost: remove the file, and the run goes on from the state before",
-}
-"""what to do about a damaged file, by its folder"""
+        raise RecordError(
+            f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or remove it, and of a "
+            "generation all later files too, then resume from the last state before it"
+        ) from None
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:

@@ -8,10 +8,12 @@ import time
 from collections import Counter
 
 import pytest
+from searches import search
 from shell import begin, call, finished
-from small import ANT, MAZE, SEARCH, bits, npz
+from small import ANT, MAZE, bits, npz
+from worlds import HostIdentity
 
-from brns import Record, RecordError
+from brns import PopulationKNN, Record, RecordError
 from brns.runs.loop import resume, run
 
 
@@ -84,7 +86,8 @@ def dying(function, steps, alive):
 
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn, of a run that keeps every second state."""
-    run(SEARCH, 3, out=tmp_path / "whole", checkpoint_every=2)
+    one = search(HostIdentity(), PopulationKNN(k=2))
+    run(one, 3, out=tmp_path / "whole", checkpoint_every=2)
     whole, anew = bits(tmp_path / "whole"), 0
     for alive in range(1000):
         out, steps = tmp_path / f"after{alive}", []
@@ -92,7 +95,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
             for name in ("mkdir", "fsync", "replace", "unlink"):
                 patch.setattr(os, name, dying(getattr(os, name), steps, alive))
             try:
-                run(SEARCH, 3, out=out, checkpoint_every=2)
+                run(one, 3, out=out, checkpoint_every=2)
             except Death:
                 pass
             else:
@@ -100,10 +103,10 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
         if last(out) is None:
             anew += 1
             with pytest.raises(RecordError, match="is not a run"):
-                resume(out, search=SEARCH)
-            run(SEARCH, 3, out=out, checkpoint_every=2)
+                resume(out, search=one)
+            run(one, 3, out=out, checkpoint_every=2)
         else:
-            resume(out, search=SEARCH)
+            resume(out, search=one)
         assert bits(out) == whole, f"died before its step {alive}, {steps[-1]}"
     assert alive > 30
     assert anew < 20

@@ -4,29 +4,42 @@ import os
 import subprocess
 import sys
 
+from searches import search
+from worlds import HostIdentity
+
+import brns
+from brns.runs import compilation_cache
+
 CODE = """
 import os, sys
 before = dict(os.environ)
 import brns
 assert dict(os.environ) == before and "jax" not in sys.modules
 import jax
+from brns.runs import compilation_cache
 jax.jit(lambda x: x + 1)(1.0)
-{choice}
-search = brns.NoveltySearch(brns.PlanarArm(), brns.VisitCounts(grids=8), 8, 8)
-brns.run(search, 1, out=sys.argv[1], progress=False)
+compilation_cache.keep()
+jax.jit(lambda x: x - 1)(1.0)
 print(jax.config.jax_compilation_cache_dir, jax.config.jax_compilation_cache_max_size)
+jax.config.update("jax_compilation_cache_dir", "mine")
+compilation_cache.keep()
+print(jax.config.jax_compilation_cache_dir)
 """
 
 
-def test_a_run_keeps_what_it_compiled_and_a_users_place_stays(tmp_path):
-    """Also where JAX came first and compiled already."""
+def test_what_was_compiled_is_kept_also_where_jax_came_first_and_a_users_place_stays(tmp_path):
     told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
     told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    for choice in ("", "jax.config.update('jax_compilation_cache_dir', 'mine')"):
-        command = [sys.executable, "-c", CODE.format(choice=choice), tmp_path / f"run{bool(choice)}"]
-        done = subprocess.run(command, check=True, env=told, cwd=tmp_path, capture_output=True, text=True)
-        folder, size = done.stdout.split()
-        ours = folder == str(tmp_path / "brns" / "programs")
-        assert (folder == "mine", int(size)) == ((True, -1) if choice else (False, 2**27))
-        assert list((tmp_path / folder).glob("*-cache"))
-        assert ours == (not choice)
+    command = [sys.executable, "-c", CODE]
+    done = subprocess.run(command, check=True, env=told, cwd=tmp_path, capture_output=True, text=True)
+    folder = tmp_path / "brns" / "programs"
+    assert done.stdout.split() == [str(folder), str(2**27), "mine"]
+    assert list(folder.glob("*-cache"))
+
+
+def test_every_run_asks_for_it(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(compilation_cache, "keep", lambda: asked.append(1))
+    brns.run(search(HostIdentity()), 1, out=tmp_path / "run")
+    brns.resume(tmp_path / "run", 2, search=search(HostIdentity()))
+    assert len(asked) == 2

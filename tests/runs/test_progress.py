@@ -14,15 +14,8 @@ from brns.runs.loop import run
 from brns.runs.progress import Row, read
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("progress")
-    run(search(), 10, out=folder / "one", seed=5, checkpoint_every=3)
-    return folder
-
-
 def test_the_rows_are_those_of_the_record_s_columns(whole):
-    record = brns.Record(whole / "one")
+    record = brns.Record(whole)
     header, *_ = (record.path / "progress.csv").read_text().splitlines()
     assert header.split(",") == list(Row._fields)
     rows = read(record.path)

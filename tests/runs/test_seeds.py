@@ -8,16 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import bits
 from jax.custom_batching import custom_vmap
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, Record, VisitCounts, fork, resume, run
+from brns import NoveltySearch, Record, VisitCounts, fork, records, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
-
-pytestmark = pytest.mark.usefixtures("users_compiler")
 
 KEYS = [jax.random.key(0), jax.random.key(1)]
 
@@ -58,41 +57,30 @@ class Lanes(Identity):
 COLUMNS = ("offspring.genotype", "offspring.descriptor", "survivors.novelty", "survivors.id")
 
 
-def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
+def same_runs(whole, others):
+    for one, other in zip(records(whole), others, strict=True):
+        assert one.metadata.lanes == other.metadata.lanes == 2
+        for column in COLUMNS:
+            np.testing.assert_array_equal(one.column(column), other.column(column))
+
+
+def test_a_run_goes_on_and_is_forked_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Three seeds begun on two cores and gone on with on one, on two all along; and on one, which is another run."""
+    one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3))
-    run(search(Lanes()), 2, out=tmp_path / "part", seeds=range(3))
+    run(one, 4, out=tmp_path / "whole", seeds=3, checkpoint_every=2)
+    run(one, 2, out=tmp_path / "part", seeds=3, checkpoint_every=2)
     monkeypatch.setattr(seeds, "cores", lambda: 1)
-    run(search(Lanes()), 4, out=tmp_path / "other", seeds=range(3))
-    whole, part = run_of(tmp_path / "whole"), resume(tmp_path / "part", 4, search=search(Lanes()))
-    for one, other in zip(whole, part, strict=True):
-        assert one.metadata.lanes == other.metadata.lanes == 2
-        for column in COLUMNS:
-            np.testing.assert_array_equal(one.column(column), other.column(column))
-        assert same(one.state(4, search(Lanes())), other.state(4, search(Lanes())))
-    alone = run_of(tmp_path / "other")[0]
-    assert not np.array_equal(alone.column("offspring.descriptor"), whole[0].column("offspring.descriptor"))
+    same_runs(tmp_path / "whole", resume(tmp_path / "part", 4, search=one))
+    assert bits(tmp_path / "whole") == bits(tmp_path / "part")
+    same_runs(tmp_path / "whole", fork(tmp_path / "whole", 2, one, out=tmp_path / "fork"))
+    (other, *_) = run(one, 1, out=tmp_path / "other", seeds=3)
+    of_two_lanes = records(tmp_path / "whole")[0].column("offspring.descriptor", [1])
+    assert not np.array_equal(other.column("offspring.descriptor", [1]), of_two_lanes)
 
 
-def test_a_fork_of_a_batch_rounds_as_the_batch_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(search(Lanes()), 4, out=tmp_path / "whole", seeds=range(3), checkpoint_every=2)
-    monkeypatch.setattr(seeds, "cores", lambda: 1)
-    forked = fork(tmp_path / "whole", 2, search(Lanes()), out=tmp_path / "fork")
-    for one, other in zip(run_of(tmp_path / "whole"), forked, strict=True):
-        assert one.metadata.lanes == other.metadata.lanes == 2
-        for column in COLUMNS:
-            np.testing.assert_array_equal(one.column(column), other.column(column))
-
-
-def run_of(path):
-    return [Record(path / f"seed{seed:04d}") for seed in range(3)]
-
-
-def test_a_host_task_has_one_lane(tmp_path):
-    (record,) = run(search(HostIdentity()), 1, out=tmp_path, seeds=[0])
-    assert record.metadata.lanes == 1
+def test_a_host_task_has_one_lane():
+    assert seeds.lanes(HostIdentity(), 3) == 1
 
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
