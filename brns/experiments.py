@@ -8,11 +8,10 @@ from typing import Any
 from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
-from brns.estimators.recognition import BehaviorRecognition
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import PAPER, Kind, SettingsError, chosen, configure
+from brns.settings import Kind, SettingsError, chosen, configure, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -34,13 +33,13 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     )
 
 
-def paper_recognition() -> BehaviorRecognition:
+def paper_recognition() -> NoveltyEstimator:
     """BR-NS with the settings of the paper, section 5, and of the published code where the paper gives no value.
 
     He's initialization, unscaled descriptors, 3 d neurons a layer, an embedding of 2 d dimensions. The defaults of
     `BehaviorRecognition` differ; the reproduction says why.
     """
-    return BehaviorRecognition(**PAPER)
+    return parts("preset")["paper"].load()()
 
 
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:

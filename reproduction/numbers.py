@@ -13,8 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
 from brns.metrics.summary import summary
-from brns.pictures.measured import cycling_of_record, uniformity_of_record
-from brns.pictures.scene import scene
+from brns.pictures.scene import cycling_of_record, scene, uniformity_of_record
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)

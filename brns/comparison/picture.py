@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.measure import Facts, moments
 from brns.comparison.worlds import World
-from brns.pictures.methods import colors_of, styles_of
+from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below
 from brns.settings import parts
 
@@ -23,7 +23,6 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
     titles = {name: part.title for name, part in parts("estimator", "preset").items()}
     shades = colors_of(titles.get(name, name) for name in names)
     colors = {name: shades[titles.get(name, name)] for name in names}
-    styles = styles_of(colors)
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)
     with rc_context(STYLE):
@@ -35,7 +34,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
                 share = facts.covered[:, known] / world.cells.reachable
                 evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
                 mean = share.mean(axis=0)
-                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3, linestyle=styles[method])
+                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3)
                 if len(share) > 1:
                     deviation = share.std(axis=0, ddof=1)
                     low, high = mean - deviation, mean + deviation

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
-from scipy.spatial.distance import pdist
 
 from brns.metrics.matrices import kept, matrices
 from brns.metrics.recorded import NoveltySearch, Record, survivors
@@ -139,10 +138,11 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     points = np.asarray(points, np.float64)
     n = len(points)
     if n * (n - 1) // 2 <= PAIRS:
-        return float(0.1 * np.median(pdist(points)))
-    generator = np.random.default_rng(0)
-    first = generator.integers(n, size=PAIRS)
-    second = (first + generator.integers(1, n, size=PAIRS)) % n
+        first, second = np.triu_indices(n, 1)
+    else:
+        generator = np.random.default_rng(0)
+        first = generator.integers(n, size=PAIRS)
+        second = (first + generator.integers(1, n, size=PAIRS)) % n
     parts = zip(np.array_split(first, 20), np.array_split(second, 20), strict=True)
     return float(0.1 * np.median(np.concatenate([np.linalg.norm(points[i] - points[j], axis=1) for i, j in parts])))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
-from scipy.spatial.distance import jensenshannon
 
 from brns.core import Box, novelty_of
 from brns.metrics.coverage import cells, centers
@@ -19,6 +18,8 @@ def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int |
     $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$. `total` is the number of cells
     where `weights` lists only those that are not empty. The published code does not normalise.
     """
+    from scipy.spatial.distance import jensenshannon  # a summary without it starts sooner
+
     weights = np.asarray(weights, np.float64).ravel()
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError(

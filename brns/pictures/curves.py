@@ -11,34 +11,39 @@ from brns.metrics import coverage as coverages
 from brns.metrics import dynamics, paths
 from brns.metrics.elites import qd_score as scores
 from brns.pictures.bands import Line, bands, middles
-from brns.pictures.measured import common, cycling_of_record, least_fitness, two, uniformity_of_record
-from brns.pictures.methods import Runs, colors_of, methods, styles_of
-from brns.pictures.scene import scene, search_for
+from brns.pictures.methods import Runs, colors_of, methods
+from brns.pictures.scene import (
+    common,
+    cycling_of_record,
+    last_state,
+    least_fitness,
+    scene,
+    search_for,
+    uniformity_of_record,
+)
 from brns.pictures.style import INK, TIME, axes
 from brns.runs.record import Record
 
 
 def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
     """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
-    shape = coverages.cells_of(_first(records).behavior_space, shape)
+    first = next(iter(methods(records).values()))[0]
+    shape = coverages.cells_of(first.behavior_space, shape)
     label = f"coverage of {_product(shape)} cells"
     ax = _lines(records, lambda record: coverages.of_record(record, shape), ax, label, top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return ax
 
 
-def qd_score(
-    records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20), offset: float | None = None
-) -> Axes:
-    """The QD score of everything evaluated up to each generation: the fitness of the elites, less `offset`, summed.
+def qd_score(records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20)) -> Axes:
+    """The QD score of everything evaluated up to each generation: the fitness of the elites, summed.
 
-    `offset` is by default the least fitness that any of these runs met, so that a new cell never lowers the score.
-    Errors: `ValueError` where all have one fitness.
+    The least fitness that any of these runs met counts 0, so that a new cell never lowers the score. Errors:
+    `ValueError` where all have one fitness.
     """
     least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
-    offset = least if offset is None else offset
-    label = f"QD score above {offset:.3g}, {_product(shape)} cells"
-    ax = _lines(records, lambda record: scores(record, shape, offset), ax, label)
+    label = f"QD score above {least:.3g}, {_product(shape)} cells"
+    ax = _lines(records, lambda record: scores(record, shape, least), ax, label)
     ax.autoscale(axis="y")
     return ax
 
@@ -73,13 +78,11 @@ def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | Non
     As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
     centres, as a distribution. Generations whose archive is empty are left out.
     """
-    return _lines(
-        records,
-        lambda record: uniformity_of_record(record, shape)[1],
-        ax,
-        "JS distance to uniform",
-        at=lambda record: record.snapshots,
-    )
+
+    def distance(record: Record) -> np.ndarray:
+        return uniformity_of_record(record, shape)[1]
+
+    return _lines(records, distance, ax, "JS distance to uniform", at=lambda record: record.snapshots)
 
 
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
@@ -110,8 +113,8 @@ def q(
     """Figures 3d, 3e and 4a-d: Q(i, j), the mean novelty that generation j gives to the population of generation i.
 
     For some i, by default three of those kept, and all kept j >= i. The records are runs of one method, since Q has
-    the unit of its estimator. `colors` are those of the i, where panels beside this one share them. Q falls by orders
-    of magnitude: its axis is logarithmic where all of it is above 0, with the median over the runs and the quartiles.
+    the unit of its estimator. `colors` are those of the i. The axis is logarithmic where all of Q is above 0, with the
+    median and the quartiles over the runs.
     """
     ax = axes(ax)
     groups = methods(records)
@@ -119,7 +122,7 @@ def q(
         raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}")
     (runs,) = groups.values()
     kept = common(record.snapshots for record in runs)
-    two(kept, runs[0], "Q(i, j), of kept states,")
+    last_state(runs[0], None, "Q(i, j)")
     chosen = three(kept) if generations is None else list(dict.fromkeys(generations))
     colors = colors or over_time(chosen)
     lines = []
@@ -131,8 +134,7 @@ def q(
     note = bands(ax, lines, quartiles=logarithmic)
     ax.set(xlabel="generation j", ylabel=f"Q(i, j), novelty{note}")
     if logarithmic:
-        ax.set_yscale("log")
-        plain_numbers(ax)
+        _logarithmic(ax)
     else:
         ax.set_ylim(0, None)
     return ax
@@ -152,8 +154,7 @@ def over_time(generations: Iterable[int]) -> dict[int, Any]:
 def signature(records: Runs, ax: Axes | None = None) -> Axes:
     """Figure 5: the standard deviation of everything evaluated along each dimension of its paths' signature, level 2.
 
-    The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing. Bars are
-    means over the runs, their whiskers one standard deviation over seeds.
+    The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing.
     """
     ax = axes(ax)
     runs = _only_paths(records)
@@ -161,19 +162,19 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
     found, note = middles(values)
     shades = colors_of(runs)
     width = 0.8 / len(runs)
-    for place, (name, one) in enumerate(zip(runs, found, strict=True)):
+    for place, (name, (middle, low, high)) in enumerate(zip(runs, found, strict=True)):
         x = np.arange(6) + (place + 0.5) * width - 0.4
-        whiskers = [one.middle - one.low, one.high - one.middle]
         label = _seeds(name, runs[name])
-        ax.bar(x, one.middle, width * 0.92, yerr=whiskers, color=shades[name], label=label)
+        ax.bar(x, middle, width * 0.92, yerr=[middle - low, high - middle], color=shades[name], label=label)
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
-    ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}", yscale="log")
-    plain_numbers(ax)
+    ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}")
+    _logarithmic(ax)
     return ax
 
 
-def plain_numbers(ax: Axes) -> None:
-    """Numbers, and no code of formulas, on a logarithmic axis; some between powers of ten where these are few."""
+def _logarithmic(ax: Axes) -> None:
+    """A logarithmic axis with numbers, not the code of formulas; some between powers of ten where these are few."""
+    ax.set_yscale("log")
     low, high = ax.get_ylim()
     between = "123456789" if high < 4 * low else "235" if high < 30 * low else "2" if high < 1000 * low else ""
     ax.yaxis.set_major_formatter("{x:g}")
@@ -182,14 +183,11 @@ def plain_numbers(ax: Axes) -> None:
 
 def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None) -> Axes:
     """Lines of what has a value for every kept generation but the last."""
-    ax = _lines(
-        records,
-        lambda record: getattr(cycling_of_record(record), name),
-        ax,
-        ylabel,
-        top,
-        at=lambda record: record.snapshots[:-1],
-    )
+
+    def statistic(record: Record) -> np.ndarray:
+        return getattr(cycling_of_record(record), name)
+
+    ax = _lines(records, statistic, ax, ylabel, top, at=lambda record: record.snapshots[:-1])
     ax.set_xlabel("generation i")
     return ax
 
@@ -207,16 +205,13 @@ def _lines(
     lines = []
     groups = methods(records)
     shades = colors_of(groups)
-    styles = styles_of(shades)
     for name, runs in groups.items():
-        for record in runs:
-            two(record.generations, record, "a curve over generations")
         known = [dict(zip(at(record), statistic(record), strict=True)) for record in runs]
         generations = common(known)
         values = np.array([[one[g] for g in generations] for one in known])
-        if not np.isfinite(values).any():
-            raise ValueError(f"{runs[0].path} has no value to draw in any generation")
-        lines.append(Line(_seeds(name, runs), generations, values, shades[name], styles[name]))
+        if len(generations) < 2 or not np.isfinite(values).any():
+            raise ValueError(f"a curve needs values of 2 generations or more; {runs[0].path} has too few")
+        lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
     note = bands(ax, lines)
     ax.set(xlabel="generation", ylabel=f"{ylabel}{note}", ylim=(0, top))
     return ax
@@ -226,18 +221,14 @@ def _seeds(name: str, runs: Sequence[Record]) -> str:
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
 
-def _first(records: Runs) -> Record:
-    return next(iter(methods(records).values()))[0]
-
-
 def _product(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape))
 
 
 def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
-    first = _first(records)
+    groups = methods(records)
+    first = next(iter(groups.values()))[0]
     if not scene(search_for(first, "a signature").task).paths:
-        name = first.experiment["task"]["name"]
-        raise ValueError(f"a signature needs descriptors that are paths; those of {name} are not")
-    return methods(records)
+        raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
+    return groups

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from brns.pictures.curves import over_time, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
-from brns.pictures.measured import common, last_state
 from brns.pictures.methods import method, methods
+from brns.pictures.scene import common, last_state, mapped
 from brns.pictures.style import STYLE, Shown, legend_below, titled
 from brns.pictures.worlds import maze, novelty_map, population
 from brns.runs.record import Record
@@ -28,12 +28,11 @@ def overview(record: Record) -> Figure:
     The population stands in for the map of novelty where behaviors have more than two dimensions, no state was kept, or
     the search is not known.
     """
-    mapped = record.snapshots and record.known_search is not None and record.behavior_space.dimension == 2
     with matplotlib.rc_context(STYLE):
         figure = Shown(figsize=(12.4, 6.0), layout="constrained")
         left, right = figure.subplots(1, 2)
         maze(record, left)
-        if mapped:
+        if mapped(record):
             novelty_map(record, right)
         else:
             population(record, right)
@@ -69,21 +68,20 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
 
 def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
     """Rows of panels."""
+    function, runs = picture.function, methods(records)
     if picture.panels == "one":
-        return [[("", partial(picture.function, records))]]
-    runs = methods(records)
+        return [[("", partial(function, records))]]
     if picture.panels == "method":
         kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
         colors = over_time(g for generations in kept if generations for g in three(generations))
-        return _wrapped([(label, partial(picture.function, seeds, colors=colors)) for label, seeds in runs.items()])
+        return _wrapped([(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
         firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
     if picture.panels == "run":
-        return _wrapped([(label, partial(picture.function, record)) for label, record in firsts.items()])
+        return _wrapped([(label, partial(function, record)) for label, record in firsts.items()])
     return [
-        [(label, partial(picture.function, record, generation=g)) for g in _spaced(record)]
-        for label, record in firsts.items()
+        [(label, partial(function, record, generation=g)) for g in _spaced(record)] for label, record in firsts.items()
     ]
 
 

@@ -34,18 +34,16 @@ FIGURES: dict[str, Picture] = {
     "maze": Picture(
         "The world and what was tried",
         worlds.maze,
-        "Every behavior that was evaluated, coloured by the generation of its birth; of paths at most 1500, spread "
-        "evenly over the run. Solvers are ringed; where the task can replay them, the ways of the first, one halfway "
-        "and the last are drawn. First seed of each method.",
+        "Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solvers are ringed; ways "
+        "of three are drawn where the task can replay them. First seed of each method.",
         paper=("2a", "2d"),
         panels="run",
     ),
     "novelty-map": Picture(
         "Novelty over the behavior space",
         worlds.novelty_map,
-        "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells after an early, a middle and the last generation that was "
-        "kept, and the population that then lived. Colours are ranks among the cells that can be reached; the bar says "
-        "which values they are, in the unit of the estimator. First seed of each method.",
+        "Ω<sup>g</sup>(b) at the centres of 60 × 60 cells and the population, for an early, a middle and the last "
+        "state kept. Colours are ranks among the cells that can be reached. First seed of each method.",
         paper=("2c",),
         worlds="planar",
         panels="states",
@@ -67,9 +65,8 @@ FIGURES: dict[str, Picture] = {
     "uniformity": Picture(
         "Uniformity",
         curves.uniformity,
-        "Jensen–Shannon distance (base 2, in [0, 1]; 0 is uniform) to the uniform distribution on those cells: of the "
-        "archive's entries for a method with an archive, of novelty at the cells' centres for the others. The paper "
-        "sets the two side by side, though they are not the same quantity.",
+        "Jensen–Shannon distance (base 2) to the uniform distribution on those cells: of the archive's entries for a "
+        "method with an archive, of novelty at the cells' centres for the others, which is not the same quantity.",
         paper=("3f",),
         worlds="planar",
     ),
@@ -83,9 +80,8 @@ FIGURES: dict[str, Picture] = {
     "q": Picture(
         "Q(i, j): is what was visited forgotten?",
         curves.q,
-        "The mean novelty that the novelty function of generation j gives to the population of generation i ≤ j, for "
-        "three i. A search that remembers has it fall from left to right. Q has its estimator's unit: compare shapes, "
-        "not heights.",
+        "The mean novelty that generation j gives to the population of generation i ≤ j, for three i; it falls in a "
+        "search that remembers. Q has its estimator's unit: compare shapes, not heights.",
         paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
     ),
@@ -99,34 +95,32 @@ FIGURES: dict[str, Picture] = {
         "κ",
         curves.kappa,
         "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: how often what was "
-        "visited became novel again. It grows with the run, and with how many states were kept.",
+        "visited became novel again. It grows with the number of states kept.",
         paper=("4f",),
     ),
     "kappa-share": Picture(
         "κ per later generation",
         curves.kappa_share,
-        "κ(i) divided by the number of kept generations after i, so that runs of different length and stride compare.",
+        "κ(i) divided by the number of kept generations after i: runs of different length compare.",
     ),
     "signature": Picture(
         "Spread of the paths",
         curves.signature,
-        "Standard deviation of everything evaluated along each dimension of its path's signature of level 2 (6 terms), "
-        "mean over the runs.",
+        "Standard deviation of everything evaluated along the 6 terms of its path's signature; mean over the runs.",
         paper=("5",),
         worlds="paths",
     ),
     "signature-coverage": Picture(
         "Coverage of signature space",
         curves.signature_coverage,
-        "The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that everything evaluated up to generation g "
-        "has visited (the paper's table I). The bounds of the grid are ours; they follow from the arena's size.",
+        "The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that was visited up to generation g (table "
+        "I). The bounds are ours; they follow from the arena's size.",
         worlds="paths",
     ),
     "signature-uniformity": Picture(
         "Uniformity in signature space",
         curves.signature_uniformity,
-        "Jensen–Shannon distance (base 2) from uniform of the survivors' novelty over the cells of signature space "
-        "that they occupy (the paper's table I).",
+        "Jensen–Shannon distance from uniform of the survivors' novelty over the cells that they occupy (table I).",
         worlds="paths",
     ),
     "elites": Picture(
@@ -140,7 +134,7 @@ FIGURES: dict[str, Picture] = {
     "qd-score": Picture(
         "QD score",
         curves.qd_score,
-        "The fitness of the elites of 20 × 20 cells, less the least fitness that any of the runs met, summed.",
+        "The sum of the elites' fitness above the least that any of the runs met.",
         worlds="planar",
         fitness=True,
     ),

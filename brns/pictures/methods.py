@@ -1,13 +1,11 @@
 """Runs put together by method, what a method is called, and its colour."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from brns.runs.record import Record
-from brns.settings import describe, leaves, parts
+from brns.settings import changes, describe, leaves, parts, told
 
-STYLES = ("-", "--", ":", "-.")
-"""of lines that share a colour"""
 LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in parts("estimator").values()}
@@ -55,10 +53,9 @@ def methods(records: Runs) -> dict[str, list[Record]]:
 
 
 def _refuse_other_task(record: Record, first: Record) -> None:
-    if record.world != first.world:
+    if different := changes(first.world, record.world):
         raise ValueError(
-            f"{first.path} and {record.path} are runs of different tasks, {_text(first.world)} and "
-            f"{_text(record.world)}; compare runs of one task"
+            f"{first.path} and {record.path} are runs of different tasks; compare runs of one task: {told(different)}"
         )
     if not record.generations:
         raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
@@ -66,11 +63,11 @@ def _refuse_other_task(record: Record, first: Record) -> None:
 
 def _labels(firsts: Sequence[Record]) -> list[str]:
     """What methods are called; those of one name with the settings in which they differ."""
-    settings = [{k: _text(v) for k, v in leaves(_made_by(record)).items()} for record in firsts]
+    names = [method(record) for record in firsts]
+    settings = [leaves(_made_by(record)) for record in firsts]
     labels: list[str] = []
-    for record, own in zip(firsts, settings, strict=True):
-        name = method(record)
-        same = [other for one, other in zip(firsts, settings, strict=True) if method(one) == name]
+    for name, own in zip(names, settings, strict=True):
+        same = [other for one, other in zip(names, settings, strict=True) if one == name]
         differing = [k for k in own if any(other.get(k) != own[k] for other in same)]
         label = ", ".join([name, *(f"{k.removeprefix('estimator.')}={own[k]}" for k in differing)])
         label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
@@ -79,10 +76,10 @@ def _labels(firsts: Sequence[Record]) -> list[str]:
 
 
 def colors_of(labels: Iterable[str]) -> dict[str, str]:
-    """The colour of each method, whatever the order of the labels that `methods` gave.
+    """The colour of each method, in whatever order the labels come.
 
-    The first in the alphabet of those that differ in settings alone has the method's own colour, the others and unknown
-    methods have those that are left, in the alphabet's order.
+    Of methods that differ in settings alone the alphabet's first has the method's own colour. The others and unknown
+    methods share what is left, in the alphabet's order.
     """
     given: dict[str, str] = {}
     labels = sorted(labels)
@@ -96,21 +93,6 @@ def colors_of(labels: Iterable[str]) -> dict[str, str]:
     return given | {label: free[i % len(free)] for i, label in enumerate(others)}
 
 
-def styles_of(colors: Mapping[str, str]) -> dict[str, str]:
-    """The line style of each label: those that share a colour have different ones."""
-    given: dict[str, str] = {}
-    for label in sorted(colors):
-        earlier = sum(colors[other] == colors[label] for other in given)
-        given[label] = STYLES[earlier % len(STYLES)]
-    return given
-
-
 def _made_by(record: Record) -> dict[str, Any]:
-    """The experiment, whoever evaluated its task: workers and chunks change no answer."""
+    """The experiment without workers and chunks, which change no answer."""
     return {**record.experiment, "task": record.world}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{value.get('name')}({', '.join(f'{k}={_text(v)}' for k, v in value.items() if k != 'name')})"
-    return str(value)

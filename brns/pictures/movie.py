@@ -4,17 +4,17 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib
 import numpy as np
-from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from brns.metrics.recorded import evaluated
 from brns.pictures.methods import method
-from brns.pictures.scene import scene_of, search_for
+from brns.pictures.scene import mapped, scene_of, search_for
 from brns.pictures.style import STYLE, legend_below, titled, unused
 from brns.pictures.worlds import novelty_map, population
 from brns.runs.bar import Track, untracked
@@ -36,15 +36,12 @@ def write(
 ) -> Path:
     """Write a .gif, or an .mp4 (`pip install 'brns[video]'`), and return its path.
 
-    A frame is a generation, at most 120 of them, spread evenly, the last included: the population on the novelty map of
-    the last state that was kept until then, or the population alone where there is no such map. Novelty's colours are
-    ranks within each frame, as its unit has no scale. `track` shows the progress. Errors: `FileExistsError` where the
-    movie is there already, unless it may be overwritten.
+    A frame is a generation, at most 120 of them, spread evenly: the population on the novelty map of the last state
+    that was kept until then, or alone where there is no map. `track` shows the progress. Errors: `FileExistsError`
+    where the movie is there already, unless it may be overwritten.
     """
-    out = unused(out, overwrite)
-    writer = _writer(out, frames_per_second)
-    _save(out, track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES)), writer)
-    return out
+    pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
+    return _save(unused(out, overwrite), pictures, frames_per_second)
 
 
 def write_individual(
@@ -56,9 +53,9 @@ def write_individual(
 ) -> Path:
     """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
-    `individual` is an id, or "best": of those with the highest fitness the one whose behavior lies farthest from the
-    start, or from the middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing
-    the ant needs EGL or OSMesa, no display and no GPU.
+    `individual` is an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the
+    middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or
+    OSMesa, no display and no GPU.
     """
     out = unused(out, overwrite)
     task = innermost(search_for(record, "a movie of an individual").task)
@@ -66,8 +63,7 @@ def write_individual(
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with a method `film`; {name} has none")
     film = task.film(genotype(record, individual))
-    _save(out, track(film.pictures, "Drawing", film.most), _writer(out, film.per_second))
-    return out
+    return _save(out, track(film.pictures, "Drawing", film.most), film.per_second)
 
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
@@ -91,8 +87,7 @@ def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
     generations = record.generations
     if len(generations) < 2:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has {len(generations)}")
-    mapped = record.known_search is not None and record.behavior_space.dimension == 2
-    kept = np.array(record.snapshots if mapped else [], int)
+    kept = np.array(record.snapshots if mapped(record) else [], int)
     for i in np.unique(np.linspace(0, len(generations) - 1, most).round().astype(int)):
         now = generations[i]
         until = kept[kept <= now]
@@ -114,30 +109,30 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
         return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _writer(out: Path, frames_per_second: float) -> AbstractMovieWriter:
+def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
+    if out.suffix not in (".gif", ".mp4"):
+        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if not frames_per_second > 0:
         raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    fps: Any = frames_per_second  # matplotlib's stubs have whole numbers
-    if out.suffix == ".gif":
-        return PillowWriter(fps)
-    if out.suffix != ".mp4":
-        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
+    write = _gif if out.suffix == ".gif" else _mp4
+    with replacing(out) as temporary:
+        write(temporary, (Image.fromarray(picture) for picture in pictures), frames_per_second)
+    return out
+
+
+def _gif(out: Path, images: Iterator[Image.Image], frames_per_second: float) -> None:
+    duration = int(1000 / frames_per_second)
+    next(images).save(out, format="GIF", save_all=True, append_images=images, duration=duration, loop=0)
+
+
+def _mp4(out: Path, images: Iterator[Image.Image], frames_per_second: float) -> None:
     try:
-        from imageio_ffmpeg import get_ffmpeg_exe  # ty: ignore[import-not-found]
+        from imageio_ffmpeg import write_frames  # ty: ignore[import-not-found]
     except ImportError:
         raise ImportError("an .mp4 needs imageio-ffmpeg: pip install 'brns[video]'; a .gif needs no more") from None
-    matplotlib.rcParams["animation.ffmpeg_path"] = get_ffmpeg_exe()
-    return FFMpegWriter(fps, codec="libx264", extra_args=["-pix_fmt", "yuv420p"])
-
-
-def _save(out: Path, pictures: Iterable[np.ndarray], writer: AbstractMovieWriter) -> None:
-    """Each picture fills a figure without axes, which the writer takes."""
-    pictures = iter(pictures)
-    first = next(pictures)
-    height, width, _ = first.shape
-    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
-    shown = figure.figimage(first)
-    with replacing(out) as temporary, writer.saving(figure, str(temporary), DPI):
-        for picture in chain([first], pictures):
-            shown.set_data(picture)
-            writer.grab_frame()
+    first = next(images)
+    writer = write_frames(str(out), first.size, fps=frames_per_second, macro_block_size=2)
+    writer.send(None)
+    for image in chain([first], images):
+        writer.send(image.tobytes())
+    writer.close()

@@ -1,11 +1,16 @@
-"""What pictures ask of a run beside its record: the world as it looks, and the search where it is needed."""
+"""What pictures ask of a run beside its record: how its world looks, its search, and what its states hold."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from brns.core import Task
+from brns.estimators.archive import Archive
+from brns.metrics import cycling
+from brns.metrics import uniformity as uniformities
+from brns.metrics.coverage import cells_of
+from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
 from brns.search import NoveltySearch
 from brns.settings import SettingsError
@@ -34,6 +39,11 @@ def trajectories(record: Record, genotypes: Float[Array | np.ndarray, "n p"]) ->
     return list(np.asarray(task.trajectory(genotypes))[..., :2]) if isinstance(task, Traced) else []
 
 
+def mapped(record: Record) -> bool:
+    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is known."""
+    return record.behavior_space.dimension == 2 and bool(record.snapshots) and record.known_search is not None
+
+
 def search_for(record: Record, what: str) -> NoveltySearch:
     """The experiment that made the run; a `SettingsError` says that `what` needs it, and how to give it."""
     search = record.known_search
@@ -51,3 +61,53 @@ def without_search(records: Iterable[Record]) -> str:
         f"Left out: η, κ, maps of novelty and the walls of the world. They need the search that made {unknown.path}, "
         f"which has a task or an estimator of your own: {GIVE_IT}."
     )
+
+
+def last_state(record: Record, generation: int | None, what: str) -> int:
+    """The generation given, or by default the last whose state is kept; an error where none is."""
+    if not record.snapshots:
+        raise ValueError(
+            f"{what} needs the search's states, and {record.path} keeps none; "
+            "run it again with `brns run ... --checkpoint-every 1`"
+        )
+    return record.snapshots[-1] if generation is None else generation
+
+
+def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The archive's descriptors and their generations of entry after a generation; None without an archive."""
+    state = record.state(generation, search_for(record, "the archive")).estimator
+    if not isinstance(state, Archive):
+        return None
+    there = np.asarray(state.id) >= 0
+    return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
+
+
+def cycling_of_record(record: Record, generations: Sequence[int] | None = None) -> cycling.Cycling:
+    """Q and what follows from it over generations whose states are kept, by default all."""
+    return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
+
+
+def least_fitness(records: Iterable[Record], what: str) -> float:
+    """The least fitness that any of the runs met; a `ValueError` where all have one."""
+    found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
+    if found.min() == found.max():
+        raise ValueError(f"{what} needs a task with fitness, and every individual has {found.min():g}")
+    return float(found.min())
+
+
+def uniformity_of_record(record: Record, shape: Sequence[int] | None = None) -> tuple[list[int], np.ndarray]:
+    """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
+    space = search_for(record, "uniformity over time").task.behavior_space
+    last_state(record, None, "uniformity over time")
+    kept = record.snapshots
+    shape = cells_of(space, shape)
+    archives = [archive_entries(record, generation) for generation in kept]
+    if archives[0] is None:
+        return kept, uniformities.of_record(record, shape)
+    found = [uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives]
+    return kept, np.array(found)
+
+
+def common(lists: Iterable[Iterable[int]]) -> list[int]:
+    """The generations that are in all lists."""
+    return sorted(set.intersection(*map(set, lists)))

@@ -22,7 +22,7 @@ INK = "#1f2430"
 WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
-START = "#111111"  # No area has it.
+START = "#111111"  # no area has it
 STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -31,7 +31,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.prop_cycle": cycler(color=LINES),
     "axes.facecolor": "none",
-    "text.parse_math": False,  # A setting's text in a label is text.
+    "text.parse_math": False,  # a setting's text in a label is text
     "legend.frameon": False,
     "figure.dpi": 130.0,
     "savefig.dpi": 130.0,
@@ -43,10 +43,7 @@ NOVELTY = "viridis"
 
 
 class Shown(Figure):
-    """A figure that a notebook shows by itself: once, and without a magic line.
-
-    Where a magic line told IPython how to show figures, it does not ask for `_repr_png_`.
-    """
+    """A figure that a notebook shows once, with or without a magic line."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -74,12 +71,12 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
 
 
 def colorbar(ax: Axes, shown: Any, label: str) -> None:
-    """A bar as high as its panel, whatever the panel's shape becomes. A scale by rank tells every quarter's value."""
+    """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
     if isinstance(shown.norm, FuncNorm):
         quarters = np.unique(shown.norm.inverse(np.linspace(0, 1, 5)))
-        bar.set_ticks(quarters, labels=[number(value) for value in quarters], minor=False)
+        bar.set_ticks(quarters, labels=[number(value) for value in quarters])
         bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
@@ -121,7 +118,7 @@ def save(figure: Figure, path: str | os.PathLike, overwrite: bool = False, **opt
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
-    """One legend for all axes, outside of the data, in at most so many columns as the figure is wide enough for."""
+    """One legend for all axes, below them, in as many columns as the figure has room for."""
     found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     if found:
         inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle

@@ -9,23 +9,24 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
-from matplotlib.patheffects import Normal, Stroke
-from scipy import ndimage
+from matplotlib.patheffects import withStroke
+from PIL import Image, ImageDraw
 
 from brns.core import Box, novelty_of
 from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
-from brns.pictures.measured import archive_entries, last_state, least_fitness
-from brns.pictures.scene import scene_of, search_for, trajectories
+from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, search_for, trajectories
 from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
 
 MAP_CELLS = 60  # cells of a novelty map along each side
 PLACES = 8  # of a cell along each side, at which it is looked for walls
+REACHED = 2  # marks the pixels that are not cut off from the start
 MARGIN = 0.02  # of the world's width beside it, so that points at its border are whole
 MOST_PATHS = 1500  # more lines than that cover each other
+HALO = [withStroke(linewidth=3.4, foreground="white")]
 
 
 def maze(record: Record, ax: Axes | None = None) -> Axes:
@@ -42,8 +43,7 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     solved = np.concatenate(evaluated(record, "solved"))
     most = min(len(behaviors), MOST_PATHS) if world.paths else len(behaviors)
     spread = np.linspace(0, len(behaviors) - 1, most).astype(int)
-    _draw_behaviors(ax, world, behaviors[spread], born[spread], record.generations[-1], "generation of birth", 5.0, 0.8)
-    draw_world(ax, world)
+    _draw_behaviors(ax, world, behaviors[spread], born[spread], "generation of birth")
     if solved.any():
         _draw_solvers(ax, world, record, behaviors[solved])
     drawn = f"{most} of " if most < len(behaviors) else ""
@@ -61,8 +61,7 @@ def _draw_solvers(ax: Axes, world: Scene, record: Record, behaviors: Float[np.nd
     ways = trajectories(record, found.genotype[some])
     for number, way in enumerate(ways):
         label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
-        (line,) = ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label)
-        line.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
+        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label, path_effects=HALO)
 
 
 def archive(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
@@ -76,8 +75,7 @@ def archive(record: Record, ax: Axes | None = None, generation: int | None = Non
     if not len(descriptor):
         raise ValueError(f"{record.path}: the archive is empty after generation {generation}; choose a later one")
     world = scene_of(record)
-    _draw_behaviors(ax, world, descriptor, entered, generation, "generation of entry", 9.0, 1.0)
-    draw_world(ax, world)
+    _draw_behaviors(ax, world, descriptor, entered, "generation of entry")
     ax.set_title(f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}")
     return ax
 
@@ -87,18 +85,17 @@ def novelty_map(
 ) -> Axes:
     """Figure 2c: novelty after a generation over the behavior space, and the population that then lived.
 
-    Omega^g at the cells' centres, in the estimator's own unit, coloured by rank among the cells that can be reached;
-    the others are left out. `generation` is one whose state is kept, by default the last; `living` is that of the
-    population, where it is another.
+    Omega^g at the cells' centres, coloured by rank among the cells that can be reached; the others are left out.
+    `generation` is one whose state is kept, by default the last; `living` is the population's, where it is another.
     """
     ax = axes(ax)
     generation = last_state(record, generation, "a novelty map")
     world, novelty = scene_of(record), novelty_grid(record, generation)
     over = over_box(world, record.behavior_space)
     reached = open_cells(over, len(novelty))
-    colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty[reached])}
+    scale = by_rank(novelty[reached])
     novelty = np.where(reached, novelty, np.nan)
-    shown = ax.imshow(novelty, origin="lower", extent=over.extent, interpolation="nearest", **colors)
+    shown = ax.imshow(novelty, NOVELTY, scale, origin="lower", extent=over.extent, interpolation="nearest")
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
     alive = survivors(record, "descriptor", [generation if living is None else living])[0]
@@ -131,7 +128,7 @@ def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20,
     fitness = np.full(shape, np.nan)
     fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, shape).T)] = found["fitness"]
     extent = over_box(world, record.behavior_space).extent
-    shown = ax.imshow(fitness.T, origin="lower", extent=extent, interpolation="nearest", cmap=NOVELTY)
+    shown = ax.imshow(fitness.T, NOVELTY, origin="lower", extent=extent, interpolation="nearest")
     colorbar(ax, shown, "fitness")
     draw_world(ax, world)
     ax.set_title(f"elites of {len(found['id'])} of {shape[0]} × {shape[1]} cells")
@@ -169,24 +166,22 @@ def over_box(world: Scene, space: Box) -> Scene:
 
 
 def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
-    """How many behaviors lie outside of what is shown, in words; nothing where none do."""
+    """How many behaviors lie outside the picture, in words; empty where none do."""
     places = world.place(descriptors)
     outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
     return f", {outside} outside" if outside else ""
 
 
 def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off.
-
-    Pixels that touch at corners only are no way.
-    """
+    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls
     if world.start is not None:
-        rooms, _ = ndimage.label(free)
         row, column = _pixels(world, *world.start)
-        free = rooms == rooms[row, column] if free[row, column] else free
+        image = Image.fromarray(np.uint8(free)).copy()
+        ImageDraw.floodfill(image, (int(column), int(row)), REACHED)  # importing SciPy's takes longer than this
+        free = np.asarray(image) == REACHED
     n = cells * PLACES
     x, y = (a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True))
     return free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
@@ -209,38 +204,30 @@ def draw_world(ax: Axes, world: Scene) -> None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
         ax.imshow(image, origin="lower", extent=world.walls_extent, cmap=color, interpolation="nearest", zorder=2)
     for area in world.areas:
-        ring = Circle((area.x, area.y), area.radius, fill=False, ec=area.color, lw=2.0, zorder=3)
-        ring.set_path_effects([Stroke(linewidth=3.6, foreground="white"), Normal()])
-        ax.add_patch(ring)
+        place = (area.x, area.y)
+        ax.add_patch(Circle(place, area.radius, fill=False, ec=area.color, lw=2.0, zorder=3, path_effects=HALO))
         ax.plot([], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name)  # for the legend
     if world.start is not None:
-        (ring,) = ax.plot(*world.start, "o", mfc="none", mec=START, mew=1.8, ms=8, ls="", label="start", zorder=5)
-        ring.set_path_effects([Stroke(linewidth=3.4, foreground="white"), Normal()])
-    beside = [MARGIN * (high - low) for low, high in zip(world.low, world.high, strict=True)]
-    limits = [(low - m, high + m) for low, high, m in zip(world.low, world.high, beside, strict=True)]
-    ax.set(xlim=limits[0], ylim=limits[1][::-1] if world.down else limits[1])
-    ax.set(xlabel=world.axes[0], ylabel=world.axes[1])
-    ax.set_aspect("auto" if world.walls is None else "equal")
+        ring = {"mfc": "none", "mec": START, "mew": 1.8, "ms": 8, "path_effects": HALO}
+        ax.plot(*world.start, "o", ls="", label="start", zorder=5, **ring)
+    low, high = np.array(world.low), np.array(world.high)
+    (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
+    ax.set(xlabel=world.axes[0], ylabel=world.axes[1], aspect="auto" if world.walls is None else "equal")
 
 
 def _draw_behaviors(
-    ax: Axes,
-    world: Scene,
-    behaviors: Float[np.ndarray, "n d"],
-    generations: Int[np.ndarray, " n"],
-    last: int,
-    label: str,
-    size: float,
-    alpha: float,
+    ax: Axes, world: Scene, behaviors: Float[np.ndarray, "n d"], generations: Int[np.ndarray, " n"], label: str
 ) -> None:
-    """Behaviors, as points or as paths, coloured by a generation of each."""
+    """The world, and behaviors in it, as points or as paths, coloured by a generation of each."""
     if world.paths:
         shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(behaviors).T
-        shown = ax.scatter(x, y, c=generations, cmap=TIME, s=size, lw=0, alpha=alpha, rasterized=True)
-    shown.set_clim(0, max(last, 1))
+        shown = ax.scatter(x, y, c=generations, cmap=TIME, s=7, lw=0, alpha=0.9, rasterized=True)
+    shown.set_clim(0, max(generations.max(), 1))
     colorbar(ax, shown, label)
+    draw_world(ax, world)
 
 
 def draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:

@@ -3,7 +3,6 @@
 import shutil
 
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from files import reseal, seal
@@ -16,7 +15,7 @@ from brns.metrics.elites import elites, qd_score
 from brns.pictures.style import SOLVED
 from brns.runs.storage import read_arrays
 
-GENERATIONS = 8
+GENERATIONS = 6
 
 
 def copied(record, path):
@@ -25,14 +24,6 @@ def copied(record, path):
     copy = Record(path)
     copy.search = record.search
     return copy
-
-
-def spoil(record, generation, column, value):
-    path = record.path / "generations" / f"{generation:06d}.npz"
-    arrays = read_arrays(path, seal(path))
-    arrays[column] = arrays[column].copy()
-    arrays[column].flat[0] = value
-    reseal(path, arrays)
 
 
 CURVES = {
@@ -59,19 +50,12 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == "BR-NS (3 seeds)"
+    assert line.get_label() == "BR-NS (2 seeds)"
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
         x, y = generations[0][first], limit[first]
         assert np.isclose(band, [x, y]).all(axis=1).any()
-
-
-def test_two_methods_are_two_lines(recognition, archived, ax):
-    drawn.coverage([*recognition, *archived], ax)
-    assert [line.get_label() for line in ax.lines] == ["BR-NS (3 seeds)", "archive k-NN (2 seeds)"]
-    expected = np.mean([coverage.of_record(record, (6, 6)) for record in archived], axis=0)
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), expected)
 
 
 def test_runs_of_different_length_end_with_the_shortest(recognition, tmp_path, ax):
@@ -140,7 +124,9 @@ def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_plac
 
 def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
     record = copied(maze, tmp_path / "solved")
-    spoil(record, 3, "offspring.solved", True)
+    file = record.path / "generations" / "000003.npz"
+    arrays = read_arrays(file, seal(file))
+    reseal(file, arrays | {"offspring.solved": np.arange(20) == 0})
     (place,) = record.solutions().descriptor
     drawn.maze(record, ax)
     rings = ax.collections[1]
@@ -153,17 +139,15 @@ def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, t
 
 def test_figures_are_known_by_their_numbers_in_the_paper(recognition):
     assert set(drawn.PAPER.values()) <= set(drawn.FIGURES)
-    by_number, by_name = drawn.draw("3c", recognition), drawn.draw("age", recognition)
-    np.testing.assert_array_equal(by_number.axes[0].lines[0].get_ydata(), by_name.axes[0].lines[0].get_ydata())
+    assert drawn.draw("3c", recognition).axes[0].get_ylabel().startswith("age")
     with pytest.raises(ValueError, match="did you mean age"):
         drawn.draw("ages", recognition)
 
 
-def test_the_overview_has_the_world_and_the_novelty(maze, recognition):
+def test_the_overview_has_the_world_and_the_novelty(maze):
     left, right, *_ = drawn.overview(maze).axes
     assert len(left.collections[0].get_offsets()) == 7 * 20
     assert right.images[0].get_array().shape == (60, 60)
-    assert drawn.overview(recognition[0]).axes[1].images[0].get_array().shape == (60, 60)
 
 
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
@@ -183,32 +167,21 @@ def test_what_cannot_be_drawn_together_is_refused(maze, recognition, archived, a
         drawn.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
         drawn.coverage([maze, *recognition], ax)
+    for name in ("elites", "qd-score"):
+        with pytest.raises(ValueError, match="needs a task with fitness"):
+            drawn.draw(name, [maze])
 
 
-def test_without_states_the_message_says_how_to_keep_them(archived, tmp_path, ax):
+def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):
     record = copied(archived[0], tmp_path / "bare")
     shutil.rmtree(record.path / "states")
     for name in ("novelty-map", "archive", "uniformity", "q", "eta", "kappa"):
         with pytest.raises(ValueError, match="--checkpoint-every 1"):
             drawn.FIGURES[name].function(record, ax)
-
-
-def test_one_generation_makes_no_curve(archived, tmp_path, ax):
-    record = copied(archived[0], tmp_path / "one")
     for number in range(1, GENERATIONS + 1):
         (record.path / "generations" / f"{number:06d}.npz").unlink()
-    for name in CURVES:
-        with pytest.raises(ValueError, match="2 generations or more"):
-            drawn.FIGURES[name].function(record, ax)
-
-
-def test_nan_in_a_record_is_named(recognition, tmp_path, ax):
-    record = copied(recognition[0], tmp_path / "nan")
-    spoil(record, 2, "survivors.descriptor", np.nan)
-    spoil(record, 2, "offspring.descriptor", np.nan)
-    for figure in (drawn.coverage, drawn.maze, drawn.parent_distance):
-        with pytest.raises(ValueError, match="not finite"):
-            figure(record, ax)
+    with pytest.raises(ValueError, match="2 generations or more"):
+        drawn.age(record, ax)
 
 
 def test_elites_are_the_fittest_of_their_cells(recognition, ax):
@@ -228,15 +201,3 @@ def test_a_new_cell_never_lowers_the_qd_score(recognition):
     least = float(min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1)))
     np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
-
-
-def test_a_task_without_fitness_has_no_elites(mazes):
-    for name in ("elites", "qd-score"):
-        with pytest.raises(ValueError, match="needs a task with fitness"):
-            drawn.draw(name, mazes)
-
-
-def test_a_panel_is_drawn_on_the_current_axes_where_none_are_given(recognition):
-    figure, ax = plt.subplots()
-    assert drawn.coverage(recognition[0]) is ax
-    plt.close(figure)

@@ -9,11 +9,11 @@ from PIL import Image
 import brns
 from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Record, run
 from brns.metrics.summary import summary
-from brns.pictures import draw, figures_of, movie, overview, report
+from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.report import charts, view
 from brns.pictures.scene import scene, scene_of
 from brns.pictures.style import SOLVED
-from brns.tasks.scene import Area, Film, Scene
+from brns.tasks.scene import Area, Film, Scene, plain
 from brns.workers import Chunked
 
 
@@ -77,11 +77,6 @@ def run_of(task, path):
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory):
-    return run_of(Genes(1), tmp_path_factory.mktemp("line") / "run")
-
-
-@pytest.fixture(scope="module")
 def wide(tmp_path_factory):
     return run_of(Wide(2), tmp_path_factory.mktemp("wide") / "run")
 
@@ -91,7 +86,7 @@ def strides(tmp_path_factory):
     return run_of(Chunked(Strides()), tmp_path_factory.mktemp("strides") / "run")
 
 
-@pytest.fixture(params=["line", "wide", "strides"])
+@pytest.fixture(params=["wide", "strides"])
 def known(request):
     return request.getfixturevalue(request.param)
 
@@ -117,13 +112,14 @@ def test_what_needs_no_search_is_the_same_without(known, alone):
 
 
 @pytest.mark.parametrize("name", ["novelty-map", "q", "eta", "uniformity", "archive"])
-def test_what_needs_the_search_says_how_to_give_it(name, line):
+def test_what_needs_the_search_says_how_to_give_it(name, wide):
     with pytest.raises(ValueError, match=r"search that made .*--search module:object.*record\.search"):
-        draw(name, [Record(line.path)])
+        draw(name, [Record(wide.path)])
 
 
-def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(line, tmp_path):
-    alone = Record(line.path)
+def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(wide, tmp_path, monkeypatch):
+    monkeypatch.setattr(report.page, "FIGURES", {"eta": FIGURES["eta"]})
+    alone = Record(wide.path)
     assert "--search module:object" in report.write([alone], tmp_path / "alone.html").read_text()
     with Image.open(movie.write(alone, tmp_path / "alone.gif")) as film:
         assert film.n_frames == 4
@@ -157,9 +153,9 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     np.testing.assert_allclose(way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6)
 
 
-def test_the_best_is_filmed_by_its_own_world(strides, line, tmp_path):
+def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     with pytest.raises(ValueError, match="`film`"):
-        movie.write_individual(line, tmp_path / "none.gif")
+        movie.write_individual(wide, tmp_path / "none.gif")
     with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
         shown = np.asarray(film.convert("RGB"))[4, 4]
@@ -176,3 +172,9 @@ def test_what_brns_brings_tells_how_it_looks():
     assert (maze.down, maze.start, maze.areas[0][:3]) == (True, (60.0, 450.0), (60.0, 60.0, 42.0))
     ant = scene(Chunked(brns.AntMaze()))
     assert (ant.paths, ant.start, len(ant.areas)) == (True, (0.0, -24.0), 3)
+
+
+def test_behaviors_on_a_line_lie_at_height_0():
+    world = plain(Box([-1.0], [3.0]))
+    assert (world.low, world.high) == ((-1, -1), (3, 1))
+    np.testing.assert_array_equal(world.place(np.array([[2.0]])), [[2, 0]])

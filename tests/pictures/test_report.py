@@ -22,37 +22,32 @@ class Elements(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.cells, self.inside = [], [], False
+        self.elements, self.cells = [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
         if tag in ("td", "th"):
-            self.inside = True
             self.cells.append("")
 
-    def handle_endtag(self, tag):
-        if tag in ("td", "th"):
-            self.inside = False
-
     def handle_data(self, text):
-        if self.inside:
+        if self.cells:
             self.cells[-1] += text
 
 
 def test_the_table_holds_the_summarys_numbers(recognition, archived, page):
-    cells = Elements(page.read_text()).cells
+    cells = [cell.strip() for cell in Elements(page.read_text()).cells]
     for group in (recognition, archived):
         for name, estimate in over_seeds(group).items():
             at = cells.index(MEASURES[name].title)
             expected = number(estimate.mean)
             expected += f" ± {number(estimate.deviation)}" if estimate.seeds > 1 else ""
             expected += f" (n = {estimate.seeds})" if estimate.seeds != len(group) else ""
-            assert expected in [cell.strip() for cell in cells[at + 1 : at + 3]], name
+            assert expected in cells[at + 1 : at + 3], name
 
 
 def test_what_was_run_is_told(recognition, archived, page):
-    cells = Elements(page.read_text()).cells
+    cells = [cell.strip() for cell in Elements(page.read_text()).cells]
     at = cells.index("estimator.capacity")
     assert cells[at + 1 : at + 3] == ["–", "64"]
     assert any(f"jax {recognition[0].versions['jax']}" in cell for cell in cells)
@@ -91,7 +86,7 @@ def test_the_view_holds_the_record(mazes):
         for name, column in (("id", who), ("born", born), ("parent", [-1 if p == "none" else p for p in parent])):
             assert list(column) == record.column(f"survivors.{name}", [g])[0].tolist()
         assert [one == "yes" for one in solved] == record.column("survivors.solved", [g])[0].tolist()
-        assert novelty.colorbar.title.text.startswith(f"novelty after generation {g - g % 2},")
+        np.testing.assert_array_equal(novelty.z, shown.frames[g - g % 2].data[-2].z)  # its state is kept
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(mazes):
@@ -102,14 +97,12 @@ def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(mazes):
     order = np.argsort(novelty[reached])
     ranks = np.argsort(order) / (reached.sum() - 1)
     np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
-    quarters = np.quantile(novelty[reached], [0, 0.25, 0.5, 0.75, 1])
-    np.testing.assert_allclose([float(text) for text in shown.colorbar.ticktext], quarters, rtol=0.02)
 
 
 def test_a_chart_of_curves_has_their_values_and_bands(recognition):
     figure = charts.panel(draw("age", recognition).axes[0])
     band, line = figure.data
-    assert line.name == "BR-NS (3 seeds)"
+    assert line.name == "BR-NS (2 seeds)"
     ages = [dynamics.age_of_record(record) for record in recognition]
     np.testing.assert_allclose(line.y, np.mean(ages, axis=0), rtol=1e-3)
     assert np.isclose(band.y, np.mean(ages, axis=0)[-1] + np.std(ages, axis=0, ddof=1)[-1]).any()
@@ -119,12 +112,12 @@ def test_a_chart_of_curves_has_their_values_and_bands(recognition):
 def test_runs_of_different_length_are_warned_of_and_few_are_shown(recognition, page, attacked, monkeypatch):
     assert 'class="warning"' not in page.read_text()
     assert 'class="warning"' in attacked.read_text()
-    assert "shows 5 of 5 runs" in page.read_text()
+    assert "shows 4 of 4 runs" in page.read_text()
     monkeypatch.setattr(view, "MOST_VIEWS", 1)
     monkeypatch.setattr(view, "MOST_FRAMES", 3)
     views = view.runs_shown({"a": recognition})
     assert [one.record.seed for one in views] == [0]
-    assert view.generations_shown(views) == [0, 4, 8]
+    assert view.generations_shown(views) == [0, 3, 6]
 
 
 def test_a_test_of_the_table_is_that_of_compare():
@@ -148,5 +141,5 @@ def test_no_text_of_a_record_becomes_markup(attacked, attack):
     found = Elements(attacked.read_text())
     assert all(tag != "img" or one["src"].startswith("data:image/svg") for tag, one in found.elements)
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
-    assert attack in found.cells
+    assert attack in [cell.strip() for cell in found.cells]
     assert not re.search(r"<script[^>]*>document\.title", attacked.read_text())

@@ -4,7 +4,6 @@ import base64
 import html
 import io
 
-import matplotlib
 import numpy as np
 import plotly.graph_objects as go
 from matplotlib.axes import Axes
@@ -91,6 +90,5 @@ def text(plain: str) -> str:
 def picture(figure: Figure) -> str:
     """A figure as the source of an image."""
     buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "brns"}):
-        figure.savefig(buffer, format="svg", dpi=110, metadata={"Date": None})
+    figure.savefig(buffer, format="svg", dpi=110)
     return f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"

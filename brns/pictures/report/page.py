@@ -2,19 +2,20 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 from plotly.offline import get_plotlyjs
 
+from brns.metrics.numbers import ranges
 from brns.metrics.tests import LEVEL, testable
 from brns.pictures.drawing import draw
 from brns.pictures.figures import FIGURES, Picture
 from brns.pictures.methods import methods
-from brns.pictures.report import charts, table, traces, view
-from brns.pictures.scene import scene_of, without_search
+from brns.pictures.report import charts, table, view
+from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED, unused
 from brns.runs.bar import Track, untracked
 from brns.runs.metadata import origin
@@ -39,24 +40,23 @@ class Drawn(NamedTuple):
 def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked, overwrite: bool = False) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
 
-    What was run, a table (mean, standard deviation and number of seeds for each method), every figure that the records
-    can give, with the reason where they cannot, and a view of the search with a slider over generations. Needs plotly
-    and Jinja2: `pip install 'brns[report]'`. `track` shows the progress. Errors: `FileExistsError` where the page is
-    there already, unless it may be overwritten.
+    It has a table, every figure that the records can give, a view of the search with a slider over generations, and
+    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`. `track` shows the progress. Errors:
+    `FileExistsError` where the page is there already, unless it may be overwritten.
     """
     out = unused(out, overwrite)
     runs = methods(records)
     views = view.runs_shown(runs)
     reference, *others = runs
-    lengths = {label: _ranged(record.generations[-1] for record in seeds) for label, seeds in runs.items()}
+    lengths = {label: sorted({record.generations[-1] for record in seeds}) for label, seeds in runs.items()}
     drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
         # DeceptiveMaze as deceptive maze
         world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", views[0].record.world["name"]).lower(),
         runs=runs,
-        lengths=lengths,
-        unlike=len(set(lengths.values())) > 1 or any(" to " in length for length in lengths.values()),
+        lengths={label: ranges(found) for label, found in lengths.items()},
+        unlike=len(set().union(*lengths.values())) > 1,
         table=table.rows(runs),
         reference=reference,
         several=bool(others),
@@ -66,12 +66,11 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
         view=charts.chart(view.view(runs), "view"),
         views=views,
         frames=len(view.generations_shown(views)),
-        mapped=view.mapped(views[0].record),
+        mapped=mapped(views[0].record),
         areas=scene_of(views[0].record).areas,
-        colors={"born": traces.BORN, "solved": SOLVED, "scale": ", ".join(traces.SCALE)},
-        cells=traces.MAP_CELLS,
-        drawn=[one for one in drawn if not one.reason],
-        not_drawn=[one for one in drawn if one.reason],
+        colors={"born": view.BORN, "solved": SOLVED, "scale": ", ".join(view.SCALE)},
+        cells=view.MAP_CELLS,
+        figures=drawn,
         settings=_settings(runs),
         origin=origin,
         plotly=get_plotlyjs(),
@@ -79,11 +78,6 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
-
-
-def _ranged(numbers: Iterable[int]) -> str:
-    found = sorted(set(numbers))
-    return f"{found[0]} to {found[-1]}" if len(found) > 1 else f"{found[0]}"
 
 
 def _figure(name: str, records: Sequence[Record]) -> Drawn:
@@ -99,9 +93,6 @@ def _figure(name: str, records: Sequence[Record]) -> Drawn:
 
 
 def _settings(runs: Runs) -> list[tuple[str, list[Any]]]:
-    """Each setting and its values by method; those of one part stand together."""
+    """Each setting and its values by method."""
     columns = [leaves(seeds[0].experiment) for seeds in runs.values()]
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    parts = list(dict.fromkeys(name.split(".")[0] for name in names))
-    names.sort(key=lambda name: parts.index(name.split(".")[0]))
-    return [(name, [column.get(name, "–") for column in columns]) for name in names]
+    return [(name, [column.get(name, "–") for column in columns]) for name in sorted(set().union(*columns))]

@@ -1,19 +1,20 @@
 """The search, generation by generation: a panel for each method, and one slider for all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from matplotlib.colors import to_rgba_array
-from PIL import Image
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+from PIL import Image, ImageColor
 from plotly.subplots import make_subplots
 
-from brns.pictures.report import traces
-from brns.pictures.report.charts import TEMPLATE, text
-from brns.pictures.scene import scene_of
-from brns.pictures.style import WALL
+from brns.metrics.recorded import survivors
+from brns.pictures.report.charts import CLEAR, TEMPLATE, text
+from brns.pictures.scene import mapped, scene_of
+from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank
+from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -23,9 +24,19 @@ MOST_FRAMES = 101
 """generations"""
 MOST_VIEWS = 9
 """runs"""
+MAP_CELLS = 40
+"""of novelty's maps, along each side"""
 COLUMNS = 3
 HEIGHT = 600
 """of a row of panels, in pixels"""
+BORN = "#ff9f1c"
+PATH = "rgba(70, 130, 200, 0.35)"
+SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
+POINTED_AT = (
+    "<b>individual %{customdata[0]}</b><br>born in %{customdata[1]}<br>age %{customdata[2]}<br>"
+    "parent %{customdata[3]}<br>novelty %{customdata[4]}<br>solves the task: %{customdata[5]}<br>"
+    "(%{x:.4~g}, %{y:.4~g})<extra></extra>"
+)
 AT_ONCE = {"mode": "immediate", "frame": {"duration": 0}, "transition": {"duration": 0}}
 PLAYED = {"fromcurrent": True, "frame": {"duration": 200}, "transition": {"duration": 0}}
 
@@ -36,6 +47,11 @@ class Shown(NamedTuple):
     record: Record
     panel: int
     seed: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The panel's row and column, as plotly counts."""
+        return self.panel // COLUMNS + 1, self.panel % COLUMNS + 1
 
 
 def runs_shown(runs: Mapping[str, Sequence[Record]]) -> list[Shown]:
@@ -57,37 +73,33 @@ def generations_shown(views: Sequence[Shown]) -> list[int]:
     return np.linspace(0, last, most).round().astype(int).tolist()
 
 
-def mapped(record: Record) -> bool:
-    """Whether the run's novelty can be mapped."""
-    planar = record.behavior_space.dimension == 2
-    return planar and bool(record.snapshots) and record.known_search is not None
-
-
 def view(runs: Mapping[str, Sequence[Record]]) -> go.Figure:
     """The figure, for plotly: its data are the last generation's."""
     views = runs_shown(runs)
     world = scene_of(views[0].record)
     generations = generations_shown(views)
     figure = _panels(list(runs), world)
-    seen = [_seen(one, world, figure) for one in views]
-    figure.frames = [go.Frame(name=f"{g}", data=[trace for of_run in seen for trace in of_run(g)]) for g in generations]
+    seen = [_seen(one.record, world, generations) for one in views]
+    figure.frames = [
+        go.Frame(name=f"{g}", data=[trace for of_run in seen for trace in of_run[frame]])
+        for frame, g in enumerate(generations)
+    ]
     for one, of_run in zip(views, seen, strict=True):
-        for trace in of_run(generations[-1]):
+        for trace in of_run[-1]:
             trace.update(meta=one.seed, visible=one.seed == 0)
-            figure.add_trace(trace, *_place(one.panel))
-    for panel in range(len(runs)):
-        _draw_world(figure, world, *_place(panel))
+            figure.add_trace(trace, *one.place)
+    for one in views:
+        if one.seed == 0:
+            _draw_world(figure, world, *one.place)
     figure.update_layout(sliders=[_slider(generations)], updatemenus=[_buttons(), _seeds(figure.data, views)])
     return figure
 
 
 def _panels(names: Sequence[str], world: Scene) -> go.Figure:
-    """A panel for each method, with room for a bar of colours."""
+    """A panel for each method."""
     columns = min(len(names), COLUMNS)
     rows = -(-len(names) // columns)
-    figure = make_subplots(
-        rows, columns, subplot_titles=[text(name) for name in names], horizontal_spacing=0.3 / columns
-    )
+    figure = make_subplots(rows, columns, subplot_titles=[text(name) for name in names])
     figure.update_layout(
         template=TEMPLATE,
         height=HEIGHT * rows,
@@ -96,49 +108,83 @@ def _panels(names: Sequence[str], world: Scene) -> go.Figure:
         showlegend=False,
     )
     (left, low), (right, high) = world.low, world.high
+    up = [high, low] if world.down else [low, high]
     figure.update_xaxes(title_text=world.axes[0], range=[left, right], showgrid=False, constrain="domain")
-    figure.update_yaxes(
-        title_text=world.axes[1], range=[high, low] if world.down else [low, high], showgrid=False, constrain="domain"
-    )
+    figure.update_yaxes(title_text=world.axes[1], range=up, showgrid=False, constrain="domain")
     if world.walls is not None:
         figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
     return figure
 
 
-def _place(panel: int) -> tuple[int, int]:
-    """A panel's row and column, as plotly counts."""
-    return panel // COLUMNS + 1, panel % COLUMNS + 1
+def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list[Any]]:
+    """What is seen of a run in each generation; in those that it does not have, its last."""
+    now = np.minimum(generations, record.generations[-1]).tolist()
+    seen: list[list[Any]] = [[_population(record, world, g)] for g in now]
+    if world.paths:
+        seen = [[_paths(record, world, g), *traces] for g, traces in zip(now, seen, strict=True)]
+    if mapped(record):
+        kept = np.array(record.snapshots)
+        until = kept[(np.searchsorted(kept, now, "right") - 1).clip(0)].tolist()
+        maps = {g: _novelty_map(record, world, g) for g in set(until)}
+        seen = [[maps[g], *traces] for g, traces in zip(until, seen, strict=True)]
+    return seen
 
 
-def _seen(one: Shown, world: Scene, figure: go.Figure) -> Callable[[int], list[Any]]:
-    """What is seen of a run in a generation; in those that it does not have, its last."""
-    record = one.record
-    kept = np.array(record.snapshots)
-    panel: Any = figure.get_subplot(*_place(one.panel))
-    right = panel.xaxis.domain[1]
-    novelty_map = cache(partial(traces.novelty_map, record, world, right, panel.yaxis.domain))
-
-    def of_generation(generation: int) -> list[Any]:
-        now = min(generation, record.generations[-1])
-        found = []
-        if mapped(record):
-            until = kept[kept <= now]
-            found.append(novelty_map(int(until[-1] if until.size else kept[0])))
-        if world.paths:
-            found.append(traces.paths(record, world, now))
-        return [*found, traces.population(record, world, now)]
-
-    return of_generation
+def _population(record: Record, world: Scene, now: int) -> go.Scatter:
+    """The survivors of a generation: who they are, which were born in it, which solve the task."""
+    names = ("descriptor", "id", "born", "parent", "novelty", "solved")
+    column = {name: survivors(record, name, [now])[0] for name in names}
+    x, y = world.place(column["descriptor"]).T
+    people = zip(*(column[name].tolist() for name in names[1:]), strict=True)
+    told = [
+        [who, born, now - born, "none" if parent < 0 else parent, f"{novelty:.4g}", "yes" if solved else "no"]
+        for who, born, parent, novelty, solved in people
+    ]
+    edge = {"width": 1.3, "color": np.where(column["solved"], SOLVED, INK)}
+    marker = {"size": 8, "line": edge, "color": np.where(column["born"] == now, BORN, "white")}
+    return go.Scatter(x=x, y=y, mode="markers", customdata=told, hovertemplate=POINTED_AT, marker=marker)
 
 
-def _draw_world(figure: go.Figure, world: Scene, row: int, column: int) -> None:
+def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
+    """The survivors' paths from the start on; each of their places tells whose it is."""
+    descriptors, who = (survivors(record, name, [now])[0] for name in ("descriptor", "id"))
+    ways = with_start(world, descriptors)
+    ended = np.concatenate([ways, np.full_like(ways[:, :1], np.nan)], axis=1)
+    x, y = ended.reshape(-1, 2).T
+    told = "on the way of individual %{customdata}<extra></extra>"
+    whose = np.repeat(who, ended.shape[1])
+    return go.Scatter(x=x, y=y, mode="lines", customdata=whose, hovertemplate=told, line={"width": 1, "color": PATH})
+
+
+def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
+    """Novelty after a generation whose state was kept: ranks from 1 to 255 among the cells in reach, 0 for others."""
+    over = over_box(world, record.behavior_space)
+    novelty = novelty_grid(record, kept, MAP_CELLS)
+    reached = open_cells(over, MAP_CELLS)
+    ranks = np.asarray(by_rank(novelty[reached])(novelty), np.float64)
+    levels = np.where(reached, 1 + np.round(254 * ranks), 0)
+    wide, tall = ((high - low) / MAP_CELLS for low, high in zip(over.low, over.high, strict=True))
+    return go.Heatmap(
+        z=levels.astype(np.uint8),
+        x0=over.low[0] + wide / 2,
+        dx=wide,
+        y0=over.low[1] + tall / 2,
+        dy=tall,
+        zmin=0,
+        zmax=255,
+        colorscale=[[0, CLEAR], *zip(np.linspace(1, 255, 12) / 255, SCALE, strict=True)],
+        hoverinfo="skip",
+        showscale=False,
+    )
+
+
+def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
     """The world's walls, areas and start in a panel."""
     if world.walls is not None:
         walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
-        color = np.round(255 * to_rgba_array(WALL)).astype(np.uint8)
         left, right, low, high = world.walls_extent
         figure.add_layout_image(
-            source=Image.fromarray(np.where(walls[..., None], color, np.uint8(0))),
+            source=Image.fromarray(walls[..., None] * np.uint8([*ImageColor.getrgb(WALL), 255])),
             x=left,
             y=low if world.down else high,
             sizex=right - left,
@@ -146,14 +192,16 @@ def _draw_world(figure: go.Figure, world: Scene, row: int, column: int) -> None:
             sizing="stretch",
             layer="above",
             row=row,
-            col=column,
+            col=col,
         )
     for area in world.areas:
-        low, high = (area.x - area.radius, area.y - area.radius), (area.x + area.radius, area.y + area.radius)
-        ends = {"x0": low[0], "y0": low[1], "x1": high[0], "y1": high[1]}
-        figure.add_shape(type="circle", **ends, line={"color": area.color}, row=row, col=column)
+        ends = {"x0": area.x - area.radius, "x1": area.x + area.radius}
+        ends |= {"y0": area.y - area.radius, "y1": area.y + area.radius}
+        figure.add_shape(type="circle", **ends, line={"color": area.color}, row=row, col=col)
     if world.start is not None:
-        figure.add_trace(traces.start(world), row, column)
+        x, y = world.start
+        star = {"size": 13, "symbol": "star", "color": "white", "line": {"width": 1.5, "color": INK}}
+        figure.add_scatter(x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star, row=row, col=col)
 
 
 def _slider(generations: Sequence[int]) -> dict[str, Any]:
