@@ -148,7 +148,6 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
     [
         ({"policy": FeedForward((2, 1))}, "from 1 observations to 1 actions"),
         ({"behavior_space": Box([0.0, 0.0], [1.0, 1.0])}, r"got \(8, 1\)"),
-        ({"steps": 0}, "steps=0"),
     ],
 )
 def test_what_does_not_fit_is_refused(settings, message):
