@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -85,14 +85,17 @@ def test_an_episode_is_that_of_the_seed_and_without_one_each_generation_draws_on
     assert one[0] != other[0]
 
 
+class Listed(Corridor):
+    """The corridor that notes which thread made it."""
+
+    made: ClassVar[list[int]] = []
+
+    def __init__(self):
+        self.made.append(threading.get_ident())
+
+
 def test_an_environment_is_made_once_in_each_thread():
-    made = []
-
-    class Listed(Corridor):
-        def __init__(self):
-            made.append(threading.get_ident())
-
-    task = corridor(make_env=Listed)
+    task, made = corridor(make_env=Listed), Listed.made
     rows = task.genotype_space.uniform(KEY, 9)
     alone = [task.evaluate(rows, KEY) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
