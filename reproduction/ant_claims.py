@@ -1,4 +1,4 @@
-"""The paper's claims on the ant maze, and what selection adds to random search, as `claims` has those on the maze."""
+"""The paper's claims on the ant maze, and what selection adds to random search."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from reproduction.claims import CYCLES, Claim, Method, Row, Sides, judged
 from reproduction.verdicts import above, alike, both, in_every_seed, larger, lowest, ordered
 
 GENERATIONS = 1000
-"""the fewest at which the paper's claims on a whole run mean something: those of its figures"""
+"""the fewest with which claims on a whole run are judged: those of the paper's figures"""
 
 ANT = (
     Row(
@@ -90,12 +90,12 @@ SELECTION = (
 
 
 def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
-    """Section 5.2, of one of our methods; `results` are those of `ant/results.json`."""
+    """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
     return judged(ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS)
 
 
 def of_selection(results: Mapping[str, Any]) -> list[Claim]:
-    """Every method, which here stands where the archives do, against random search."""
+    """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
     return judged(SELECTION, Sides(Method(results, "random"), others), results["planned_generations"], GENERATIONS)

@@ -1,8 +1,4 @@
-"""The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict.
-
-The rules are those of `verdicts`. BR-NS with the paper's settings and with ours, and exact recognition, are judged by
-the same rows.
-"""
+"""The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,11 +19,11 @@ from reproduction.verdicts import (
 )
 
 GENERATIONS = 200
-"""the fewest at which the paper's claims on a whole run in the maze mean something: those that its figures show"""
+"""the fewest with which claims on a whole run in the maze are judged: those of the paper's figures"""
 BEYOND = 1e300
-"""what stands for an infinite number, which JSON has as null: two of them are equal, and so say nothing"""
+"""stands for an infinite number, which JSON has as null"""
 CYCLES = 0.05
-"""the share of later generations up to which novelty that rises again counts as close to none"""
+"""the share of later generations below which novelty that rises again counts as close to none"""
 
 
 class Claim(NamedTuple):
@@ -51,7 +47,7 @@ class Method:
         self.summary = found["summary"]
 
     def __getitem__(self, measure: str) -> Seeds:
-        """The seeds that have this number; one that is infinite, as η may be, is above all others."""
+        """The seeds that have this number; an infinite one, as η may be, is above all others."""
         found = {seed: row[measure] for seed, row in self.rows.items() if measure in row}
         return {seed: BEYOND if value is None else value for seed, value in found.items()}
 
@@ -60,7 +56,7 @@ class Method:
         return in_every_seed(len(self[measure]), len(self.rows), partly)
 
     def text(self, measure: str) -> str:
-        """Mean ± standard deviation, and how many seeds have the number where not all do."""
+        """Mean ± standard deviation, and the number of seeds where not all have it."""
         return estimate_text(self.summary.get(measure), len(self.rows))
 
 
@@ -86,14 +82,14 @@ class Row(NamedTuple):
     source: str
     paper: str
     measures: Mapping[str, str]
-    """what is shown: measures, each with its words"""
+    """the measures that are shown, each with its words"""
     rule: Callable[[Sides], Finding]
     shown: str = "everybody"
     """whose numbers: everybody's, or those of ours, archive or archives"""
     least: int | None = None
-    """generations below which the claim says nothing, where they are not the table's"""
+    """generations below which it is not judged, if not the table's"""
     where_measured: bool = False
-    """of a measure that some worlds do not have: where a method lacks it, there is no such row"""
+    """whether the row is left out where a method lacks the measure"""
 
 
 MAZE = (
@@ -179,18 +175,18 @@ OURS = (
         ),
     ),
 )
-"""what this library says of its own methods, beside the paper's claims"""
+"""our claims on our own methods"""
 
 
 def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
-    """Section 5.1, of one of our methods; `results` are those of `maze/results.json`."""
+    """Section 5.1, of one of our methods; `results` is `maze/results.json`."""
     sides = Sides(Method(results, ours), [Method(results, "archive")])
     rows = MAZE if ours == "paper" else (*MAZE, *OURS)
     return judged(rows, sides, results["planned_generations"], GENERATIONS)
 
 
 def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
-    """The table of these rows, without those of measures that there are not here."""
+    """The table of these rows."""
     known = set.intersection(*(set(method.summary) for method in sides.everybody))
     rows = [row for row in rows if not row.where_measured or known >= set(row.measures)]
     found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
@@ -231,6 +227,6 @@ def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    """So many digits, large numbers whole."""
+    """The number with so many digits, without an exponent if it is large."""
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text else text

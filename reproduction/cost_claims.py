@@ -1,4 +1,4 @@
-"""The paper's claims on cost, and our own: from medians over repeats, which are compared as they stand."""
+"""The paper's claims on cost, and our own: medians over repeats, compared without a test."""
 
 from collections.abc import Mapping
 
@@ -69,7 +69,7 @@ def _graded(value: float, holds: float, partly: float) -> str:
 
 
 def _constant(drift: Mapping[str, float], generations: int) -> str:
-    """Ours stays within a tenth; every archive's cost grows by more, or at least that of one."""
+    """BR-NS's cost stays within a tenth, and that of archives grows by more."""
     if generations < 1000:
         return UNTESTED
     grow = [drift[TREE] > 1.1, drift[KNN] > 1.1]

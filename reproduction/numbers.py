@@ -17,7 +17,7 @@ from brns.pictures.scene import cycling_of_record, scene, uniformity_of_record
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
-"""the generations at which coverage is told"""
+"""generations"""
 Curve = tuple[Sequence[int], np.ndarray]
 """generations and the value at each"""
 
@@ -25,8 +25,8 @@ Curve = tuple[Sequence[int], np.ndarray]
 def numbers(record: Record) -> dict[str, float]:
     """The summary of a run, and what the claims need beyond it.
 
-    `eta_root` and `kappa_root` are eta and the share kappa of BR-NS by the root of its novelty, as the published code's
-    analysis takes it: a distance, like kappa's margin. The squared novelty of a well trained network is far below it.
+    `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in the published code's
+    analysis: a distance, like kappa's margin.
     """
     of_paths = scene(record.search.task).paths
     row = summary(record, of_paths=of_paths)
@@ -79,7 +79,7 @@ class Rooted(eqx.Module):
 
 
 def reach(record: Record) -> Curve:
-    """The furthest distance from the start at which any path evaluated so far was sampled, in metres."""
+    """The furthest distance from the start of any path evaluated so far, in metres."""
     start = np.asarray(scene(record.search.task).start)
     furthest = [
         np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1).max()
@@ -99,20 +99,17 @@ def curves(record: Record) -> dict[str, Curve]:
     return {name: statistic(record) for name, statistic in (OF_ALL | own).items()}
 
 
-def _over_kept(values: Callable[[cycling.Cycling], np.ndarray]) -> Callable[[Record], Curve]:
-    def curve(record: Record) -> Curve:
-        found = cycling_of_record(record)
-        return found.generations[:-1].tolist(), values(found)
-
-    return curve
+def _over_kept(record: Record, name: str) -> Curve:
+    found = cycling_of_record(record)
+    return found.generations[:-1].tolist(), getattr(found, name)
 
 
 OF_ALL: dict[str, Callable[[Record], Curve]] = {
     "parent_distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
     "age": lambda record: (record.generations, dynamics.age_of_record(record)),
-    "eta": _over_kept(lambda found: found.eta),
-    "kappa": _over_kept(lambda found: found.kappa),
-    "kappa_share": _over_kept(lambda found: found.kappa_share),
+    "eta": lambda record: _over_kept(record, "eta"),
+    "kappa": lambda record: _over_kept(record, "kappa"),
+    "kappa_share": lambda record: _over_kept(record, "kappa_share"),
 }
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
     "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),

@@ -1,4 +1,4 @@
-"""The page that sets the paper's claims beside what was measured, written from the results alone."""
+"""The page of the paper's claims and what was measured, written from the results alone."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -68,12 +68,12 @@ verdict stand that p and the least effect, or the least to the largest where the
 
 
 def check(out: Path) -> None:
-    """A `ValueError` where `out` has a `README.md` that is no such page, and would be lost."""
+    """A `ValueError` where `out` has a `README.md` that is no such page."""
     refuse_other(out / "README.md", HEADING)
 
 
 def write(out: Path) -> Path:
-    """Write `README.md` into `out` of the parts whose results are there; returns its path."""
+    """Write `README.md` of the parts whose results are in `out`; returns its path."""
     check(out)
     parts = [HEADING, INTRODUCTION]
     for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
@@ -121,7 +121,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _others(results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]) -> list[str]:
-    """The tables of our own methods, by the claims that the paper makes of its."""
+    """The tables of our own methods, judged by the paper's claims."""
     own = {"recognition": "BR-NS with our defaults", "exact": "Exact recognition, the library's default"}
     known = {name: words for name, words in own.items() if name in results["methods"]}
     return [
@@ -219,7 +219,7 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
 
 
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
-    """Where each row was measured: rows of several calls have several places."""
+    """Where the rows of each call were measured."""
     sessions = read_json(folder / "sessions.json")
     rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
     told = [

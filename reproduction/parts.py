@@ -26,7 +26,7 @@ class Asked(NamedTuple):
     plan: Scale
     workers: int
     finished: bool = False
-    """run no ants: the page is of those that are finished"""
+    """run no ants: the page is of the finished ones"""
 
 
 def maze(asked: Asked) -> None:
@@ -62,7 +62,7 @@ def ablation(asked: Asked) -> None:
 
 
 def time(asked: Asked) -> None:
-    """What novelty costs: what the folder lacks is measured in a process of its own, which has one core."""
+    """What novelty costs, measured in a process of its own on one core."""
     plan, folder = asked.plan.timing, asked.out / "timing"
     folder.mkdir(parents=True, exist_ok=True)
     with side_by_side(1) as pool:
@@ -70,10 +70,9 @@ def time(asked: Asked) -> None:
     told = f"Scale `{asked.scale}`: {plan.repeats} repeats."
     results.write_json(folder / "results.json", {"provenance": here(), "scale": told, "asked": plan._asdict()})
     costs = Costs(folder, plan)
-    save(pictures.by_dimension(costs), folder / "by-dimension.png", overwrite=True, dpi=90)
-    save(pictures.by_entries(costs), folder / "by-entries.png", overwrite=True, dpi=90)
-    save(pictures.crossover(costs), folder / "crossover.png", overwrite=True, dpi=90)
-    save(pictures.over_time(costs), folder / "over-time.png", overwrite=True, dpi=90)
+    for picture in (pictures.by_dimension, pictures.by_entries, pictures.crossover, pictures.over_time):
+        name = picture.__name__.replace("_", "-")
+        save(picture(costs), folder / f"{name}.png", overwrite=True, dpi=90)
 
 
 PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
@@ -101,14 +100,14 @@ def words(asked: Asked, plan: Runs) -> str:
 
 
 def keep(folder: Path, scale: str) -> None:
-    """A `ValueError` where a folder's results are of another scale, and would be lost."""
+    """A `ValueError` where a folder has results of another scale."""
     path = folder / "results.json"
     if path.exists() and (there := results.read_json(path)["scale"]) != scale:
         raise ValueError(f"{path} has results of another scale ({there}): take another folder (--out)")
 
 
 def finished(todo: Sequence[Job], folder: Path) -> list[Job]:
-    """The runs that are as long as planned; `ValueError` where there are none, or the last page had others."""
+    """The runs that are as long as planned; a `ValueError` where there are none, or the last page had others."""
     done = [job for job in todo if job.done == job.generations]
     if not done:
         raise ValueError("no run is finished yet: give the command without --finished")
@@ -142,10 +141,5 @@ def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]
         shown = [one for method in runs if method != "random" or name in OF_PATHS for one in runs[method]]
         if name == "archive":
             shown = [one for one in shown if isinstance(one.search.estimator, ArchiveKNN)]
-        if not shown:
-            continue
-        figure, place = draw(name, shown), out / f"{name}.png"
-        if pictures.flat(figure):  # such as κ where nobody cycled: the table says it
-            place.unlink(missing_ok=True)
-        else:
-            save(figure, place, overwrite=True, dpi=90)
+        if shown:
+            save(draw(name, shown), out / f"{name}.png", overwrite=True, dpi=90)

@@ -22,14 +22,8 @@ PANELS = {
 }
 
 
-def flat(figure: Figure) -> bool:
-    """Whether nothing but curves that are 0 throughout is drawn."""
-    curves = [line for ax in figure.axes for line in ax.lines if np.size(line.get_xdata()) > 2]
-    return bool(curves) and not any(np.any(line.get_ydata()) for line in curves)
-
-
 def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Every variant a line, every seed a dot, the bar their mean; seeds that never did are crosses on the right."""
+    """Every variant a line, every seed a dot, a bar at the mean; crosses on the right are seeds without the event."""
     names = list(rows)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.2), layout="constrained")
@@ -53,7 +47,7 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def by_dimension(costs: Costs) -> Figure:
-    """Figure 6: the cost of a generation against d, with as many entries as the paper's archive, or the nearest."""
+    """Figure 6: the cost of a generation against d, with about as many entries as the paper's archive."""
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     shades = _shades(costs)
@@ -87,7 +81,7 @@ def by_entries(costs: Costs) -> Figure:
 
 
 def crossover(costs: Costs) -> Figure:
-    """From which archive size on a method without one is cheaper, against d; triangles: beyond the sizes measured."""
+    """The archive size above which a method without archive is cheaper; triangles: beyond the sizes measured."""
     shades = _shades(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
 
@@ -110,10 +104,7 @@ def crossover(costs: Costs) -> Figure:
 
 
 def over_time(costs: Costs) -> Figure:
-    """The cost of a generation, and the memory that the method keeps, over a long search.
-
-    `ArchiveKNN` keeps the rows of all entries to come from the start; a tree is rebuilt, and only its points are kept.
-    """
+    """The cost of a generation, and the memory that the method keeps, over a long search."""
     shades = _shades(costs)
     lines: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in costs.over_time:
@@ -125,13 +116,7 @@ def over_time(costs: Costs) -> Figure:
             rows = rows[1:] if kept else rows
             values = [float(row["bytes"]) / 1e6 if kept else float(row["ms"]) for row in rows]
             label = None if name in drawn else name  # the control is timed in every call
-            ax.plot(
-                [int(row["generation"]) for row in rows],
-                values,
-                lw=1.4 if kept else 1.2,
-                color=shades[name],
-                label=label,
-            )
+            ax.plot([int(row["generation"]) for row in rows], values, lw=1.3, color=shades[name], label=label)
             drawn.add(name)
         ax.set(xlabel="generation", ylabel="MB kept" if kept else "CPU ms per generation", yscale="log")
 
@@ -139,7 +124,7 @@ def over_time(costs: Costs) -> Figure:
 
 
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
-    """Two panels, each drawn by `panel` of its value, with numbers on logarithmic axes as a person writes them."""
+    """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(11.2, 4.2), layout="constrained")
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):

@@ -23,11 +23,11 @@ LABELS = {
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
     "random": "random search",
 }
-"""the methods of the comparisons; BR-NS with the paper's settings, and with our defaults for it"""
+"""the methods of the comparisons"""
 
 
 class Runs(NamedTuple):
-    """How many seeds and generations, and the stride of the states that the statistics use."""
+    """The numbers of seeds and generations, and the stride of the states that statistics use."""
 
     seeds: int
     generations: int
@@ -35,7 +35,7 @@ class Runs(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """What the timing of one generation's novelty goes through."""
+    """What is timed."""
 
     dimensions: tuple[int, ...]
     entries: tuple[int, ...]
@@ -50,7 +50,7 @@ class Scale(NamedTuple):
     maze: Runs
     ablation: Runs
     variants: tuple[str, ...]
-    """of the ablation; none are all"""
+    """of the ablation; () is all"""
     ant: Runs
     ant_steps: int
     timing: Timing
@@ -82,7 +82,7 @@ SCALES = {
         timing=Timing((2, 4, 8, 16, 32, 64, 128, 256), (2000, 6000, 10000, 30000, 100000), 5, 4000),
     ),
 }
-"""smoke shows that everything works, short takes hours on two cores, paper is the paper's own"""
+"""smoke takes minutes, short hours on two cores, paper days"""
 
 
 def maze_methods() -> dict[str, NoveltySearch]:
@@ -98,8 +98,8 @@ def maze_methods() -> dict[str, NoveltySearch]:
 def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition; and no selection at all.
 
-    Archives that never fill up in so many generations are one and the same search, of which the largest is run. In
-    random search every offspring is drawn anew and takes a parent's place, and the largest archive only looks on.
+    Archives that never fill up in so many generations are the same search, so only the largest of them is run. In
+    random search every offspring is drawn anew and takes a parent's place; the largest archive measures its novelty.
     """
     additions, capacities = 10, (2000, 4000, 6000)
     told_apart = [c for c in capacities[:-1] if c < additions * generations] + [capacities[-1]]
@@ -114,13 +114,13 @@ class Variant(NamedTuple):
     """One row of the ablation."""
 
     group: str
-    """what it is set against"""
+    """the heading under which it stands"""
     label: str
     search: NoveltySearch
 
 
 def variants() -> dict[str, Variant]:
-    """The readings of the paper, each against its settings, and the ways to a more reliable BR-NS; in the maze."""
+    """In the maze: other readings of the paper, ways to a more reliable BR-NS, and other archives."""
     paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
     readings = {
@@ -172,5 +172,5 @@ def variants() -> dict[str, Variant]:
 
 
 def changed(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
-    """The experiment with other settings of one of its parts."""
+    """The search with other settings of one of its parts."""
     return eqx.tree_at(lambda s: getattr(s, part), search, configure(getattr(search, part), settings))

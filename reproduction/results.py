@@ -1,4 +1,4 @@
-"""What is kept of a part: each seed's numbers and where they come from, as JSON, and curves over generations."""
+"""What is kept of a part: each seed's numbers and provenance as JSON, and curves over generations as CSV."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
 
 
 def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
-    """What the runs' own run.json say, each different answer once, with the names of those that gave it as `rows`."""
+    """What the runs' run.json say of their making, each different answer once, with the runs' names as `rows`."""
     keys = ("commit", "versions", "device", "xla_flags")
     return grouped(
         (name, {key: value for key, value in record.metadata.model_dump().items() if key in keys})
@@ -74,7 +74,7 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """JSON that a person can read; a number that is not finite, which JSON does not have, is written as null."""
+    """Indented JSON; a number that is not finite becomes null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, (json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
 
@@ -84,4 +84,4 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise RecordError(f"{path} is not JSON ({error}); mend it, or move it away") from None
+        raise RecordError(f"{path} is not JSON ({error}): mend it, or move it away") from None

@@ -1,8 +1,6 @@
 """Searches side by side: each seed of a method is a run in a folder of its own, in a process with one thread.
 
-A run that was stopped goes on where it was, and one that is finished is only measured. An ant takes 1500 control steps,
-a search 25000 ants: two searches on a core each take less time than two after one another on two cores, which would
-wait for each other at every step.
+A run that was stopped continues; one that is finished is only measured.
 """
 
 import multiprocessing
@@ -34,14 +32,14 @@ class Job(NamedTuple):
 
     @property
     def done(self) -> int:
-        """The generations that are on disk; what is damaged is refused when the run goes on."""
+        """The number of generations on disk; a damaged run is refused later, when it continues."""
         try:
             return min(Record(self.folder).last, self.generations)
         except RecordError:
             return 0
 
     def __call__(self) -> dict[str, float]:
-        """Run it, as far as it is not, and return its numbers."""
+        """Run it to its end, and return its numbers."""
         (record,) = run(
             self.search,
             self.generations,
@@ -64,10 +62,9 @@ def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Jo
 
 
 def measured(todo: Sequence[Job], workers: int, title: str) -> dict[str, dict[int, dict[str, float]]]:
-    """Every job done, so many at a time: the numbers by method and seed.
+    """The numbers of all jobs by method and seed, run so many at a time.
 
-    Where a job fails, or Ctrl-C ends it, the others are ended too; what they saved stays, and the next call goes on
-    from there.
+    If a job fails, or at Ctrl-C, all end; the next call continues from what they saved.
     """
     with side_by_side(workers) as pool:
         futures = [pool.submit(job) for job in todo]
@@ -81,7 +78,7 @@ def measured(todo: Sequence[Job], workers: int, title: str) -> dict[str, dict[in
 
 @contextmanager
 def side_by_side(workers: int) -> Generator[ProcessPoolExecutor]:
-    """Processes that Ctrl-C leaves to this one, which ends them with whatever ends it."""
+    """Processes that ignore Ctrl-C, and end with whatever ends this one."""
     spawn = multiprocessing.get_context("spawn")
     ignore = (signal.SIGINT, signal.SIG_IGN)
     with ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=ignore) as pool:

@@ -32,7 +32,7 @@ K = 15
 class Novelty:
     """One generation of an estimator's novelty a call, of new individuals: score all, then update."""
 
-    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0):
+    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0, ready: bool = True):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
@@ -40,7 +40,8 @@ class Novelty:
             self.state = _filled(self.state, entries)
         self.step = jax.jit(partial(_generation, estimator))
         self.prepare()
-        jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
+        if ready:
+            jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
 
     def prepare(self) -> None:
         """Make the next generation's individuals, with new ids at new places."""
@@ -123,9 +124,6 @@ def _filled(archive: Archive, entries: int) -> Archive:
 @runtime_checkable
 class Timed(Protocol):
     """A call that is timed, and its preparation, which is not."""
-
-    entries: int
-    bytes: int
 
     def prepare(self) -> None: ...
     def __call__(self) -> None: ...

@@ -21,7 +21,7 @@ from brns.runs.provenance import here
 from reproduction.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
-from reproduction.timed import ESTIMATORS, Exact, K, Novelty, Timed, brute_force, kd_tree, timed
+from reproduction.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
 OVER_TIME = ("method", "d", "generations", "generation", "entries", "ms", "wall_ms", "bytes", "session")
@@ -78,13 +78,16 @@ def in_turn(session: Session, plan: Timing) -> None:
         print(f"{d} dimensions measured", flush=True)
 
 
-def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Callable[[], Timed]]:
+Make = Callable[[], Novelty | Exact]
+
+
+def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Make]:
     """How each method is made, by its name and number of entries; archives are full."""
 
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Callable[[], Timed]] = {
+    made: dict[tuple[str, int], Make] = {
         (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
     }
     for n in entries:

@@ -104,8 +104,6 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
     compares with the index i* in place of Q(i, i*); its numbers are not this kappa.
     """
     q = _checked(q)
-    if not 0 <= epsilon < np.inf:
-        raise ValueError(f"kappa's margin epsilon must be a finite number from 0 on; got {epsilon}")
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
     return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
 

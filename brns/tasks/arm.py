@@ -40,8 +40,6 @@ class PlanarArm(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        if self.joints < 1:
-            raise ValueError(f"an arm needs 1 joint or more; got joints={self.joints}")
         refuse_unknown(self)
         if self.lengths is not None and (len(self.lengths) != self.joints or min(self.lengths) <= 0):
             raise ValueError(f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}")

@@ -35,7 +35,7 @@ class MountainCar(eqx.Module):
 
     def __check_init__(self):
         if self.steps < 1:
-            raise ValueError(f"the car needs at least 1 step; got steps={self.steps}")
+            raise ValueError(f"the car needs 1 step or more; got steps={self.steps}")
 
     @property
     def genotype_space(self) -> Box:

@@ -90,10 +90,6 @@ class GymnasiumTask(eqx.Module):
         if self.behavior_space is None:
             self.behavior_space = _bounds(self._env(), self.describe)
 
-    def __check_init__(self):
-        if self.steps < 1:
-            raise ValueError(f"an episode has 1 step or more; got steps={self.steps}")
-
     @property
     def genotype_space(self) -> Box:
         """The policy's."""

@@ -30,10 +30,6 @@ class FeedForward(eqx.Module):
     squash_output: bool = eqx.field(static=True, default=False)
     """tanh on the output too, so that actions lie in [-1, 1]"""
 
-    def __check_init__(self):
-        if len(self.sizes) < 2 or any(size < 1 for size in self.sizes):
-            raise ValueError(f"a policy needs at least two layer sizes, each of 1 or more; got sizes={self.sizes}")
-
     @property
     def genotype_length(self) -> int:
         return sum(outputs * (inputs + 1) for inputs, outputs in pairwise(self.sizes))

@@ -75,10 +75,6 @@ def test_points_that_lie_in_no_grid_are_refused(points, shape):
         coverage.coverage(np.array(points, float), BOX, shape)
 
 
-def test_a_record_that_cannot_be_counted_is_refused():
-    record = FakeRecord(family())
-    record.history[2][0].descriptor[0] = np.inf
-    with pytest.raises(ValueError, match=r"not finite in generations \[2\]"):
-        coverage.of_record(record, (6, 6), "evaluated")
+def test_a_record_without_generations_is_refused():
     with pytest.raises(ValueError, match="no finished generation"):
         coverage.of_record(FakeRecord([]), (6, 6))

@@ -1,6 +1,7 @@
-from typing import ClassVar
+"""Paths in the space of their signatures, by hand."""
 
 import numpy as np
+from fake_record import FakeRecord, population
 
 from brns import Box
 from brns.metrics import paths
@@ -20,50 +21,29 @@ def test_the_box_of_signatures_by_hand():
     np.testing.assert_allclose(box.high, [50, 50, 1250, 1250, 1250, 1250])
 
 
-class Recorded:
+def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
     """Two generations of two paths of two points; of two far away that are born in the second one survives."""
-
-    generations = (0, 1)
-    path = "memory"
-
-    class search:
-        class task:
-            behavior_space = Box([-50.0] * 4, [50.0] * 4)
-
-    columns: ClassVar = {
-        "offspring.descriptor": np.array(
-            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]], np.float32
-        ),
-        "survivors.descriptor": np.array(
-            [[[0, 0, 1, 1], [0, 0, 2, 1]], [[0, 0, 1, 1], [-40, -40, 40, 40]]], np.float32
-        ),
-        "survivors.novelty": np.array([[1.0, 3.0], [2.0, 2.0]], np.float32),
-    }
-
-    def column(self, name, generations=None):
-        return self.columns[name][list(self.generations if generations is None else generations)]
+    near, far = [[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]
+    founders = population([0, 1], near)._replace(novelty=np.array(first_novelty, np.float32))
+    survivors = population([0, 3], [near[0], far[1]])._replace(novelty=np.array(last_novelty, np.float32))
+    return FakeRecord([(founders, founders), (population([2, 3], far), survivors)], box=Box([-50.0] * 4, [50.0] * 4))
 
 
 def test_coverage_counts_cells_of_signature_space():
     cells = 3 * 3 * 5 * 20 * 15 * 10
-    np.testing.assert_allclose(paths.coverage_of_record(Recorded()), [1 / cells, 3 / cells])
+    np.testing.assert_allclose(paths.coverage_of_record(recorded()), [1 / cells, 3 / cells])
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     # Generation 0 occupies one cell; generation 1 two, of the same novelty: both uniform. Unequal novelty is not.
-    np.testing.assert_allclose(paths.uniformity_of_record(Recorded()), [0, 0], atol=1e-9)
-    uneven = Recorded()
-    survivors = Recorded.columns["survivors.descriptor"][[1, 1]]
-    novelty = np.array([[1.0, 3.0], [1.0, 3.0]], np.float32)
-    uneven.columns = {**Recorded.columns, "survivors.descriptor": survivors, "survivors.novelty": novelty}
+    np.testing.assert_allclose(paths.uniformity_of_record(recorded()), [0, 0], atol=1e-9)
+    uneven = recorded(last_novelty=(1, 3))
     # p = (1/4, 3/4) against (1/2, 1/2), m = (3/8, 5/8), in bits.
     divergence = 0.5 * (0.25 * np.log2(2 / 3) + 0.75 * np.log2(6 / 5)) + 0.5 * (
         0.5 * np.log2(4 / 3) + 0.5 * np.log2(4 / 5)
     )
-    np.testing.assert_allclose(paths.uniformity_of_record(uneven), np.sqrt([divergence] * 2), rtol=1e-6)
+    np.testing.assert_allclose(paths.uniformity_of_record(uneven), [0, np.sqrt(divergence)], rtol=1e-6, atol=1e-9)
 
 
 def test_uniformity_is_unknown_where_nobody_is_novel():
-    same = Recorded()
-    same.columns = {**Recorded.columns, "survivors.novelty": np.array([[0.0, 0.0], [2.0, 2.0]], np.float32)}
-    np.testing.assert_allclose(paths.uniformity_of_record(same), [np.nan, 0], atol=1e-9)
+    np.testing.assert_allclose(paths.uniformity_of_record(recorded(first_novelty=(0, 0))), [np.nan, 0], atol=1e-9)

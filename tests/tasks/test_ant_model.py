@@ -1,6 +1,4 @@
-"""The ant and its arenas as MuJoCo has them: their numbers, and walls as bodies of their own."""
-
-import re
+"""The ant and its arenas as MuJoCo has them: their numbers."""
 
 import numpy as np
 import pytest
@@ -48,36 +46,3 @@ def test_arena_has_its_walls_and_areas(arena, walls, areas):
     assert (model.geom_pos[still & (model.geom_type == box), 2] == 2).all()
     assert (model.geom_margin == 0.005).all()
     assert ((model.geom_conaffinity == 1) == still).all()  # the ant's parts do not touch each other
-
-
-def as_one_body(xml):
-    """The model as it was first written: floor and walls are parts of the world's body, constraints go in islands."""
-    xml = re.sub('<body><geom type="sphere".*?</body>', "", xml)
-    arena = r'<body>\s*(<geom type="(?:plane|box)".*?/>)\s*</body>'
-    geoms = "".join(re.findall(arena, xml, re.DOTALL)).replace(' mass="0"', "")
-    start = '<body name="torso"'
-    return re.sub(arena, "", xml, flags=re.DOTALL).replace(start, geoms + start).replace(' island="disable"', "")
-
-
-@pytest.mark.parametrize(("arena", "integrator", "steps"), [("large", "implicitfast", 60), ("huge", "RK4", 20)])
-def test_walls_as_bodies_change_no_bit_of_ants_that_are_pushed_against_them(arena, integrator, steps):
-    xml = ant_xml(arena, integrator)
-    models = [mujoco.MjModel.from_xml_string(text) for text in (xml, as_one_body(xml))]
-    assert models[1].nbody < models[0].nbody
-    random, touched = np.random.default_rng(0), 0
-    for number, (x, y, a, b) in enumerate(ARENAS[arena].walls):
-        side = (-1) ** number
-        place, push = ([x, y + side * (b + 0.9)], [0, -side]) if a > b else ([x + side * (a + 0.9), y], [-side, 0])
-        controls, states = random.uniform(-1, 1, (steps, 8)), []
-        for model in models:
-            data = mujoco.MjData(model)
-            data.qpos[:2] = place
-            for control in controls:
-                data.ctrl[:] = control
-                data.qvel[:2] += push
-                mujoco.mj_step(model, data, nstep=5)
-                states.append(np.concatenate([data.qpos, data.qvel]))
-                boxes = model.geom_type[data.contact.geom] == mujoco.mjtGeom.mjGEOM_BOX
-                touched += boxes.any()
-        assert np.array_equal(states[:steps], states[steps:])
-    assert touched > len(ARENAS[arena].walls)

@@ -13,17 +13,7 @@ from jaxtyping import Array, Bool, Float, Key, UInt
 
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
-from brns.tasks.maze.map import (
-    PIXEL,
-    RANGE,
-    REACH,
-    Tables,
-    bearings,
-    read,
-    tables,
-    unpack,
-    written,
-)
+from brns.tasks.maze.map import PIXEL, RANGE, REACH, Tables, bearings, read, tables, unpack, written
 from brns.tasks.policy import FeedForward
 from brns.tasks.scene import COLOURS, Area, Scene, plain
 
@@ -84,15 +74,14 @@ class DeceptiveMaze(eqx.Module):
         self.tables = tables(obstacles.tobytes(), len(obstacles))
 
     def __check_init__(self):
-        if self.steps < 1 or not self.goal_radius > 0:
-            raise ValueError(f"a maze needs steps >= 1 and goal_radius > 0; got {self.steps} and {self.goal_radius}")
+        if self.steps < 1:
+            raise ValueError(f"a maze needs 1 step or more; got steps={self.steps}")
         x, y, heading = self.start
         if not -math.pi < heading <= math.pi:
             raise ValueError(f"start is x, y and a heading in radians, in (-pi, pi]; got {self.start}")
-        k = self.tables.touched.shape[0]
-        i = math.floor(x / PIXEL + 0.5)
-        j = math.floor(y / PIXEL + 0.5)
-        if not (0 <= i < k and 0 <= j < k) or np.asarray(self.tables.touched)[j, i]:
+        touched = np.asarray(self.tables.touched)
+        i, j = (math.floor(value / PIXEL + 0.5) for value in (x, y))
+        if min(i, j) < 0 or max(i, j) >= len(touched) or touched[j, i]:
             raise ValueError(f"the robot at start=({x}, {y}) touches a wall or the world's border")
 
     def __reduce__(self) -> tuple:
