@@ -61,7 +61,7 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
     founders = [state.population for state in states]
-    visited = _visited(cells, founders)
+    visited = np.array(_visited(cells, stacked(founders)))
     covered, solved = [visited.sum(axis=1)], [_solved(founders)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
@@ -73,7 +73,7 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
                 raise Stopped
             times.append(time.perf_counter())
             offspring = [generation.offspring for _, generation in after]
-            visited |= _visited(cells, offspring)
+            visited |= np.asarray(_visited(cells, stacked(offspring)))
             covered.append(visited.sum(axis=1))
             solved.append(_solved(offspring))
             if number in when:
@@ -92,13 +92,8 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     )
 
 
-def _visited(cells: Cells, individuals: Sequence[Population]) -> Bool[np.ndarray, "s cells"]:
-    together = jax.tree.map(lambda *rows: np.stack(rows), *individuals)
-    return np.array(_visited_by_all(cells, together))
-
-
 @eqx.filter_jit
-def _visited_by_all(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.visited)(individuals)
 
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from brns.comparison import statistics
+from brns.comparison import page
 from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
+from brns.comparison.statistics import Comparison, judged
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.metrics.numbers import csv_text, finite
@@ -29,37 +30,6 @@ from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
 from brns.workers import has_workers
-
-
-class Comparison(NamedTuple):
-    """What a comparison found."""
-
-    worlds: dict[str, World]
-    found: dict[str, dict[str, Facts]]
-    """by world, then by method"""
-    seeds: list[int]
-    reference: str
-    """the method against which the others are held: the first"""
-    out: Path
-    made: list[dict[str, Any]]
-    """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
-    judged: list[statistics.Judged]
-    """every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run"""
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The tidy frame: a row a world, method, seed and measure; `pandas.DataFrame(comparison.rows)`."""
-        return statistics.tidy(self.found, self.seeds)
-
-    @property
-    def verdicts(self) -> list[str]:
-        """A sentence for every method but the reference."""
-        methods = dict.fromkeys(row.method for row in self.judged)
-        return [statistics.verdict(self.found, self.judged, one, self.reference, self.worlds) for one in methods]
-
-    def __repr__(self) -> str:
-        heading = f"Comparison of {len(self.worlds)} worlds over {len(self.seeds)} seeds, in {self.out}"
-        return "\n".join([heading, *self.verdicts])
 
 
 class _Job(NamedTuple):
@@ -83,19 +53,19 @@ def compare(
     workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling, cost, verdicts.
+    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling and cost.
 
     `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
-    estimator is the reference that the others are held against. With `mutations`, each estimator runs with each, as
+    estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
     "estimator, mutation".
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each with its seeds
     on all cores.
 
     `out` gets a file a world and method when it is done: a second call goes on where the first was stopped, computes
-    nothing twice, and can add worlds and methods. Then it gets runs.csv, the tidy frame, and comparison.png, of what
-    this call compares. No records are kept. After Ctrl-C what is being computed is dropped, at its next generation.
-    A bar shows how many jobs are done; `progress=False` shows none.
+    nothing twice, and can add worlds and methods. Then it gets runs.csv, all numbers, and comparison.png, and beside it
+    stands the page OUT.md, all three of what this call compares. No records are kept. After Ctrl-C what is being
+    computed is dropped, at its next generation. A bar shows how many jobs are done; `progress=False` shows none.
 
     Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. A part
     that is your own counts as the same where its class has the same name and its settings the same values: take another
@@ -105,7 +75,8 @@ def compare(
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
         raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
     generations = None if generations is None else whole("generations", generations, 2)
-    worlds, out = worlds_of(what, generations, cells), Path(out)
+    worlds, out = _worlds(what, generations, cells), Path(out)
+    page.place(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
     jobs = list(_jobs(what, worlds, estimators, varied, seeds, out))
     paths = [job.path for job in jobs]
@@ -117,13 +88,14 @@ def compare(
         found[job.world.name][job.method] = facts
     made = grouped((job.method, answer) for job, (_, answer) in zip(jobs, done, strict=True))
     reference, named = jobs[0].method, {each.name: each for each in worlds}
-    comparison = Comparison(named, found, seeds, reference, out, made, statistics.judged(found, reference))
+    comparison = Comparison(named, found, seeds, reference, out, made, judged(found, reference))
     write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
     save(picture(named, found), out / "comparison.png", overwrite=True, dpi=110)
+    page.write(comparison)
     return comparison
 
 
-def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = None) -> list[World]:
+def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
@@ -135,12 +107,12 @@ def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = N
     if isinstance(what, Task):
         return [of_task(what, 100, generations or 200, cells)]
     if isinstance(what, str | World):
-        what = SUITE if what == "suite" else [what]
+        what = [what]
     if not isinstance(what, Sequence):
         raise ValueError(
             f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
         )
-    chosen = [world(each) if isinstance(each, str) else each for each in what]
+    chosen = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
     return [each._replace(generations=generations or each.generations) for each in chosen]
 
 

@@ -42,7 +42,7 @@ def test_the_default_place_tells_changed_settings_apart():
 
 def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(folder, monkeypatch):
     before = sorted((folder / "runs").rglob("*"))
-    monkeypatch.setattr("brns.cli.own.search_of", None)  # which would be called to build the search
+    monkeypatch.setattr("brns.cli.user_code.search_of", None)  # which would be called to build the search
     done = call("run", "maze", folder=folder)
     assert done.returncode == 2
     assert "brns resume" in done.stderr

@@ -133,5 +133,5 @@ def test_the_readme_has_the_numbers_of_the_suite():
     suite = (ROOT / "results" / "worlds.md").read_text()
     readme = (ROOT / "README.md").read_text()
     for name in ("exact", "recognition", "paper"):
-        (share,) = re.findall(rf"^- {name} covers ([\d.]+) of", suite, re.M)
+        share = re.findall(rf"^(?:- {name} covers|\| {name} \|) ([\d.]+) ", suite, re.M)[0]
         assert re.search(rf"\b{re.escape(share)}\b", readme), (name, share)
