@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs").glob("*.rst"))}
-QUICK = {"numpy_user", "own_estimator"}  # the others take 15 to 40 s
+QUICK = {"numpy_user"}  # the others take 15 to 40 s
 
 
 def numbers(pattern, output):

@@ -3,6 +3,7 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -85,7 +86,8 @@ def run(
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
-        follow(steps, generations, going_on(out, own), tensorboard, watch_every=watch_cycling)
+        with closing(steps):
+            follow(steps, generations, going_on(out, own), tensorboard, watch_every=watch_cycling)
         conclude(out, records(out, search), overwrite=True)
 
 
@@ -121,8 +123,8 @@ def resume(
     if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
     with in_parallel(whole, workers, dask, timeout) as whole:
-        steps = go_on(done, generations, whole)
-        follow(steps, total, going_on(directory, search or ()), tensorboard, completed)
+        with closing(go_on(done, generations, whole)) as steps:
+            follow(steps, total, going_on(directory, search or ()), tensorboard, completed)
         conclude(directory, records(directory, whole), overwrite=True)
 
 

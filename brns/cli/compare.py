@@ -7,7 +7,6 @@ import typer
 
 from brns.settings import SettingsError, chosen, parts
 
-
 Worlds = Annotated[list[str], typer.Argument(help="suite, or worlds such as arm maze; or your own, as module:object")]
 Methods = Annotated[
     list[str] | None,

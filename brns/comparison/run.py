@@ -59,17 +59,14 @@ def compare(
     estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
     "estimator, mutation".
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
-    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each with its seeds
-    on all cores.
+    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
 
-    `out` gets a file a world and method when it is done: a second call goes on where the first was stopped, computes
-    nothing twice, and can add worlds and methods. Then it gets runs.csv, all numbers, and comparison.png, and beside it
-    stands the page OUT.md, all three of what this call compares. No records are kept. After Ctrl-C what is being
-    computed is dropped, at its next generation. A bar shows how many jobs are done; `progress=False` shows none.
+    `out` gets a file for each world and method when it is done: a second call continues a stopped one, and can add
+    worlds and methods. At the end it gets runs.csv, with all numbers, and comparison.png; the page is OUT.md. After
+    Ctrl-C jobs end at their next generation, and their numbers are lost. `progress=False` shows no bar.
 
-    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. A part
-    that is your own counts as the same where its class has the same name and its settings the same values: take another
-    folder after a change of its code.
+    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
+    another folder after a change of your own code: only names and settings are compared.
     """
     seeds = list(map(operator.index, seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))))
     if not estimators or len(set(seeds)) < max(len(seeds), 1):
