@@ -3,9 +3,8 @@
 import dataclasses
 import itertools
 import json
-import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,7 +23,7 @@ from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track, untracked
-from brns.runs.paths import whole
+from brns.runs.paths import chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
@@ -68,24 +67,23 @@ def compare(
     Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
     another folder after a change of your own code: only names and settings are compared.
     """
-    seeds = list(map(operator.index, seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))))
-    if not estimators or len(set(seeds)) < max(len(seeds), 1):
-        raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
+    if not estimators:
+        raise ValueError("a comparison needs an estimator; got none")
+    _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
     worlds, out = _worlds(what, generations, cells), Path(out)
     page.place(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
-    jobs = list(_jobs(what, worlds, estimators, varied, seeds, out))
-    paths = [job.path for job in jobs]
-    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
-        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
-    done = _finished(jobs, seeds, workers or 2, track if progress else untracked)
+    jobs = _jobs(what, worlds, estimators, varied, seeds, out)
+    _finish(jobs, seeds, workers or 2, track if progress else untracked)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
-    for job, (facts, _) in zip(jobs, done, strict=True):
-        found[job.world.name][job.method] = facts
-    made = grouped((job.method, answer) for job, (_, answer) in zip(jobs, done, strict=True))
-    reference, named = jobs[0].method, {each.name: each for each in worlds}
-    comparison = Comparison(named, found, seeds, reference, out, made, judged(found, reference))
+    answers = []
+    for job in jobs:
+        found[job.world.name][job.method], made = _stored(job)
+        answers.append((job.method, made))
+    named = {each.name: each for each in worlds}
+    reference = jobs[0].method
+    comparison = Comparison(named, found, seeds, reference, out, grouped(answers), judged(found, reference))
     write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
     save(picture(named, found), out / "comparison.png", overwrite=True, dpi=110)
     page.write(comparison)
@@ -109,8 +107,8 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
         raise ValueError(
             f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
         )
-    chosen = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
-    return [each._replace(generations=generations or each.generations) for each in chosen]
+    named = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
+    return [each._replace(generations=generations or each.generations) for each in named]
 
 
 def _jobs(
@@ -120,8 +118,9 @@ def _jobs(
     mutations: Mapping[str, Mutation],
     seeds: list[int],
     out: Path,
-) -> Iterator[_Job]:
+) -> list[_Job]:
     """World by world."""
+    jobs = []
     for each in worlds:
         task = each.task()
         place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
@@ -134,29 +133,32 @@ def _jobs(
             settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
             path = out / "methods" / each.name / f"{file}.json"
-            yield _Job(each, method, search, path, json.loads(json.dumps(settings)))
+            jobs.append(_Job(each, method, search, path, json.loads(json.dumps(settings))))
+    paths = [job.path for job in jobs]
+    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
+        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
+    return jobs
 
 
-def _finished(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> list[tuple[Facts, dict[str, Any]]]:
-    """The facts of each job, from its file if it is finished, and what made them."""
-    stored = [_stored(job) for job in jobs]
+def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> None:
+    """Make the file of each job that has none."""
     stop, alone = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_made, job, seeds, stop, alone) for job, facts in zip(jobs, stored, strict=True) if not facts]
+    missing = [job for job in jobs if not job.path.exists()]
+    for job in jobs:
+        if job.path.exists():
+            _stored(job)  # refuses a file of other settings before anything is computed
+    begun = [pool.submit(_make, job, seeds, stop, alone) for job in missing]
     try:
         for _ in follow((one.result() for one in as_completed(begun)), "comparing", len(begun)):
             pass
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
-    new = iter(begun)
-    return [facts or next(new).result() for facts in stored]
 
 
-def _stored(job: _Job) -> tuple[Facts, dict[str, Any]] | None:
-    """What the job's file holds; None where there is none yet."""
-    if not job.path.exists():
-        return None
+def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
+    """What the job's file holds: the facts, and what made them."""
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
@@ -172,8 +174,8 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]] | None:
     return found, made
 
 
-def _made(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts, dict[str, Any]]:
-    """The facts of a job, measured and written.
+def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
+    """Measure a job and write its file.
 
     A host task is called by one job at a time, as by a run: it may keep a simulator.
     """
@@ -185,4 +187,3 @@ def _made(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
     job.path.parent.mkdir(parents=True, exist_ok=True)
     content = finite({"settings": job.settings, "made": made, "facts": facts})
     write_bytes(job.path, json.dumps(content, allow_nan=False).encode())
-    return found, made
