@@ -12,7 +12,7 @@ Methods = Annotated[
     list[str] | None,
     typer.Option(
         help="a method, or your own as module:object; the first is the reference; repeatable",
-        show_default="archive, and all but counts",
+        show_default="archive, and all others",
     ),
 ]
 Operators = Annotated[
@@ -35,8 +35,7 @@ def compare(
 
     Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
     """
-    # counts is left out of the default: its grid has too many cells where descriptors have many dimensions.
-    names = estimator or ["archive", *(n for n in parts("estimator", "preset") if n not in ("archive", "counts"))]
+    names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
     methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names if ":" not in name}
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
