@@ -4,8 +4,8 @@ from . import experiments as experiments
 from . import pictures as pictures
 from .checks import check_estimator as check_estimator
 from .checks import check_task as check_task
-from .comparison.run import Comparison as Comparison
 from .comparison.run import compare as compare
+from .comparison.statistics import Comparison as Comparison
 from .core import Box as Box
 from .core import Evaluation as Evaluation
 from .core import Generation as Generation

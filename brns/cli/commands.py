@@ -3,14 +3,15 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from brns.cli import options as o
-from brns.cli.comparing import compare
-from brns.cli.looking import figure, list_, movie, report, runs, show
+from brns.cli.compare import compare
+from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.settings import SettingsError, chosen
 
 app = typer.Typer(
@@ -70,12 +71,14 @@ def run(
     if not own:
         chosen("experiment", experiment, "world")
         chosen("--estimator", estimator, "estimator", "preset")
-    from brns.cli.follow import to_the_end
-    from brns.cli.own import search_of
+    from brns.cli.conclusion import conclude
+    from brns.cli.follow import follow, going_on
     from brns.cli.parallel import in_parallel
     from brns.cli.place import default_place
+    from brns.cli.user_code import search_of
     from brns.runs.loop import start
     from brns.runs.paths import refuse_taken
+    from brns.runs.record import records
 
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)
@@ -83,7 +86,9 @@ def run(
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
-        to_the_end(steps, generations, out, search, tensorboard, watch_every=watch_cycling, own=own)
+        with closing(steps):
+            follow(steps, generations, going_on(out, own), tensorboard, watch_every=watch_cycling)
+        conclude(out, records(out, search), overwrite=True)
 
 
 @app.command()
@@ -101,10 +106,11 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import to_the_end
-    from brns.cli.own import records_of
+    from brns.cli.follow import follow, going_on
     from brns.cli.parallel import in_parallel
+    from brns.cli.user_code import records_of
     from brns.runs.loop import go_on
+    from brns.runs.record import records
     from brns.workers import Chunked
 
     done = records_of([directory], search)
@@ -115,12 +121,11 @@ def resume(
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):
-        raise SettingsError(
-            f"{directory} was started without workers, whose chunks may round otherwise; resume it without them"
-        )
+        raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
     with in_parallel(whole, workers, dask, timeout) as whole:
-        steps = go_on(directory, generations, search=whole)
-        to_the_end(steps, total, directory, whole, tensorboard, completed, own=search or ())
+        with closing(go_on(directory, generations, search=whole)) as steps:
+            follow(steps, total, going_on(directory, search or ()), tensorboard, completed)
+        conclude(directory, records(directory, whole), overwrite=True)
 
 
 @app.command()
@@ -142,22 +147,19 @@ def fork(
     """
     import equinox as eqx
 
-    from brns.cli.follow import to_the_end
-    from brns.cli.own import records_of
-    from brns.cli.parallel import in_parallel
+    from brns.cli.user_code import records_of
     from brns.experiments import changed
     from brns.runs.fork import branch
-    from brns.runs.loop import go_on
     from brns.workers import Chunked, innermost
 
     whole = records_of([directory], search)[0].search
     other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
     if isinstance(whole.task, Chunked):  # a run that was started with workers
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
-    with in_parallel(other, workers, dask, timeout) as other:
-        planned = branch(directory, at, other, out=out, generations=generations)[0].planned
-        steps = go_on(out, search=other)
-        to_the_end(steps, planned, out, other, tensorboard, completed=at, own=search or ())
+    elif workers or dask:
+        other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task))
+    branch(directory, at, other, out=out, generations=generations)
+    resume(out, None, workers, dask, timeout, tensorboard, search)
 
 
 for command in (runs, show, figure, report, movie, compare):

@@ -1,4 +1,4 @@
-"""A run at the terminal: its progress, Ctrl-C and its end."""
+"""A run at the terminal: its progress and Ctrl-C."""
 
 import contextlib
 import shlex
@@ -8,53 +8,37 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
-from rich.text import Text
-
-from brns.cli.conclusion import conclude
 from brns.cli.screen import console
 from brns.cli.tensorboard import TensorBoard
 from brns.metrics.watch import watch
 from brns.runs.bar import Bar
 from brns.runs.loop import SavedGeneration
-from brns.runs.record import records
-from brns.search import NoveltySearch
 
 
-def to_the_end(
-    steps: Iterable[list[SavedGeneration]],
-    generations: int,
-    out: Path,
-    search: NoveltySearch,
-    tensorboard: bool,
-    completed: int = 0,
-    watch_every: int = 0,
-    own: Sequence[str] = (),
-) -> None:
-    """Show the generations as they are saved, then the numbers and pictures of the run.
-
-    `own` are the user's searches, as `module:object`, that `brns resume` needs.
-    """
+def going_on(out: Path, own: Sequence[str] = ()) -> str:
+    """The command that goes on with a run; `own` are the user's searches that it needs, as `module:object`."""
     words = ["brns", "resume", str(out)]
     for text in own:
         words += ["--search", text]
-    again = shlex.join(words)
-    with TensorBoard() if tensorboard else contextlib.nullcontext() as scalars:
-        follow(steps, generations, again, scalars, completed, watch_every)
-    conclude(out, records(out, search), overwrite=True)
+    return shlex.join(words)
 
 
 def follow(
     steps: Iterable[list[SavedGeneration]],
     generations: int,
     again: str,
-    scalars: TensorBoard | None = None,
+    tensorboard: bool = False,
     completed: int = 0,
     watch_every: int = 0,
 ) -> None:
     """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on."""
     number = completed
     try:
-        with _first_ctrl_c() as asked, Bar("generation", console, found="compiling") as bar:
+        with (
+            TensorBoard() if tensorboard else contextlib.nullcontext() as scalars,
+            _first_ctrl_c() as asked,
+            Bar("generation", console, found="compiling") as bar,
+        ):
             for saved in steps:
                 number = saved[0].number
                 bar.show([one.row for one in saved], generations)
@@ -91,5 +75,5 @@ def _first_ctrl_c() -> Generator[Event, None, None]:
 
 def _watch(saved: SavedGeneration) -> None:
     text, old_ground = watch(saved.record)
-    warning = Text(" The search begins to visit old ground.", style="bold") if old_ground else ""
-    console.print(Text.assemble(f"Generation {saved.number}, seed {saved.record.seed}: {text}.", warning))
+    warning = " The search begins to visit old ground." if old_ground else ""
+    console.print(f"Generation {saved.number}, seed {saved.record.seed}: {text}.{warning}")

@@ -59,7 +59,7 @@ def _listed(path: Path) -> Listed:
     try:
         return _read(path)
     except Exception as error:  # a damaged run does not end the listing of the others
-        return Listed(path, f"{path}: {error or type(error).__name__}", "damaged")
+        return Listed(path, f"{error or type(error).__name__}", "damaged")
 
 
 def _read(path: Path) -> Listed:
@@ -120,7 +120,7 @@ def _names(facts: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def print_runs(directory: Path) -> None:
-    """Print a table of the runs below a directory, and what is wrong with the damaged ones."""
+    """Print a table of the runs below a directory."""
     found = listing(directory)
     # Lines are folded to fit a terminal; through a pipe a run is one line.
     wide = console if console.is_terminal else Console(highlight=False, markup=False, width=1000)
@@ -129,12 +129,7 @@ def print_runs(directory: Path) -> None:
     for name in COLUMNS:
         table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
     for one in found:
-        run = f"{one.path.relative_to(directory)}"
-        if one.note and one.state != "damaged":
-            run += f"\n  {legible(one.note)}"
-        color = COLORS.get(one.state, "")
-        table.add_row(run, Text(one.state, color), *map(legible, one.cells), style=color if color == "red" else None)
+        note = f"\n  {legible(one.note)}" if one.note else ""
+        state = Text(one.state, COLORS.get(one.state, ""))
+        table.add_row(f"{one.path.relative_to(directory)}{note}", state, *map(legible, one.cells))
     wide.print(table)
-    for one in found:
-        if one.state == "damaged":
-            console.print(f"damaged: {legible(one.note)}", soft_wrap=True)

@@ -24,7 +24,7 @@ def in_parallel(
         return
     if (workers is None) == (dask is None):
         raise SettingsError("give --workers or --dask, one of them; a timeout goes with either")
-    chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked(search.task).chunk
+    chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
     parallel = Dask(world, dask, **settings) if workers is None else Processes(world, workers, **settings)

@@ -3,21 +3,21 @@
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
+
+from brns.settings import settings
 
 console = Console(highlight=False, markup=False)  # A bracket in a path or a text is a bracket.
 
 
 def print_settings(prefix: str, part: Any) -> None:
     """Print the settings of a part as `--set` takes them, with their values and meanings."""
-    from rich.table import Table
-
-    from brns.settings import settings
-
-    table = Table(box=None, pad_edge=True, show_header=False)
-    table.add_column(style="cyan", no_wrap=True)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
     table.add_column()
     for setting in settings(type(part)):
-        table.add_row(f"  --set {prefix}{setting.name}={_written(getattr(part, setting.name))}", setting.meaning)
+        value = _written(getattr(part, setting.name))
+        table.add_row(f"  --set {prefix}{setting.name}={value}", setting.meaning)
     console.print(table)
 
 

@@ -47,11 +47,11 @@ class TensorBoard:
             self._write(record, step=0, session_log=start)
             rows = [*read(record.path)[: row.generation], row]
         for one in rows:
-            named = one._asdict().items()
-            values = [
-                self.summary.Summary.Value(tag=name, simple_value=value) for name, value in named if value is not None
-            ]
-            self._write(record, step=one.generation, summary=self.summary.Summary(value=values[1:]))
+            summary = self.summary.Summary()
+            for name, value in one._asdict().items():
+                if name != "generation" and value is not None:
+                    summary.value.add(tag=name, simple_value=value)
+            self._write(record, step=one.generation, summary=summary)
         if time.monotonic() > self.flushed + SECONDS:
             self.flushed = time.monotonic()
             for file in self.files.values():

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Sequence
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -60,9 +59,9 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     """
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
-    founders = [state.population for state in states]
-    visited = _visited(cells, founders)
-    covered, solved = [visited.sum(axis=1)], [_solved(founders)]
+    founders = stacked([state.population for state in states])
+    visited = np.array(_visited(cells, founders))
+    covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
     kept, columns, times = [], [], []
@@ -72,10 +71,10 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
             if stop.is_set():
                 raise Stopped
             times.append(time.perf_counter())
-            offspring = [generation.offspring for _, generation in after]
-            visited |= _visited(cells, offspring)
+            born = stacked([generation.offspring for _, generation in after])
+            visited |= np.asarray(_visited(cells, born))
             covered.append(visited.sum(axis=1))
-            solved.append(_solved(offspring))
+            solved.append(born.solved.any(axis=1))
             if number in when:
                 now = stacked([state for state, _ in after])
                 kept.append(now.population.descriptor)
@@ -92,19 +91,9 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     )
 
 
-def _visited(cells: Cells, individuals: Sequence[Population]) -> Bool[np.ndarray, "s cells"]:
-    together = jax.tree.map(lambda *rows: np.stack(rows), *individuals)
-    return np.array(_visited_by_all(cells, together))
-
-
 @eqx.filter_jit
-def _visited_by_all(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
+def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.visited)(individuals)
-
-
-def _solved(individuals: Sequence[Population]) -> list[bool]:
-    """Whether anybody of each seed solved the task."""
-    return [bool(np.any(one.solved)) for one in individuals]
 
 
 def _eta(q: Float[np.ndarray, "k k"]) -> float:

@@ -1,7 +1,7 @@
-"""A comparison as a page to read: verdicts, shares by world, tests, cycling, cost, and where the numbers come from."""
+"""A comparison as a page to read: the table, the picture, the worlds one by one, and where the numbers come from."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,21 +9,14 @@ import numpy as np
 
 from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import KEPT, Facts
-from brns.comparison.run import Comparison
-from brns.comparison.statistics import FRACTIONS, at
+from brns.comparison.statistics import FRACTIONS, Comparison, at
 from brns.metrics.numbers import number
 from brns.metrics.summary import estimate
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"
-HALVES = {
-    "tune": "Worlds to choose settings by",
-    "report": "Worlds to report by",
-    "held out": "Worlds held out of the suite",
-}
-AGAIN = "Worlds once more, in a larger box"
-MARKS = {"more": "**", "less": "*", "neither": ""}
+MARKS = {"better": "**", "worse": "*", "undecided": ""}
 
 
 def place(out: Path) -> Path:
@@ -34,92 +27,66 @@ def place(out: Path) -> Path:
     return page
 
 
-def write(comparison: Comparison, page: Path) -> None:
-    """Write the page, which `place` gave, beside the folder OUT of a comparison."""
+def write(comparison: Comparison) -> None:
+    """Write the page beside the folder of a comparison."""
+    page = place(comparison.out)
     write_bytes(page, text(comparison, quote(page.stem)).encode())
 
 
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
-    reference, seeds = comparison.reference, len(comparison.seeds)
+    reference = comparison.reference
     parts = [
         HEADING,
-        f"Coverage by everything evaluated, of the cells that can be reached, over {seeds} seeds; each share is of "
-        f"what {reference} covers, ± the standard deviation over seeds. **Bold**: more than {reference}, confirmed; "
-        "*italic*: less, confirmed (methods share their seeds: Wilcoxon's signed ranks, two-sided, p < 0.05 after "
-        "Holm's correction over all methods and worlds at that point of the run). Intervals are a bootstrap's. The "
-        f"tidy numbers are in [runs.csv]({folder}/runs.csv), effect sizes below.",
-        "\n".join(f"- {line}." for line in comparison.verdicts),
+        f"{comparison}",
         f"![Coverage over evaluations, a panel a world]({folder}/comparison.png)",
-        *_sections(comparison),
-        "## Effect sizes",
-        f"The share of seeds in which a method covers more than {reference} at the end, ties half.",
-        _by_world(comparison, lambda world, method: _effect(comparison, world, method)),
+        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* and *worse* are "
+        "differences that a test confirms: Wilcoxon's signed ranks of methods that share their seeds, two-sided, p < "
+        "0.05 after Holm's correction over all methods and worlds at that point of the run. Intervals are a "
+        "bootstrap's. A world that is another one once more, in a larger box, does not count above: to a novelty that "
+        f"does not see the box they are the same runs. All numbers are in [runs.csv]({folder}/runs.csv).",
+        "## Worlds",
+        f"The share of what {reference} covers, ± the standard deviation over seeds, and in parentheses the share of "
+        "seeds in which the method covers more, ties half. **Bold**: confirmed better; *italic*: confirmed worse.",
+        *(_shares(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
         f"(over at least {KEPT} generations of each run): the largest over seeds.",
-        _by_world(comparison, lambda world, method: _cycling(comparison.found[world][method])),
+        _by_world(comparison, _cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",
-        _by_world(comparison, lambda world, method: _first(comparison.found[world][method])),
+        _by_world(comparison, _first),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs ran side by side, and "
         "the machine may have had other work: a rough measure, by which only methods of one commit (below) and one row "
         "are compared.",
-        _by_world(comparison, lambda world, method: number(comparison.found[world][method].milliseconds)),
-        "## The worlds",
+        _by_world(comparison, lambda facts: number(facts.milliseconds)),
+        "## What was compared",
         _worlds(comparison),
-        provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{seeds} seeds."}),
+        provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{len(comparison.seeds)} seeds."}),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(comparison: Comparison) -> list[str]:
-    """A section a half of the suite, and one of the worlds that no mean counts."""
-    again = [name for name, world in comparison.worlds.items() if world.again in comparison.worlds]
-    parts = []
-    for half, title in HALVES.items():
-        names = [name for name, world in comparison.worlds.items() if world.half == half and name not in again]
-        if names:
-            parts += [f"## {title}", *(_shares(comparison, names, fraction) for fraction in FRACTIONS[::-1])]
-    if again:
-        parts += [
-            f"## {AGAIN}",
-            "Another world each, its behavior box declared 10 or 100 times too large. To a novelty that does not see "
-            "the box they are the same runs, so that no mean above counts them.",
-            *(_shares(comparison, again, fraction) for fraction in FRACTIONS[::-1]),
-        ]
-    return parts
+def _shares(comparison: Comparison, fraction: float) -> str:
+    """A row a world, at a point of the run."""
+    rows: dict[str, list[str]] = {}
+    methods = dict.fromkeys(row.method for row in comparison.judged)
+    for name, facts in comparison.found.items():
+        mean, deviation, _ = estimate(at(facts[comparison.reference], fraction).tolist())
+        rows[name] = [comparison.worlds[name].title, f"{mean:.0f} ± {deviation:.0f}"]
+    for row in comparison.judged:
+        if row.fraction == fraction:
+            mark = MARKS[row.outcome]
+            rows[row.world].append(f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})")
+    return table([[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods], *rows.values()])
 
 
-def _shares(comparison: Comparison, names: Sequence[str], fraction: float) -> str:
-    reference = comparison.reference
-    methods = [name for name in comparison.found[names[0]] if name != reference]
-    judged = {(row.world, row.method): row for row in comparison.judged if row.fraction == fraction}
-    rows = [[f"after {fraction:.0%}", f"{reference}, cells", *methods]]
-    for name in names:
-        mean, deviation, _ = estimate(at(comparison.found[name][reference], fraction).tolist())
-        row = [comparison.worlds[name].title, f"{mean:.0f} ± {deviation:.0f}"]
-        for method in methods:
-            one = judged[name, method]
-            mark = MARKS[one.confirmed]
-            row.append(f"{mark}{one.share:.2f} ± {one.deviation:.2f}{mark}")
-        rows.append(row)
-    means = [np.mean([judged[name, method].share for name in names]) for method in methods]
-    rows.append(["mean", "", *(f"{mean:.3f}" for mean in means)])
+def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
+    rows = [["world", *next(iter(comparison.found.values()))]]
+    for name, methods in comparison.found.items():
+        rows.append([comparison.worlds[name].title, *map(cell, methods.values())])
     return table(rows)
-
-
-def _by_world(comparison: Comparison, cell: Callable[[str, str], str]) -> str:
-    methods = list(next(iter(comparison.found.values())))
-    rows = [["world", *methods]]
-    rows += [[world.title, *(cell(name, m) for m in methods)] for name, world in comparison.worlds.items()]
-    return table(rows)
-
-
-def _effect(comparison: Comparison, world: str, method: str) -> str:
-    ends = {(row.world, row.method): row for row in comparison.judged if row.fraction == 1.0}
-    return f"{ends[world, method].effect:.2f}" if (world, method) in ends else "-"
 
 
 def _cycling(facts: Facts) -> str:

@@ -3,9 +3,8 @@
 import dataclasses
 import itertools
 import json
-import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,52 +13,22 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from brns.comparison import statistics
+from brns.comparison import page
 from brns.comparison.measure import Facts, measured
 from brns.comparison.picture import picture
+from brns.comparison.statistics import Comparison, judged
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track, untracked
-from brns.runs.paths import whole
+from brns.runs.paths import chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe, shown
 from brns.workers import has_workers
-
-
-class Comparison(NamedTuple):
-    """What a comparison found."""
-
-    worlds: dict[str, World]
-    found: dict[str, dict[str, Facts]]
-    """by world, then by method"""
-    seeds: list[int]
-    reference: str
-    """the method against which the others are held: the first"""
-    out: Path
-    made: list[dict[str, Any]]
-    """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
-    judged: list[statistics.Judged]
-    """every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run"""
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The tidy frame: a row a world, method, seed and measure; `pandas.DataFrame(comparison.rows)`."""
-        return statistics.tidy(self.found, self.seeds)
-
-    @property
-    def verdicts(self) -> list[str]:
-        """A sentence for every method but the reference."""
-        methods = dict.fromkeys(row.method for row in self.judged)
-        return [statistics.verdict(self.found, self.judged, one, self.reference, self.worlds) for one in methods]
-
-    def __repr__(self) -> str:
-        heading = f"Comparison of {len(self.worlds)} worlds over {len(self.seeds)} seeds, in {self.out}"
-        return "\n".join([heading, *self.verdicts])
 
 
 class _Job(NamedTuple):
@@ -83,47 +52,45 @@ def compare(
     workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling, cost, verdicts.
+    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling and cost.
 
     `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
-    estimator is the reference that the others are held against. With `mutations`, each estimator runs with each, as
+    estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
     "estimator, mutation".
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
-    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each with its seeds
-    on all cores.
+    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
 
-    `out` gets a file a world and method when it is done: a second call goes on where the first was stopped, computes
-    nothing twice, and can add worlds and methods. Then it gets runs.csv, the tidy frame, and comparison.png, of what
-    this call compares. No records are kept. After Ctrl-C what is being computed is dropped, at its next generation.
-    A bar shows how many jobs are done; `progress=False` shows none.
+    `out` gets a file for each world and method when it is done: a second call continues a stopped one, and can add
+    worlds and methods. At the end it gets runs.csv, with all numbers, and comparison.png; the page is OUT.md. After
+    Ctrl-C jobs end at their next generation, and their numbers are lost. `progress=False` shows no bar.
 
-    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. A part
-    that is your own counts as the same where its class has the same name and its settings the same values: take another
-    folder after a change of its code.
+    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
+    another folder after a change of your own code: only names and settings are compared.
     """
-    seeds = list(map(operator.index, seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))))
-    if not estimators or len(set(seeds)) < max(len(seeds), 1):
-        raise ValueError(f"a comparison needs an estimator and different seeds; got {list(estimators)} and {seeds}")
+    if not estimators:
+        raise ValueError("a comparison needs an estimator; got none")
+    _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
-    worlds, out = worlds_of(what, generations, cells), Path(out)
+    worlds, out = _worlds(what, generations, cells), Path(out)
+    page.place(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
-    jobs = list(_jobs(what, worlds, estimators, varied, seeds, out))
-    paths = [job.path for job in jobs]
-    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
-        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
-    done = _finished(jobs, seeds, workers or 2, track if progress else untracked)
+    jobs = _jobs(what, worlds, estimators, varied, seeds, out)
+    _finish(jobs, seeds, workers or 2, track if progress else untracked)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
-    for job, (facts, _) in zip(jobs, done, strict=True):
-        found[job.world.name][job.method] = facts
-    made = grouped((job.method, answer) for job, (_, answer) in zip(jobs, done, strict=True))
-    reference, named = jobs[0].method, {each.name: each for each in worlds}
-    comparison = Comparison(named, found, seeds, reference, out, made, statistics.judged(found, reference))
+    answers = []
+    for job in jobs:
+        found[job.world.name][job.method], made = _stored(job)
+        answers.append((job.method, made))
+    named = {each.name: each for each in worlds}
+    reference = jobs[0].method
+    comparison = Comparison(named, found, seeds, reference, out, grouped(answers), judged(found, reference))
     write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
     save(picture(named, found), out / "comparison.png", overwrite=True, dpi=110)
+    page.write(comparison)
     return comparison
 
 
-def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = None) -> list[World]:
+def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
@@ -135,13 +102,13 @@ def worlds_of(what: Any, generations: int | None = None, cells: Cells | None = N
     if isinstance(what, Task):
         return [of_task(what, 100, generations or 200, cells)]
     if isinstance(what, str | World):
-        what = SUITE if what == "suite" else [what]
+        what = [what]
     if not isinstance(what, Sequence):
         raise ValueError(
             f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
         )
-    chosen = [world(each) if isinstance(each, str) else each for each in what]
-    return [each._replace(generations=generations or each.generations) for each in chosen]
+    named = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
+    return [each._replace(generations=generations or each.generations) for each in named]
 
 
 def _jobs(
@@ -151,8 +118,9 @@ def _jobs(
     mutations: Mapping[str, Mutation],
     seeds: list[int],
     out: Path,
-) -> Iterator[_Job]:
+) -> list[_Job]:
     """World by world."""
+    jobs = []
     for each in worlds:
         task = each.task()
         place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
@@ -165,29 +133,32 @@ def _jobs(
             settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
             path = out / "methods" / each.name / f"{file}.json"
-            yield _Job(each, method, search, path, json.loads(json.dumps(settings)))
+            jobs.append(_Job(each, method, search, path, json.loads(json.dumps(settings))))
+    paths = [job.path for job in jobs]
+    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
+        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
+    return jobs
 
 
-def _finished(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> list[tuple[Facts, dict[str, Any]]]:
-    """The facts of each job, from its file if it is finished, and what made them."""
-    stored = [_stored(job) for job in jobs]
+def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> None:
+    """Make the file of each job that has none."""
     stop, alone = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_made, job, seeds, stop, alone) for job, facts in zip(jobs, stored, strict=True) if not facts]
+    missing = [job for job in jobs if not job.path.exists()]
+    for job in jobs:
+        if job.path.exists():
+            _stored(job)  # refuses a file of other settings before anything is computed
+    begun = [pool.submit(_make, job, seeds, stop, alone) for job in missing]
     try:
         for _ in follow((one.result() for one in as_completed(begun)), "comparing", len(begun)):
             pass
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
-    new = iter(begun)
-    return [facts or next(new).result() for facts in stored]
 
 
-def _stored(job: _Job) -> tuple[Facts, dict[str, Any]] | None:
-    """What the job's file holds; None where there is none yet."""
-    if not job.path.exists():
-        return None
+def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
+    """What the job's file holds: the facts, and what made them."""
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
@@ -203,8 +174,8 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]] | None:
     return found, made
 
 
-def _made(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts, dict[str, Any]]:
-    """The facts of a job, measured and written.
+def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
+    """Measure a job and write its file.
 
     A host task is called by one job at a time, as by a run: it may keep a simulator.
     """
@@ -216,4 +187,3 @@ def _made(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> tuple[Facts,
     job.path.parent.mkdir(parents=True, exist_ok=True)
     content = finite({"settings": job.settings, "made": made, "facts": facts})
     write_bytes(job.path, json.dumps(content, allow_nan=False).encode())
-    return found, made

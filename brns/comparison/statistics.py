@@ -1,15 +1,18 @@
-"""What the facts say: shares of the reference's coverage, tests with correction, intervals, and a verdict."""
+"""What the facts say: shares of the reference's coverage, tests with correction, intervals, and a table of them."""
 
+import itertools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from brns.comparison.markdown import table
 from brns.comparison.measure import POINTS, Facts
 from brns.comparison.worlds import World
 from brns.metrics.summary import estimate
-from brns.metrics.tests import LEVEL, holm, paired
+from brns.metrics.tests import LEVEL, holm, least_paired_p, paired
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 """of a run, at which coverage is told; some of POINTS"""
@@ -36,11 +39,11 @@ class Judged(NamedTuple):
     """the share of seeds in which the method covers more than the reference, ties half; 0.5 is chance"""
 
     @property
-    def confirmed(self) -> str:
-        """More, less, or neither, at p < 0.05."""
+    def outcome(self) -> str:
+        """Better or worse, where p < 0.05; else undecided."""
         if not self.p < LEVEL:
-            return "neither"
-        return "more" if self.effect > 0.5 else "less"
+            return "undecided"
+        return "better" if self.effect > 0.5 else "worse"
 
 
 def at(facts: Facts, fraction: float) -> Float[np.ndarray, " s"]:
@@ -87,51 +90,74 @@ def interval(
     return float(low), float(high)
 
 
-def verdict(found: Found, rows: Sequence[Judged], method: str, reference: str, worlds: Mapping[str, World]) -> str:
-    """A method against the reference at the end of the run, in a sentence.
+class Comparison(NamedTuple):
+    """What a comparison found; a notebook shows it as a table."""
 
-    A world that is another one once more, in a larger box, does not count. Apart stand the worlds by which no setting
-    was chosen: by the others a method shows more than it has.
-    """
-    distinct = [name for name in found if worlds[name].again not in found]
-    untouched = [name for name in distinct if worlds[name].half != "tune"]
-    told = f"{method} covers {_summed(found, rows, method, reference, distinct)}"
-    if not 0 < len(untouched) < len(distinct):
-        return told
-    apart = _summed(found, rows, method, reference, untouched)
-    return f"{told}; in those by which no setting was chosen {apart}"
+    worlds: dict[str, World]
+    found: dict[str, dict[str, Facts]]
+    """by world, then by method"""
+    seeds: list[int]
+    reference: str
+    """the method that the others are compared with: the first"""
+    out: Path
+    made: list[dict[str, Any]]
+    """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
+    judged: list[Judged]
+    """every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run"""
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a world, method, seed and measure, for `pandas.DataFrame(comparison.rows)`.
 
-def _summed(found: Found, rows: Sequence[Judged], method: str, reference: str, names: Sequence[str]) -> str:
-    ends = [row for row in rows if row.method == method and row.fraction == 1.0 and row.world in names]
-    shares = [row.share for row in ends]
-    more = sum(row.confirmed == "more" for row in ends)
-    less = sum(row.confirmed == "less" for row in ends)
-    pairs = [(at(found[name][method], 1.0), at(found[name][reference], 1.0)) for name in names]
-    low, high = interval(pairs)
-    if len(names) == 1:
-        outcome = "confirmed more" if more else "confirmed less" if less else "no difference confirmed"
-        return f"{shares[0]:.2f} of what {reference} covers (95 %: {low:.2f} to {high:.2f} over seeds), {outcome}"
-    least, most = interval(pairs, of_worlds=True)
-    return (
-        f"{np.mean(shares):.2f} of what {reference} covers (95 %: {low:.2f} to {high:.2f} over seeds, {least:.2f} to "
-        f"{most:.2f} over worlds too; least {min(shares):.2f}, most {max(shares):.2f}), "
-        f"confirmed more in {more} and less in {less} of {len(names)} worlds"
-    )
+        What a seed does not have, such as a first solution, is absent.
+        """
+        rows = []
+        for world, methods in self.found.items():
+            for method, facts in methods.items():
+                measures = {f"coverage_{round(100 * point)}": at(facts, point) for point in POINTS}
+                measures |= {"first_solved": facts.first_solved, "eta": facts.eta, "kappa": facts.kappa}
+                measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
+                rows += [
+                    {"world": world, "method": method, "seed": seed, "measure": name, "value": float(value)}
+                    for name, values in measures.items()
+                    for seed, value in zip(self.seeds, values, strict=True)
+                    if np.isfinite(value)
+                ]
+        return rows
 
+    @property
+    def summary(self) -> list[list[str]]:
+        """Every other method against the reference at the end of the run; the first line is the head.
 
-def tidy(found: Found, seeds: Sequence[int]) -> list[dict[str, str | int | float]]:
-    """One row a world, method, seed and measure; what a seed does not have, such as a first solution, is absent."""
-    rows = []
-    for world, methods in found.items():
-        for method, facts in methods.items():
-            measures = {f"coverage_{round(100 * point)}": at(facts, point) for point in POINTS}
-            measures |= {"first_solved": facts.first_solved, "eta": facts.eta, "kappa": facts.kappa}
-            measures["milliseconds"] = np.full(len(seeds), facts.milliseconds)
-            rows += [
-                {"world": world, "method": method, "seed": seed, "measure": name, "value": float(value)}
-                for name, values in measures.items()
-                for seed, value in zip(seeds, values, strict=True)
-                if np.isfinite(value)
-            ]
-    return rows
+        A world that is another one once more, in a larger box, does not count. A second line has the worlds by which
+        no setting was chosen: in the others a method may look better than it is.
+        """
+        distinct = [name for name, world in self.worlds.items() if world.again not in self.worlds]
+        untouched = [name for name in distinct if self.worlds[name].half != "tune"]
+        share = f"of what {self.reference} covers (95 %)"
+        lines = [["method", share, "95 % over worlds too", "better", "worse", "undecided", "worlds"]]
+        for method in dict.fromkeys(row.method for row in self.judged):
+            lines.append([method, *self._against(method, distinct), "all"])
+            if 0 < len(untouched) < len(distinct):
+                lines.append([method, *self._against(method, untouched), "by which no setting was chosen"])
+        return lines
+
+    def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
+        ends = [row for row in self.judged if row.method == method and row.fraction == 1.0 and row.world in worlds]
+        pairs = [(at(self.found[name][method], 1.0), at(self.found[name][self.reference], 1.0)) for name in worlds]
+        share = np.mean([row.share for row in ends])
+        low, high = interval(pairs)
+        least, most = interval(pairs, of_worlds=True)
+        outcomes = [row.outcome for row in ends]
+        counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
+        return [f"{share:.2f} ({low:.2f} to {high:.2f})", f"{least:.2f} to {most:.2f}", *counts]
+
+    def __repr__(self) -> str:
+        seeds, tests = len(self.seeds), len(self.judged) // len(FRACTIONS)
+        parts = [f"Coverage in {len(self.worlds)} worlds over {seeds} seeds.", table(self.summary)]
+        if least_paired_p(seeds) * tests >= LEVEL:
+            enough = next(n for n in itertools.count(seeds) if least_paired_p(n) * tests < LEVEL)
+            parts.append(f"{seeds} seeds cannot decide {tests} tests; take {enough} or more.")
+        return "\n\n".join(parts)
+
+    _repr_markdown_ = __repr__

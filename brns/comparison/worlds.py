@@ -14,6 +14,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from brns.core import Population, Task
+from brns.experiments import named
+from brns.settings import SettingsError, near, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
 from brns.tasks.loose import RescaledBehaviorSpace
@@ -92,67 +94,61 @@ _CAR = Cells((_LEFTMOST, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, "all cells of
 _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made")
 
 
-def _unequal() -> PlanarArm:
-    """An arm of 20 joints whose links grow shorter: 1, 0.9, 0.81, ..."""
-    return PlanarArm(20, "tip", tuple(0.9**i for i in range(20)))
+_UNEQUAL = tuple(0.9**i for i in range(20))
+"""lengths of links: 1, 0.9, 0.81, ..."""
 
 
-def _maze_10() -> RescaledBehaviorSpace:
-    return RescaledBehaviorSpace(DeceptiveMaze(), 10.0)
-
-
-def _arm_10() -> RescaledBehaviorSpace:
-    return RescaledBehaviorSpace(PlanarArm(), 10.0)
-
-
-def _arm_100() -> RescaledBehaviorSpace:
-    return RescaledBehaviorSpace(PlanarArm(), 100.0)
-
-
-def _five() -> RoomsMaze:
-    """Another maze, of 5 x 5 rooms."""
-    return RoomsMaze(seed=7, rooms=5)
+def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
+    """A world in a behavior box so many times too large."""
+    return lambda: RescaledBehaviorSpace(task(), times)
 
 
 SUITE = (
     World("maze", "hard maze", "tune", DeceptiveMaze, 100, 100, _HARD),
     World("maze-20", "hard maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    World("maze-loose", "hard maze, box x 10", "report", _maze_10, 100, 100, _HARD, again="maze"),
+    World("maze-loose", "hard maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
     World("maze-path", "hard maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
     World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
     World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
     World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
-    World("arm-loose", "arm, box x 10", "tune", _arm_10, 100, 200, _ARM, again="arm"),
-    World("arm-looser", "arm, box x 100", "report", _arm_100, 100, 200, _ARM, again="arm"),
+    World("arm-loose", "arm, box x 10", "tune", _loose(PlanarArm, 10.0), 100, 200, _ARM, again="arm"),
+    World("arm-looser", "arm, box x 100", "report", _loose(PlanarArm, 100.0), 100, 200, _ARM, again="arm"),
     World("arm-joints", "arm, 20 joints (40-d)", "tune", lambda: PlanarArm(20, "joints"), 100, 200, _ARM),
     World("arm-picture", "arm, picture (256-d)", "report", lambda: PlanarArm(7, "picture"), 100, 150, _PICTURE),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
     World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
-    World("arm-unequal", "arm, 20 unequal joints", "held out", _unequal, 100, 200, _ARM),
-    World("rooms-5", "rooms 7, 5 x 5", "held out", _five, 100, 80, _ROOMS),
+    World("arm-unequal", "arm, 20 unequal joints", "held out", lambda: PlanarArm(20, "tip", _UNEQUAL), 100, 200, _ARM),
+    World("rooms-5", "rooms 7, 5 x 5", "held out", lambda: RoomsMaze(seed=7, rooms=5), 100, 80, _ROOMS),
 )
 """the worlds, in the order in which they are told"""
 
 
 def world(name: str) -> World:
-    """The suite's world of that name."""
-    found = [each for each in SUITE if each.name == name]
-    if not found:
-        raise ValueError(f"a world is one of {', '.join(each.name for each in SUITE)}; got {name!r}")
-    return found[0]
+    """A world of the suite, or one that `brns run` has, by its name; `path` is the suite's `maze-path`."""
+    known = {each.name: each for each in SUITE}
+    known["path"] = known["maze-path"]
+    if name in known:
+        return known[name]
+    others = parts("world")
+    if name not in others:
+        raise SettingsError(f"a world is one of {', '.join(known | others)}; got {name!r}{near(name, known | others)}")
+    search = named(name)
+    return of_task(search.task, search.population_size, 200, _all_cells(search.task))._replace(name=name)
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
     """A task of your own as a world: 20 x 20 cells over its box, or `cells` where a behavior is not planar."""
-    box = task.behavior_space
-    if cells is None and box.dimension != 2:
+    if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
-            f"coverage is counted in cells of a plane, and behaviors have {box.dimension} dimensions; say where an "
-            "individual lies: cells=Cells(low, high, side, reachable, counted, place)"
+            f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say where an individual "
+            "lies: cells=Cells(low, high, side, reachable, counted, place)"
         )
-    if cells is None:
-        (x, y), (right, top) = np.asarray(box.low).tolist(), np.asarray(box.high).tolist()
-        cells = Cells((x, y), (right, top), 20, 400, "all cells of the box")
     name = type(task).__name__
-    return World(name, name, "report", lambda: task, individuals, generations, cells)
+    return World(name, name, "report", lambda: task, individuals, generations, cells or _all_cells(task))
+
+
+def _all_cells(task: Task) -> Cells:
+    """20 x 20 cells over the last two dimensions of behavior."""
+    (x, y), (right, top) = np.asarray(task.behavior_space.low)[-2:], np.asarray(task.behavior_space.high)[-2:]
+    return Cells((float(x), float(y)), (float(right), float(top)), 20, 400, "all cells of the box")

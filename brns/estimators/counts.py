@@ -144,7 +144,7 @@ class VisitCounts(eqx.Module):
         """The emptied state with the visits of these descriptors, generation after generation."""
         visits = np.zeros(self.grids * self.rows, np.int32)
         for born in descriptors if state.seen else ():
-            np.add.at(visits, np.asarray(_places(self, state, born)), 1)
+            np.add.at(visits, np.asarray(_places(self, state, jnp.asarray(born))), 1)
         return state._replace(visits=jnp.asarray(visits))
 
     def _counted(self, state: Counts, population: Population) -> Counts:

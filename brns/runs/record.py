@@ -216,7 +216,7 @@ class Record:
         state = restore(saved, arrays, self.path / "states" / file_name(number))
         if not isinstance(search.estimator, Recounts):
             return state
-        born = (self.facts_of(g)["offspring.descriptor"] for g in range(number + 1))
+        born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
         return state._replace(estimator=search.estimator.recounted(state.estimator, born))
 
     def state_arrays(self, number: int) -> dict[str, np.ndarray]:

@@ -1,9 +1,7 @@
 """What the tests of the command line only read."""
 
 import pytest
-from shell import SHORT, call
-
-RUN = "runs/maze-exact-seed0"
+from shell import RUN, SHORT, call
 
 
 @pytest.fixture(scope="session")

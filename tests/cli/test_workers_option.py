@@ -6,28 +6,21 @@ import time
 import equinox as eqx
 import numpy as np
 import pytest
-from shell import SHORT, call
+from shell import RUN, SHORT, call
 
 from brns import Record, run
+from brns.experiments import changed, named
 from brns.workers import Chunked
 
 ANT = ("ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a short run of the ant maze without workers."""
-    pytest.importorskip("mujoco")
-    folder = tmp_path_factory.mktemp("workers")
-    done = call("run", *ANT, "--generations", 1, "--out", "alone", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
 def chunked(folder):
-    """The same search in chunks, as workers evaluate it, for three generations."""
-    search = eqx.tree_at(lambda s: s.task, Record(folder / "alone").search, replace_fn=Chunked)
+    """A short search of the ant maze in chunks, as workers evaluate it."""
+    pytest.importorskip("mujoco")
+    changes = ["task.steps=32", "population_size=6", "offspring_size=5"]
+    search = eqx.tree_at(lambda s: s.task, changed(named("ant"), changes), replace_fn=Chunked)
     return run(search, 3, out=folder / "chunked", checkpoint_every=1)[0]
 
 
@@ -71,11 +64,10 @@ def test_a_wrong_dask_address_is_told_soon(folder):
     [
         (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
         (("run", "maze", "--out", "no", "--timeout", 5), "a timeout goes with either"),
-        (("resume", "alone", "--generations", 9, "--workers", 2), "was started without workers"),
+        (("resume", RUN, "--generations", 9, "--workers", 2), "was started without workers"),
     ],
 )
 def test_workers_that_cannot_be_had_are_an_error_that_says_why(folder, words, told):
     done = call(*words, folder=folder)
     assert done.returncode == 2
     assert told in done.stderr
-    assert Record(folder / "alone").planned == 1

@@ -11,7 +11,7 @@ from files import rewrite
 from small import SEARCH
 
 from brns import Novelty, Record, RecordError, VisitCounts
-from brns.cli.own import search_of
+from brns.cli.user_code import search_of
 from brns.runs.loop import resume
 
 

@@ -9,7 +9,7 @@ from worlds import Identity
 
 import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, VisitCounts
-from brns.cli.own import search_of
+from brns.cli.user_code import search_of
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)

@@ -6,7 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from brns.cli.options import Directories, Directory, Overwrite, Search
-from brns.settings import SettingsError, chosen, parts
+from brns.settings import PARTS, Kind, chosen
+
+USES: dict[Kind, str] = {
+    "world": "brns run ",
+    "estimator": "--estimator ",
+    "preset": "--estimator ",
+    "mutation": "--set mutate=",
+    "selection": "--set select=",
+    "founders": "--set founders=",
+}
+"""how a command line names a part"""
 
 
 def runs(
@@ -19,27 +29,27 @@ def runs(
 
 
 def list_(
-    experiment: Annotated[str | None, typer.Argument(help="one of them", show_default="all")] = None,
+    name: Annotated[str | None, typer.Argument(help="one of them: its settings", show_default="all names")] = None,
 ) -> None:
-    """List what can be run and set: names, defaults, meanings."""
-    worlds = {experiment: chosen("experiment", experiment, "world")} if experiment else parts("world")
+    """List what can be run and set; of one NAME its settings with their defaults and meanings."""
     from brns.cli.screen import console, print_settings
+
+    if name is None:
+        for one in PARTS:
+            console.print(f"{USES[one.kind] + one.name:<24} {one.meaning}", soft_wrap=True)
+        return
+    part = chosen("NAME", name, *USES)
     from brns.experiments import OPERATORS, named
 
-    for world, task in worlds.items():
-        console.print(f"\nbrns run {world}  {task.meaning}", style="bold")
-        search = named(world)
+    console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
+    if part.kind == "world":
+        search = named(name)
         print_settings("", search)
-        for part in ("task", *OPERATORS):
-            print_settings(f"{part}.", getattr(search, part))
-        for name, part in parts("estimator", "preset").items():
-            console.print(f"\n  --estimator {name}  {part.meaning}", style="bold")
-            print_settings("estimator.", named(world, name).estimator)
-    for operator, kind in OPERATORS.items():
-        console.print()
-        for name, part in parts(kind).items():
-            console.print(f"--set {operator}={name}  {part.meaning}", style="bold")
-            print_settings(f"{operator}.", part.load()())
+        for one in ("task", "estimator", *OPERATORS):
+            print_settings(f"{one}.", getattr(search, one))
+    else:
+        prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(part.kind, "estimator")
+        print_settings(f"{prefix}.", part.load()())
 
 
 def show(
@@ -50,10 +60,8 @@ def show(
     overwrite: Overwrite = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
-    if json and csv:
-        raise SettingsError("numbers are printed with --json or with --csv; got both")
     from brns.cli.conclusion import conclude, print_numbers
-    from brns.cli.own import records_of
+    from brns.cli.user_code import records_of
 
     found = records_of([directory], search)
     if json or csv:
@@ -73,7 +81,7 @@ def figure(
 
     An unknown name is answered with all that there are.
     """
-    from brns.cli.own import records_of
+    from brns.cli.user_code import records_of
     from brns.pictures import draw, save
 
     out = out or Path(f"{name}.png")
@@ -91,7 +99,7 @@ def report(
 
     It opens from disk and needs no network.
     """
-    from brns.cli.own import records_of
+    from brns.cli.user_code import records_of
     from brns.pictures.report import write
     from brns.runs.bar import track
 
@@ -112,7 +120,7 @@ def movie(
 
     The population stands on maps of novelty, generation by generation. Of several seeds it is the first.
     """
-    from brns.cli.own import records_of
+    from brns.cli.user_code import records_of
     from brns.pictures.movie import write, write_individual
     from brns.runs.bar import track
 

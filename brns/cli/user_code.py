@@ -1,9 +1,9 @@
 """The searches of a command line: the library's by name, a user's own as `module:object`."""
 
 import dataclasses
-import importlib
 import inspect
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from brns.experiments import OPERATORS, changed, named
+from brns.experiments import changed, named
 from brns.operators.founders import GivenFounders
 from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
-from brns.settings import SettingsError, build, changes, configure, describe, settings, told
+from brns.settings import SettingsError, build, changes, configure, describe, told
 from brns.workers import Chunked, innermost
 
 
@@ -44,21 +44,13 @@ def own_object(text: str) -> Any:
 
     The module is imported from the current directory or wherever Python finds it. This runs its code.
     """
-    module, _, name = text.partition(":")
-    if not name or not module.replace(".", "").isidentifier():
-        raise SettingsError(f"your own is named as Python imports it, such as my_task:search; got {text!r}")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        there = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise  # an import of the module itself
-        raise SettingsError(f"there is no module {module!r} in {here} or where Python looks") from None
-    if not hasattr(there, name):
-        raise SettingsError(f"{there} has no {name!r}")
-    found = getattr(there, name)
+        found = pkgutil.resolve_name(text)
+    except AttributeError as error:
+        raise SettingsError(f"{text}: {error}") from error
     if not callable(found):
         return found
     try:
@@ -89,30 +81,27 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
 
 
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with all that a command line can change set as the record has it: settings, operators, chunks."""
-    experiment = record.experiment
-    parts = {}
-    for name in ("estimator", *OPERATORS):
-        parts[name] = _part(getattr(search, name), experiment[name])
-    task = _part(innermost(search.task), record.world)
-    if experiment["task"]["name"] == "Chunked":
+    """The search with all that a command line can change as the record has it: settings, operators, chunks."""
+    described = record.experiment["task"]
+    task = _restored(innermost(search.task), record.world)
+    if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
-        task = Chunked(task, chunk=experiment["task"]["chunk"], executor=executor)
-    return _with_settings(dataclasses.replace(search, task=task, **parts), experiment)
+        task = Chunked(task, chunk=described["chunk"], executor=executor)
+    return _restored(dataclasses.replace(search, task=task), record.experiment)
 
 
-def _part(part: Any, description: dict[str, Any]) -> Any:
-    """The part that is described: the one given, with its settings changed, or one of the library's."""
-    if type(part).__name__ != description["name"] or isinstance(part, GivenFounders):
+def _restored(part: Any, description: dict[str, Any]) -> Any:
+    """The part with its settings as described, and its own parts likewise; one of the library's if it is another."""
+    if type(part).__name__ != description["name"]:
         return build(description)
-    return _with_settings(part, description)
-
-
-def _with_settings(part: Any, description: dict[str, Any]) -> Any:
-    """The part with those plain settings changed that are described otherwise."""
-    if not dataclasses.is_dataclass(part):
-        return part
-    plain = [setting.name for setting in settings(type(part)) if setting.name in description]
-    was = {name: description[name] for name in plain}
-    differing = {name: was[name] for name in plain if describe(getattr(part, name)) != was[name]}
-    return configure(part, differing) if differing else part
+    plain, parts = {}, {}
+    for name, value in description.items():
+        own = getattr(part, name, None)
+        if name == "name" or describe(own) == value:
+            continue
+        if isinstance(value, dict):
+            parts[name] = _restored(own, value)
+        else:
+            plain[name] = value
+    part = dataclasses.replace(part, **parts) if parts else part
+    return configure(part, plain) if plain else part

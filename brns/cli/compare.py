@@ -1,0 +1,65 @@
+"""`brns compare`: methods side by side, in worlds of the suite or in your own."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brns.settings import SettingsError, chosen, parts
+
+Worlds = Annotated[list[str], typer.Argument(help="suite, or worlds such as arm maze; or your own, as module:object")]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="a method, or your own as module:object; the first is the reference; repeatable",
+        show_default="archive, and all others",
+    ),
+]
+Operators = Annotated[
+    list[str] | None, typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial")
+]
+
+
+def compare(
+    worlds: Worlds,
+    estimator: Methods = None,
+    mutation: Operators = None,
+    seeds: Annotated[int, typer.Option(min=2, help="how many seeds")] = 20,
+    generations: Annotated[
+        int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path("runs/comparison"),
+    workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="2")] = None,
+) -> None:
+    """Compare methods in worlds of the suite, or in your own.
+
+    Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
+    """
+    names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
+    methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names if ":" not in name}
+    operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
+    own = [name for name in worlds if ":" in name]
+    if own and len(worlds) > 1:
+        raise SettingsError(f"your own world is compared alone: name {own[0]} only")
+    from rich.markdown import Markdown
+
+    import brns
+    from brns.cli.screen import console
+    from brns.cli.user_code import own_object
+    from brns.comparison import page
+    from brns.runs import compilation_cache
+
+    compilation_cache.keep()
+    made = {}
+    for name in names:
+        made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
+    mutations = {name: part.load()() for name, part in operators.items()}
+    told: dict[str, Any] = {"seeds": seeds, "generations": generations, "mutations": mutations, "workers": workers}
+    try:
+        found = brns.compare(own_object(own[0]) if own else worlds, made, out=out, **told)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Stopped. What is finished is in {out}: the same command goes on from there."
+        ) from None
+    console.print(Markdown(f"{found}"))
+    console.print(f"Page: {page.place(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)
