@@ -1,5 +1,6 @@
 """The nouns of novelty search, and the contracts between its parts."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -145,6 +146,19 @@ class NoveltyEstimator(Protocol):
 
         Called once a generation, after selection; `key` is another one each time.
         """
+        ...
+
+
+@runtime_checkable
+class Recounts(Protocol):
+    """An estimator part of whose state follows from the descriptors it has learned: a run keeps the rest alone."""
+
+    def emptied(self, state: PyTree) -> PyTree:
+        """The state without that part."""
+        ...
+
+    def recounted(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
+        """The state with it again, from the descriptors of each generation's newborn, to the same bits."""
         ...
 
 

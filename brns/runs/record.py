@@ -15,13 +15,12 @@ import operator
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import PyTree
 
-from brns.core import Box, Generation, Population
+from brns.core import Box, Generation, Population, Recounts
 from brns.metrics.numbers import ranges
 from brns.runs import metadata, progress
 from brns.runs.storage import RecordError, file_name, named_leaves, numbers_in, read_arrays, restore, write_arrays
@@ -37,19 +36,6 @@ FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLA
 GENOTYPE = "offspring.genotype"
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
-
-
-@runtime_checkable
-class Recounts(Protocol):
-    """An estimator part of whose state follows from the descriptors it has learned: a run keeps the rest alone."""
-
-    def emptied(self, state: PyTree) -> PyTree:
-        """The state without that part."""
-        ...
-
-    def recounted(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
-        """The state with it again, from the descriptors of each generation's newborn, to the same bits."""
-        ...
 
 
 class Record:

@@ -85,7 +85,7 @@ def test_several_seeds_end_with_their_spread_and_methods_have_a_table_each(folde
     shutil.copytree(folder / RUN, folder / "both/other")
     shutil.move(folder / "both/several/seed0001", folder / "both/one")
     titles = [line for line in call("show", "both", folder=folder).stdout.splitlines() if line.startswith("both: ")]
-    assert sorted(titles) == ["both: DeceptiveMaze, exact recognition", "both: PlanarArm, grid counts"]
+    assert sorted(titles) == ["both: DeceptiveMaze, exact recognition", "both: PlanarArm, visit counts"]
 
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
