@@ -7,7 +7,7 @@ from typing import Any
 
 from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
-from brns.estimators.exact import ExactRecognition
+from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
@@ -25,7 +25,7 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """The deceptive maze of section 5.1: 100 + 100 individuals, elitist on novelty."""
     return NoveltySearch(
         task=DeceptiveMaze(steps=2000),
-        estimator=estimator or ExactRecognition(),
+        estimator=estimator or VisitCounts(),
         population_size=100,
         offspring_size=100,
         mutate=PolynomialMutation(eta=10.0, rate=0.1),
@@ -46,7 +46,7 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """The ant maze of section 5.2: 25 + 25 individuals, NSGA-II on novelty and reward."""
     return NoveltySearch(
         task=AntMaze(arena="large", steps=1500),
-        estimator=estimator or ExactRecognition(),
+        estimator=estimator or VisitCounts(),
         population_size=25,
         offspring_size=25,
         mutate=PolynomialMutation(eta=10.0, rate=0.1),
@@ -56,13 +56,13 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty."""
-    return NoveltySearch(MountainCar(), estimator or ExactRecognition(), population_size=20, offspring_size=20)
+    return NoveltySearch(MountainCar(), estimator or VisitCounts(), population_size=20, offspring_size=20)
 
 
 EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
 """the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
 
-RECOMMENDED = "exact"
+RECOMMENDED = "counts"
 """the default estimator of a run, which the suite of worlds supports"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}

@@ -27,10 +27,10 @@ from brns.core import (
     take,
     unite,
 )
+from brns.estimators.counts import VisitCounts
 from brns.estimators.cpu import program
-from brns.estimators.exact import ExactRecognition
 from brns.operators.founders import UniformFounders
-from brns.operators.mutation import PolynomialMutation
+from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
 from brns.settings import shown
 
@@ -71,14 +71,14 @@ class NoveltySearch(eqx.Module):
     """
 
     task: Task
-    estimator: NoveltyEstimator = ExactRecognition()
+    estimator: NoveltyEstimator = VisitCounts()
     """the novelty; by default the one that the suite of worlds recommends"""
     population_size: int = 100
     """mu; paper, section 5.1"""
     offspring_size: int = 100
     """lambda; paper, section 5.1"""
-    mutate: Mutation = PolynomialMutation()
-    """variation operator; paper, section 5"""
+    mutate: Mutation = MixedMutation()
+    """variation operator, by default the one that the suite recommends; the paper's is `PolynomialMutation`"""
     select: Selection = Elitist()
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
     rescore_parents: bool = True

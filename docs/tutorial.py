@@ -9,7 +9,7 @@
 #
 # The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a *behavior* is
 # where the robot stands after 500 steps, and *novelty* says how unlike that is to what the search has seen. No
-# novelty is named here, so it is exact recognition.
+# novelty is named here, so it is visit counts.
 
 # %%
 import brns

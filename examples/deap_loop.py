@@ -32,7 +32,7 @@ def behaviors(individuals):
 
 def main(generations=100, mu=50):
     random.seed(0)
-    novelty, visited = brns.Novelty(brns.ExactRecognition(), brns.Box([-1.0, -1.0], [1.0, 1.0])), set()
+    novelty, visited = brns.Novelty(brns.VisitCounts(), brns.Box([-1.0, -1.0], [1.0, 1.0])), set()
     parents = toolbox.population(n=mu)
     for number in range(1, generations + 1):
         offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)

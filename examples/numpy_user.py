@@ -13,7 +13,7 @@ import brns
 
 def main(batches=200):
     random = np.random.default_rng(0)
-    novelty = brns.Novelty(brns.ExactRecognition(), brns.Box([-1.0, -1.0], [1.0, 1.0]))
+    novelty = brns.Novelty(brns.VisitCounts(), brns.Box([-1.0, -1.0], [1.0, 1.0]))
     left = random.uniform([-1, -1], [0, 1], (1000, 2))  # never shown to the estimator,
     right = -left  # but the left ones have neighbours that are
     print("batches seen   mean novelty left   right")

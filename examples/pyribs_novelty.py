@@ -22,7 +22,7 @@ def tip(solutions):
 
 
 if __name__ == "__main__":
-    archive = NoveltyArchive(brns.ExactRecognition(), brns.Box([-1, -1], [1, 1]), solution_dim=7)
+    archive = NoveltyArchive(brns.VisitCounts(), brns.Box([-1, -1], [1, 1]), solution_dim=7)
     result = GridArchive(solution_dim=7, dims=(20, 20), ranges=[(-1, 1), (-1, 1)])
     strategy = {"x0": np.zeros(7), "sigma0": 0.2, "es": "sep_cma_es", "batch_size": 30}
     emitter = EvolutionStrategyEmitter(archive, ranker="nov", **strategy, seed=0)

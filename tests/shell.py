@@ -14,7 +14,7 @@ from brns.cli.screen import console
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 """a maze that takes little"""
-RUN = "runs/maze-exact-seed0"
+RUN = "runs/maze-counts-seed0"
 """where such a run stands for tests that only read it"""
 
 

@@ -129,7 +129,7 @@ def test_commands_of_the_documentation(tmp_path):
     assert len(commands) > 8
     for command in commands:
         run("-m", tmp_path, "brns.cli", *shlex.split(command))
-    for picture in ("coverage.png", "map.png", "runs/maze-exact-seed0/overview.png"):
+    for picture in ("coverage.png", "map.png", "runs/maze-counts-seed0/overview.png"):
         assert is_png(tmp_path / picture)
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert (tmp_path / "short.gif").read_bytes()[:3] == b"GIF"

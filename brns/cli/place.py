@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def default_place(experiment: str, estimator: str, changes: Sequence[str], seed: int, seeds: int) -> Path:
-    """Such as `runs/maze-exact-size=512-seed0`, whatever the order of the changes."""
+    """Such as `runs/maze-counts-grids=256-seed0`, whatever the order of the changes."""
     names = [experiment.replace(":", "-")] if ":" in experiment else [experiment, estimator]
     for change in sorted(changes):
         setting, _, value = change.partition("=")
