@@ -11,7 +11,7 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import Kind, SettingsError, chosen, configure, parts
+from brns.settings import RECOMMENDED, Kind, SettingsError, chosen, configure, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -61,9 +61,6 @@ def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
 """the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
-
-RECOMMENDED = "counts"
-"""the default estimator of a run, which the suite of worlds supports"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
 """estimators that the paper sets otherwise in a world: section 5.2; 6000 is the largest of 2000, 4000 and 6000"""

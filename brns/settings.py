@@ -73,6 +73,8 @@ PARTS = (
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
     Part("founders", "layers", "LayerFounders", "initial weights of a network, as in published code"),
 )
+RECOMMENDED = "counts"
+"""the default estimator of a run, which the suite of worlds supports"""
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
 MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(

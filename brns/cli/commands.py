@@ -12,7 +12,7 @@ import typer
 from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
-from brns.settings import SettingsError, chosen
+from brns.settings import RECOMMENDED, SettingsError, chosen
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,7 +67,7 @@ def run(
     own, changes = [experiment] if ":" in experiment else [], set_ or []
     if own and estimator is not None:
         raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator out")
-    estimator = estimator or "exact"
+    estimator = estimator or RECOMMENDED
     if not own:
         chosen("experiment", experiment, "world")
         chosen("--estimator", estimator, "estimator", "preset")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from brns.settings import parts
+from brns.settings import RECOMMENDED, parts
 
 Experiment = Annotated[
     str, typer.Argument(help=f"{', '.join(parts('world'))}, see brns list; or a search of your own as module:object")
@@ -14,7 +14,7 @@ Directory = Annotated[Path, typer.Argument(help="a run's directory, or the direc
 Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
 Estimator = Annotated[
     str | None,
-    typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default="exact"),
+    typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default=RECOMMENDED),
 ]
 Place = Annotated[Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")]
 KeepEvery = Annotated[
