@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns import Box, NoveltySearch, PlanarArm
+from brns import Box, NoveltySearch, PlanarArm, PolynomialMutation
 
 ARM = PlanarArm()
 
@@ -39,7 +39,9 @@ def covered(estimator, deviation=None, times=1.0, seeds=3) -> float:
         genes = generator.uniform(size=(100, 7))
         if deviation is not None:
             genes = np.clip(0.35 + 0.3 * genes[0] + deviation * generator.normal(size=genes.shape), 0, 1)
-        search = NoveltySearch(BoxedArm(box), estimator, founders=Rows(jnp.asarray(genes, jnp.float32)))
+        search = NoveltySearch(
+            BoxedArm(box), estimator, mutate=PolynomialMutation(), founders=Rows(jnp.asarray(genes, jnp.float32))
+        )
         places = np.asarray(_reached(search, search.init(key), key)).reshape(-1, 2)
         cells.append(len(np.unique(np.floor(np.clip(places, 0, 0.9999) * 25) @ [25, 1])))
     return float(np.mean(cells))
