@@ -16,7 +16,7 @@ def everything(path):
     """All that a reader gets of a record: facts, columns, solutions, genotypes and states."""
     record = Record(path)
     columns = [record.column(name) for name in ("survivors.novelty", "offspring.genotype", "parents.id")]
-    states = [record.state(number, SEARCH) for number in record.snapshots]
+    states = [record.state_arrays(number) for number in record.snapshots]
     arrays = [np.asarray(leaf) for leaf in jax.tree.leaves((columns, record.solutions(), states))]
     return record.metadata, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
 
