@@ -18,9 +18,8 @@ from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
 CYCLING = (
-    "eta: below 1 where visited behaviors became less novel. kappa: how often they became novel again, by more than "
-    "epsilon, a tenth of the median distance between behaviors (or of novelty, where that is no distance); its share: "
-    "per later generation. regained: the same by ranks, without a unit."
+    "eta < 1: visited places stay less novel (good). kappa > 0: the search visits old ground again (bad). "
+    "regained: the same as kappa, by ranks."
 )
 
 

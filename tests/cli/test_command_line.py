@@ -28,7 +28,7 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
     assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
     text = (folder / "run.txt").read_text()
     assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
-    for told in ("overview.png", "Generation 3, seed 0: eta", "kappa: how often"):
+    for told in ("overview.png", "Generation 3, seed 0: eta", "kappa > 0"):
         assert told in text
 
 
