@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Tutorial: a first search, looked at
+# # Tutorial: a first search, step by step
 #
-# A robot in a maze, forty of them a generation, and no reward at all: only what is new survives. This page was
-# executed when the documentation was built, and everything below a cell is what it gave. {download}`Take it as a
-# notebook <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
+# Forty robots a generation live in a maze, without any reward: only what is new survives. This page was executed when
+# the documentation was built; below each cell is its output. {download}`Download it as a notebook
+# <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
 #
 # ## A search is a task and a novelty
 #
@@ -23,8 +23,8 @@ print(
 # %% [markdown]
 # ## Run it
 #
-# Everything that happens is on disk as soon as it happened, in the folder `out`. The first generation takes some
-# seconds longer, as JAX compiles it. A run is never written over: to run this cell again, add `exist="resume"`.
+# Each generation is written to the folder `out` as soon as it is finished. The first one takes some seconds longer,
+# because JAX compiles it. A run is never overwritten: to run this cell again, add `exist="resume"`.
 
 # %%
 (record,) = brns.run(search, generations=30, out="runs/tutorial", checkpoint_every=3)
@@ -33,8 +33,8 @@ print("generations on disk:", record.generations[0], "to", record.generations[-1
 # %% [markdown]
 # ## Look at it
 #
-# On the left every behavior that was tried, light where it was early and dark where it was late. On the right
-# what is novel to the search now: the robots of the last generation live where few have been.
+# On the left is every behavior that was tried, early ones light and late ones dark. On the right is what is novel to
+# the search now: the robots of the last generation live where few have been.
 
 # %%
 from brns.pictures import draw, overview
@@ -44,8 +44,8 @@ overview(record)
 # %% [markdown]
 # ## Ask it
 #
-# A column of the record is an array: generation by individual by dimension. How much of the maze was visited is a
-# function of the record, and never part of the loop.
+# A column of the record is an array: generation by individual by dimension. The share of the maze that was visited is
+# a function of the record.
 
 # %%
 from brns.metrics import coverage
@@ -60,7 +60,7 @@ for generation in (0, 10, 20, 30):
 # ## Another novelty
 #
 # Recognition is one way to tell what is new. Archive-based novelty search keeps behaviors and measures distances
-# to them: swap the estimator, leave the rest.
+# to them: it is another estimator in the same search.
 
 # %%
 import equinox as eqx
@@ -101,8 +101,8 @@ print(f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3
 # ## Go on
 #
 # `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command line it is `brns
-# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/tutorial-archive` writes a page to look
-# into.
+# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/tutorial-archive` writes an interactive
+# page.
 
 # %%
 (record,) = brns.resume("runs/tutorial", generations=32)

@@ -24,9 +24,11 @@ def test_the_box_of_signatures_by_hand():
 def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
     """Two generations of two paths of two points; of two far away that are born in the second one survives."""
     near, far = [[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]
-    founders = population([0, 1], near)._replace(novelty=np.array(first_novelty, np.float32))
-    survivors = population([0, 3], [near[0], far[1]])._replace(novelty=np.array(last_novelty, np.float32))
-    return FakeRecord([(founders, founders), (population([2, 3], far), survivors)], box=Box([-50.0] * 4, [50.0] * 4))
+    founders, survivors = population([0, 1], near), population([0, 3], [near[0], far[1]])
+    founders.novelty[:] = first_novelty
+    survivors.novelty[:] = last_novelty
+    history = [(founders, founders), (population([2, 3], far), survivors)]
+    return FakeRecord(history, box=Box([-50.0] * 4, [50.0] * 4))
 
 
 def test_coverage_counts_cells_of_signature_space():

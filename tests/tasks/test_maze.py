@@ -43,9 +43,9 @@ def hard() -> DeceptiveMaze:
 
 
 @pytest.fixture(scope="module")
-def last(hard):
-    """Where the same fifty policies end."""
-    return np.asarray(hard.evaluate(genotypes(50), jax.random.key(0)).descriptor)
+def path(hard):
+    """The paths of the same fifty policies."""
+    return np.asarray(hard.trajectory(genotypes(50)))
 
 
 def away(a, b):
@@ -201,8 +201,7 @@ def test_solved_is_the_goal_s_disc():
 # Laws
 
 
-def test_a_robot_is_never_inside_a_wall(hard):
-    path = np.asarray(hard.trajectory(genotypes(50)))
+def test_a_robot_is_never_inside_a_wall(hard, path):
     i, j = (np.floor(path[..., axis] / 3 + 0.5).astype(int) for axis in (0, 1))
     assert not np.asarray(hard.tables.touched)[j, i].any()
     assert (np.abs(path[..., 2]) <= np.float32(math.pi)).all()
@@ -224,7 +223,8 @@ def test_the_trajectory_is_the_policy_and_the_step_in_turn_and_ends_in_the_descr
     np.testing.assert_allclose(path[:, -1], pose, atol=2e-2)
 
 
-def test_a_genotype_ends_where_it_ends_in_any_batch(hard, last):
+def test_a_genotype_ends_where_it_ends_in_any_batch(hard, path):
+    last = path[:, -1, :2]
     np.testing.assert_array_equal(hard.evaluate(genotypes(50)[:1], jax.random.key(0)).descriptor, last[:1])
     batched = jax.vmap(hard.evaluate)(genotypes(50).reshape(2, 25, -1), jax.random.split(jax.random.key(0), 2))
     np.testing.assert_array_equal(batched.descriptor.reshape(50, 2), last)
