@@ -58,10 +58,8 @@ def _draw_solvers(ax: Axes, world: Scene, record: Record, behaviors: Float[np.nd
     ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
     found = record.solutions()
     some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-    ways = trajectories(record, found.genotype[some])
-    for number, way in enumerate(ways):
-        label = "_" if number else "way of the solver" if len(ways) == 1 else f"ways of {len(ways)} solvers"
-        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label=label, path_effects=HALO)
+    for way in trajectories(record, found.genotype[some]):
+        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solver", path_effects=HALO)
 
 
 def archive(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:

@@ -132,22 +132,9 @@ def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, t
     rings = ax.collections[1]
     np.testing.assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
-    (way,) = [line for line in ax.lines if line.get_label() == "way of the solver"]
+    (way,) = [line for line in ax.lines if line.get_label() == "way of a solver"]
     np.testing.assert_allclose(way.get_xydata()[-1], place, atol=1e-3)
     assert ax.get_title().endswith(", 1 solver")
-
-
-def test_figures_are_known_by_their_numbers_in_the_paper(recognition):
-    assert set(drawn.PAPER.values()) <= set(drawn.FIGURES)
-    assert drawn.draw("3c", recognition).axes[0].get_ylabel().startswith("age")
-    with pytest.raises(ValueError, match="did you mean age"):
-        drawn.draw("ages", recognition)
-
-
-def test_the_overview_has_the_world_and_the_novelty(maze):
-    left, right, *_ = drawn.overview(maze).axes
-    assert len(left.collections[0].get_offsets()) == 7 * 20
-    assert right.images[0].get_array().shape == (60, 60)
 
 
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):

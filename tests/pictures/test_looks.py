@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from brns.pictures import FIGURES, PAPER, figures_of
+from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.curves import over_time
 from brns.pictures.methods import LINES, colors_of
@@ -110,6 +110,9 @@ def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
 
 def test_the_table_says_of_which_worlds_each_figure_is():
     assert {"3a", "2d", "4d", "5"} <= set(PAPER)
+    assert set(PAPER.values()) <= set(FIGURES)
+    with pytest.raises(ValueError, match="did you mean age"):
+        draw("ages", [])
     assert set(figures_of("planar")) & set(figures_of("paths")) == {k for k, f in FIGURES.items() if f.worlds == "all"}
     assert "signature" not in figures_of("planar")
     assert "novelty-map" not in figures_of("paths")

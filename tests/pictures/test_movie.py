@@ -1,4 +1,4 @@
-"""The movie, of a short real run."""
+"""The movie, of a short real run; and what was made stays."""
 
 import itertools
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from brns import Record, RecordError
-from brns.pictures import movie, novelty_map
+from brns.pictures import draw, movie, novelty_map, report, save
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +88,15 @@ def test_an_mp4_needs_an_extra(maze, drawn, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(ImportError, match=r"brns\[video\]"):
         movie.write(maze, tmp_path / "without.mp4")
+
+
+def test_nothing_is_overwritten_unasked(recognition, tmp_path):
+    out = tmp_path / "made.png"
+    out.write_bytes(b"made before")
+    figure = draw("age", recognition)
+    for write, what in ((save, figure), (movie.write, recognition[0]), (report.write, recognition)):
+        with pytest.raises(FileExistsError, match="overwrite"):
+            write(what, out)
+    assert out.read_bytes() == b"made before"
+    save(figure, out, overwrite=True)
+    assert out.read_bytes()[:4] == b"\x89PNG"

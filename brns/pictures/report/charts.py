@@ -35,11 +35,6 @@ def chart(figure: go.Figure, name: str) -> str:
     return figure.to_html(config, auto_play=False, include_plotlyjs=False, full_html=False, div_id=name)
 
 
-def curves(figure: Figure) -> list[go.Figure]:
-    """A chart for each panel that has lines with a name."""
-    return [panel(ax) for ax in figure.axes if ax.get_legend_handles_labels()[1]]
-
-
 def panel(ax: Axes) -> go.Figure:
     """Lines with their bands, as plotly draws them; a line without a name is a level over the whole width."""
     chart = go.Figure()

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader
 from plotly.offline import get_plotlyjs
 
-from brns.metrics.numbers import ranges
+from brns.metrics.measures import MEASURES
+from brns.metrics.numbers import number, ranges
 from brns.metrics.tests import LEVEL, testable
 from brns.pictures.drawing import draw
 from brns.pictures.figures import FIGURES, Picture
@@ -58,6 +59,9 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=table.rows(runs),
+        measures=MEASURES,
+        number=number,
+        zip=zip,
         reference=reference,
         several=bool(others),
         tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
@@ -86,8 +90,8 @@ def _figure(name: str, records: Sequence[Record]) -> Drawn:
         drawn = draw(name, records)
     except ValueError as error:
         return Drawn(name, figure, reason=f"{error}")
-    curves = charts.curves(drawn) if figure.panels in ("one", "method") else []
-    found = [charts.chart(curve, f"{name}-{place}") for place, curve in enumerate(curves)]
+    curves = [ax for ax in drawn.axes if ax.get_legend_handles_labels()[1] and figure.panels in ("one", "method")]
+    found = [charts.chart(charts.panel(ax), f"{name}-{place}") for place, ax in enumerate(curves)]
     image = "" if found else charts.picture(drawn)
     return Drawn(name, figure, found, image, wide=drawn.get_figwidth() > 8)
 

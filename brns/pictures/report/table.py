@@ -2,11 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import number
-from brns.metrics.summary import estimate, summary
+from brns.metrics.summary import Estimate, estimate, summary
 from brns.metrics.tests import Tested, holm, mann_whitney, testable
 from brns.pictures.scene import scene_of
 from brns.runs.record import Record
@@ -17,40 +14,19 @@ NEVER_LATE = "first_solved"
 """a seed that never solved it is later than all others"""
 
 
-class Cell(NamedTuple):
-    """A measure of a method."""
+def rows(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
+    """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
 
-    mean: str
-    spread: str
-    """the deviation, and the number of seeds where it is not the method's"""
-    tested: Tested | None
-    """against the first method, with p corrected for the whole table"""
-
-
-class Row(NamedTuple):
-    """A measure of every method."""
-
-    title: str
-    meaning: str
-    cells: list[Cell]
-
-
-def rows(runs: Mapping[str, Sequence[Record]]) -> list[Row]:
-    """The table: mean ± deviation over seeds, and each method held against the first."""
+    p is corrected for the whole table.
+    """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
     found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
     measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
     values = {(m, name): [seed[m] for seed in seeds if m in seed] for m in measures for name, seeds in found.items()}
     late = {(NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()}
     told = tests(values | late if NEVER_LATE in measures else values, list(runs))
-    return [
-        Row(
-            MEASURES[measure].title,
-            MEASURES[measure].meaning,
-            [Cell(*_estimate(values[measure, name], len(runs[name])), told.get((measure, name))) for name in runs],
-        )
-        for measure in measures
-    ]
+    over = {place: estimate(seeds) if seeds else None for place, seeds in values.items()}
+    return {measure: [(over[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
 
 
 def tests(values: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> dict[tuple[str, str], Tested]:
@@ -66,12 +42,3 @@ def tests(values: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str
     found = [mann_whitney(values[measure, name], values[measure, reference]) for measure, name in places]
     corrected = holm([one.p for one in found])
     return {place: one._replace(p=p) for place, one, p in zip(places, found, corrected, strict=True)}
-
-
-def _estimate(values: Sequence[float], runs: int) -> tuple[str, str]:
-    if not values:
-        return "–", ""
-    found = estimate(values)
-    spread = f" ± {number(found.deviation)}" if found.seeds > 1 else ""
-    seeds = f" (n = {found.seeds})" if found.seeds != runs else ""
-    return number(found.mean), spread + seeds
