@@ -206,7 +206,7 @@ def draw_world(ax: Axes, world: Scene) -> None:
         ax.add_patch(Circle(place, area.radius, fill=False, ec=area.color, lw=2.0, zorder=3, path_effects=HALO))
         ax.plot([], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name)  # for the legend
     if world.start is not None:
-        ring = {"mfc": "none", "mec": START, "mew": 1.8, "ms": 8, "path_effects": HALO}
+        ring: Any = {"mfc": "none", "mec": START, "mew": 1.8, "ms": 8, "path_effects": HALO}
         ax.plot(*world.start, "o", ls="", label="start", zorder=5, **ring)
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)

@@ -182,9 +182,10 @@ def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
     """The world's walls, areas and start in a panel."""
     if world.walls is not None:
         walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
+        color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         left, right, low, high = world.walls_extent
         figure.add_layout_image(
-            source=Image.fromarray(walls[..., None] * np.uint8([*ImageColor.getrgb(WALL), 255])),
+            source=Image.fromarray(walls[..., None] * color),
             x=left,
             y=low if world.down else high,
             sizex=right - left,
