@@ -11,7 +11,7 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import RECOMMENDED, Kind, SettingsError, chosen, configure, parts
+from brns.settings import Kind, SettingsError, chosen, configure, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
 
-FINEST = 0.03  # of the founders' scale: the finest pitch where that is below the setting's
+FINEST = 0.03  # of the founders' scale: the finest pitch of some grids where that is below the setting's
 
 
 class Grids(NamedTuple):
@@ -67,7 +67,8 @@ class VisitCounts(eqx.Module):
     rows: int = 4096
     """counters of a grid, a power of two; more for more than some 50,000 behaviors"""
     pitches: tuple[float, float] = (0.01, 2.0)
-    """the finest and the coarsest, of half the box; finer where founders are narrow"""
+    """the finest and the coarsest, of half the box; every eighth grid may be finer, where founders are narrow: they may
+    be alike, or the box too large"""
 
     def __check_init__(self):
         if self.grids < 1:
@@ -155,12 +156,17 @@ class VisitCounts(eqx.Module):
         visits = state.visits.at[place].add(new[:, None].astype(jnp.int32), mode="promise_in_bounds")
         return state._replace(visits=visits, seen=state.seen + jnp.sum(new))
 
+    def _pitches(self, scale: Float[Array, ""]) -> Float[Array, " grids"]:
+        """Of each grid, in half the box: every eighth reaches down to the founders' scale where that is narrow."""
+        usual, coarsest = self.pitches
+        number = jnp.arange(self.grids)
+        finest = jnp.where(number % 8 == 7, jnp.minimum(usual, FINEST * scale), usual)
+        return finest * (coarsest / finest) ** ((number + 0.5) / self.grids)
+
     def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
         """Where each descriptor's cell is counted, in each grid."""
         frame, grids = state.frame, state.grids
-        finest = jnp.minimum(self.pitches[0], FINEST * frame.scale)
-        place = (jnp.arange(self.grids) + 0.5) / self.grids
-        pitch = finest * (self.pitches[1] / finest) ** place
+        pitch = self._pitches(frame.scale)
         points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
         along = jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
         cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)

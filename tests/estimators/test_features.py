@@ -49,7 +49,9 @@ def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_th
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [VisitCounts(), ExactRecognition(), ArchiveKNN()], ids=["counts", "exact", "archive"])
+@pytest.mark.parametrize(
+    "estimator", [VisitCounts(), ExactRecognition(), ArchiveKNN()], ids=["counts", "exact", "archive"]
+)
 def test_no_scale_of_founders_or_box_costs_more_than_three_in_a_hundred_cells(estimator):
     """Of the arm, 100 generations, mean of 3 seeds: founders' genes deviate by 0.3 to 0, boxes up to 10^5 too wide."""
     usual = covered(estimator)
