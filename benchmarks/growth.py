@@ -21,7 +21,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN
+from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN, VisitCounts
 from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
 from brns.metrics.numbers import csv_text
@@ -40,6 +40,7 @@ SHORTEST = 0.002  # seconds, from which on a time shows how a cost grows
 def estimators(entries: int = 10_000) -> dict[str, NoveltyEstimator]:
     return {
         "BR-NS": BehaviorRecognition(),
+        "visit counts": VisitCounts(),
         "exact recognition": ExactRecognition(),
         "population k-NN": PopulationKNN(),
         f"archive k-NN, {entries:,} entries": ArchiveKNN(capacity=entries),
@@ -162,9 +163,10 @@ command.
 """
 PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
+- **Visit counts** look up and add: N on a GPU costs N over its cores. Islands add their counts, 2 MB each way.
 - **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N over their number.
   Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part that stays. Islands need no common
-  machine: `brns.merge` adds what they have seen, 0.25 MB each way whatever N.
+  machine: `merge` adds what they have seen, 0.25 MB each way whatever N.
 - **k-NN** compares every individual with every reference; in up to three dimensions 1024 and more individuals leave out
   tiles of references that are too far, which makes it nearly linear. Over cores or on a GPU it is the same work over
   their number. An archive has to be on every machine that scores.

@@ -1,6 +1,6 @@
-"""Islands on a cluster: four searches that tell each other what they have seen, by one matrix of constant size.
+"""Islands on a cluster: four searches that tell each other what they have seen, by one array of constant size.
 
-Each island is a search of its own. Every 10 generations what all have seen is merged and given back: 0.25 MB from and
+Each island is a search of its own. Every 10 generations what all have seen is merged and given back: 2 MB from and
 to each, whatever was seen, where an archive would have to send itself. Needs `pip install brns[dask]`.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import brns
 
 ARM, EVERY = brns.PlanarArm(), 10
-RECOGNITION = brns.ExactRecognition()
+VISITS = brns.VisitCounts()
 
 
 @eqx.filter_jit
@@ -34,18 +34,18 @@ def stretch(search, state, seed):
 
 def islands(client, number, share, seed=0, generations=200, individuals=100):
     """The cells of 25 x 25 that `number` islands reach together, `individuals` in all."""
-    search = brns.NoveltySearch(ARM, RECOGNITION, individuals // number, individuals // number)
+    search = brns.NoveltySearch(ARM, VISITS, individuals // number, individuals // number)
     seeds = [1000 * seed + i for i in range(number)]
     states = [jax.device_get(search.init(jax.random.key(one))) for one in seeds]
     first, _ = search.step(states[0], jax.random.key(seeds[0]))  # its founders give all islands their scale
-    common = jax.device_get(RECOGNITION.island(first.estimator))
+    common = jax.device_get(VISITS.island(first.estimator))
     states, visited = [state._replace(estimator=common) for state in states], []
     for _ in range(generations // EVERY):
         told = [client.submit(stretch, search, *one, pure=False) for one in zip(states, seeds, strict=True)]
         states, descriptors = map(list, zip(*client.gather(told), strict=True))
         visited += descriptors
         if share:
-            common = jax.device_get(RECOGNITION.merge([state.estimator for state in states], since=common))
+            common = jax.device_get(VISITS.merge([state.estimator for state in states], since=common))
             states = [state._replace(estimator=common) for state in states]
     cells = np.floor(np.clip(np.concatenate(visited), 0, 0.999) * 25).astype(int)
     return len(np.unique(cells @ [25, 1]))
