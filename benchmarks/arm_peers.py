@@ -15,14 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns import IsoLineDD, NoveltySearch, PlanarArm, PolynomialMutation
+from brns import IsoLineDD, MixedMutation, NoveltySearch, PlanarArm, PolynomialMutation
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 from brns.settings import parts
 
-OURS = ("exact", "archive", "recognition")
+OURS = ("counts", "exact", "archive")
+OPERATORS = {"": MixedMutation(), ", polynomial": PolynomialMutation(), ", Iso+LineDD": IsoLineDD()}
 BATCH = 100
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 SIDE = world("arm").cells.side
@@ -35,7 +36,8 @@ TEXT = """# The planar arm, beside pyribs
 Cells that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, and CPU time of a generation of 100,
 evaluation included, without the first ten, in which code is compiled. The arm and the cells are those of the suite.
 
-brns has 100 + 100 individuals and three novelties, with polynomial mutation and with Iso+LineDD. pyribs' novelty search
+brns has 100 + 100 individuals and three novelties, with the default's mixture of polynomial mutation and Iso+LineDD, and
+with each of the two alone. pyribs' novelty search
 is as its documentation has it, a ProximityArchive ranked by novelty with five CMA-ES emitters of 20; its MAP-Elites has
 Iso+LineDD on a grid of the same cells, in batches of 100. There Iso+LineDD has deviations of 0.02 and 0.2,
 here of 0.01 and 0.2, the library's defaults.
@@ -73,7 +75,7 @@ def methods() -> dict[str, Callable[[PlanarArm, int], Batches]]:
     """Each method by its name: the tips that it evaluates, given the arm and a seed."""
     brns: dict[str, Callable[[PlanarArm, int], Batches]] = {
         f"brns, {name}{operator}": partial(ours, estimator=parts("estimator", "preset")[name].load()(), mutate=mutate)
-        for operator, mutate in {"": PolynomialMutation(), ", Iso+LineDD": IsoLineDD()}.items()
+        for operator, mutate in OPERATORS.items()
         for name in OURS
     }
     return brns | {"pyribs, novelty search": ribs_novelty, "pyribs, MAP-Elites": ribs_elites}
