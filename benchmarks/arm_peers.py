@@ -36,8 +36,8 @@ TEXT = """# The planar arm, beside pyribs
 Cells that everything evaluated covered at 10, 25, 50 and 100 % of the evaluations, and CPU time of a generation of 100,
 evaluation included, without the first ten, in which code is compiled. The arm and the cells are those of the suite.
 
-brns has 100 + 100 individuals and three novelties, with the default's mixture of polynomial mutation and Iso+LineDD, and
-with each of the two alone. pyribs' novelty search
+brns has 100 + 100 individuals and three novelties, with the default mixture of polynomial mutation and Iso+LineDD,
+and with each of the two alone. pyribs' novelty search
 is as its documentation has it, a ProximityArchive ranked by novelty with five CMA-ES emitters of 20; its MAP-Elites has
 Iso+LineDD on a grid of the same cells, in batches of 100. There Iso+LineDD has deviations of 0.02 and 0.2,
 here of 0.01 and 0.2, the library's defaults.
