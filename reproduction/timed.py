@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree
 
-from brns.core import Box, Generation, NoveltyEstimator, Population, take
+from brns.core import Box, Generation, NoveltyEstimator, Population, take, unite
 from brns.estimators.archive import Archive
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
@@ -53,7 +53,7 @@ class Novelty:
         born = jnp.full(n, self.number, jnp.int32)
         everyone = Population(zeros[:, None], descriptors, zeros, zeros > 0, zeros, ids, ids, born)
         halves = (take(everyone, slice(half)), take(everyone, slice(half, None)))
-        self.given = jax.block_until_ready((everyone, halves, jax.random.key(self.number)))
+        self.given = jax.block_until_ready((halves, jax.random.key(self.number)))
 
     def __call__(self) -> None:
         self.state, novelty = self.step(self.state, *self.given)
@@ -70,9 +70,10 @@ class Novelty:
         return sum(leaf.nbytes for leaf in jax.tree.leaves(self.state))
 
 
-def _generation(estimator, state, everyone, halves, key):
-    novelty = estimator.score(state, everyone.descriptor, everyone)
+def _generation(estimator, state, halves, key):
     parents, offspring = halves
+    everyone = unite(parents, offspring)  # as in a search, so that the compiler shares the same work
+    novelty = estimator.score(state, everyone.descriptor, everyone)
     return estimator.update(state, Generation(parents, offspring, parents), key), novelty
 
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from brns.core import unite
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
 from reproduction import timing
@@ -36,7 +37,7 @@ def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
 
 def test_a_call_scores_as_the_archive_does_and_nobody_enters_twice_in_a_long_timing():
     search = Novelty(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32)
-    everyone, _, _ = search.given
+    everyone = unite(*search.given[0])
     _, novelty = search.step(search.state, *search.given)
     np.testing.assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
     for _ in range(30):  # more than 16 batches of 32 individuals would allow
