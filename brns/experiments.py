@@ -11,7 +11,7 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import Kind, SettingsError, chosen, configure, parts
+from brns.settings import RECOMMENDED, Kind, SettingsError, chosen, configure, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -66,7 +66,7 @@ OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
 """estimators that the paper sets otherwise in a world: section 5.2; 6000 is the largest of 2000, 4000 and 6000"""
 
 
-def named(world: str, estimator: str = "exact") -> NoveltySearch:
+def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     """The experiment of a world and an estimator, by their names on the command line."""
     task = chosen("experiment", world, "world")
     novelty = chosen("--estimator", estimator, "estimator", "preset")

@@ -14,7 +14,7 @@ from worlds import Identity
 import brns
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
 from brns.experiments import changed, named, paper_recognition, value
-from brns.settings import PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
+from brns.settings import PARTS, RECOMMENDED, SettingsError, build, configure, describe, parts, settings, shown, unusual
 from brns.workers import Chunked, Processes
 
 SEARCH = NoveltySearch(
@@ -47,6 +47,12 @@ def test_every_world_has_every_estimator(world):
         assert (describe(search.estimator) == describe(paper_recognition())) == (name == "paper")
         assert type(search.estimator) is getattr(brns, part.attribute)
     assert search.state_shape().population.id.shape == (search.population_size,)
+
+
+@pytest.mark.parametrize("world", ["maze", "car", "arm"])
+def test_the_recommended_novelty_is_the_default_everywhere(world):
+    assert describe(named(world).estimator) == describe(NoveltySearch(brns.PlanarArm()).estimator)
+    assert describe(named(world, RECOMMENDED)) == describe(named(world))
 
 
 def test_the_archive_of_each_experiment_is_the_papers():
