@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
 
+CHUNK = 4096  # behaviors that are counted again at once
 FINEST = 0.03  # of the founders' scale: the finest pitch of some grids where that is below the setting's
 
 
@@ -143,10 +144,13 @@ class VisitCounts(eqx.Module):
 
     def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
-        visits = np.zeros(self.grids * self.rows, np.int32)
-        for born in descriptors if state.seen else ():
-            np.add.at(visits, np.asarray(_places(self, state, jnp.asarray(born))), 1)
-        return state._replace(visits=jnp.asarray(visits))
+        visits = np.zeros(self.grids * self.rows, np.int64)
+        seen = np.concatenate(list(descriptors)) if state.seen else np.zeros((0, 1), np.float32)
+        for part in (seen[first : first + CHUNK] for first in range(0, len(seen), CHUNK)):
+            padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size, so that it is compiled once
+            places = np.asarray(_places(self, state, jnp.asarray(padded)))[: len(part)]
+            visits += np.bincount(places.ravel(), minlength=len(visits))
+        return state._replace(visits=jnp.asarray(visits, jnp.int32))
 
     def _counted(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
