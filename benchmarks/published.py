@@ -12,7 +12,6 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 from brns import ArchiveKNN, Box, ExactRecognition, LinearProjection, MixedMutation, NoveltySearch, VisitCounts
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
-from brns.operators.founders import UniformFounders
+from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import STYLE, legend_below, save
 from brns.runs.provenance import here
@@ -65,14 +64,8 @@ class Bounded(LinearProjection):
         return Box(np.full(self.genes, -BOUND), np.full(self.genes, BOUND))
 
 
-class ZeroFounders(eqx.Module):
-    """All genes 0."""
-
-    def __call__(self, key, n, box):
-        return jnp.zeros((n, box.dimension))
-
-
-TERMS = {"folded": (LinearProjection(), ZeroFounders()), "bounded": (Bounded(), UniformFounders())}
+ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
+TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFounders())}
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""Exact recognition that learns batch after batch, in a square."""
+"""An estimator that learns batch after batch, in a square."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,6 +26,18 @@ def _score(estimator, state, points):
 
 def novelty(estimator, state, points):
     return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32)), np.float64)
+
+
+def walked(estimator, seed, spread):
+    """The novelty of fixed behaviors after each batch of a random walk that clusters, repeats and leaves the box."""
+    generator = np.random.default_rng(seed)
+    state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
+    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
+    yield novelty(estimator, state, probes)
+    for _ in range(6):
+        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
+        state = learned(estimator, [batch], state)
+        yield novelty(estimator, state, probes)
 
 
 def uniform(seed, *shape):

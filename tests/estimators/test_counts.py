@@ -1,5 +1,7 @@
 """Visits in random grids: by hand, against exact recognition, and the theorem bit by bit."""
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import learned, novelty, uniform
+from learning import learned, novelty, uniform, walked
 from square import KEY, SQUARE, init, update
 from worlds import Identity
 
@@ -65,16 +67,8 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features(d):
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]))
 def test_the_novelty_of_a_fixed_behavior_never_rises_by_a_bit(seed, spread):
     """The theorem, over random walks that cluster, repeat and leave the box."""
-    generator = np.random.default_rng(seed)
-    state = learned(SMALL, [generator.uniform(0, 600, (8, 2))])
-    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
-    before = novelty(SMALL, state, probes)
-    for _ in range(6):
-        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
-        state = learned(SMALL, [batch], state)
-        after = novelty(SMALL, state, probes)
+    for before, after in pairwise(walked(SMALL, seed, spread)):
         assert (after <= before).all()
-        before = after
 
 
 @pytest.mark.slow

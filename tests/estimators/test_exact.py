@@ -1,5 +1,7 @@
 """Exact recognition: by hand, against ridge regression and Gaussian processes, and that it never forgets."""
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import SMALL, learned, novelty, uniform
+from learning import SMALL, learned, novelty, uniform, walked
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.linear_model import BayesianRidge
@@ -146,17 +148,9 @@ def test_it_is_the_variance_of_a_gaussian_process(fitted):
 )
 def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, regularization):
     """The theorem, over random walks that cluster, repeat and leave the box."""
-    generator = np.random.default_rng(seed)
     estimator = ExactRecognition(size=32, regularization=regularization)
-    state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
-    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
-    before = novelty(estimator, state, probes)
-    for _ in range(6):
-        batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))
-        state = learned(estimator, [batch], state)
-        after = novelty(estimator, state, probes)
+    for before, after in pairwise(walked(estimator, seed, spread)):
         assert (after <= before * (1 + 1e-5)).all()
-        before = after
 
 
 @pytest.mark.parametrize("regularization", [1.0, 1e-4])
