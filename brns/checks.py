@@ -13,35 +13,23 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
-from brns.core import Box, Evaluation, Generation, NoveltyEstimator, Population, Task, individuals, scored, take, unite
+from brns.core import (
+    Box,
+    Evaluation,
+    Generation,
+    NoveltyEstimator,
+    Population,
+    Task,
+    conform,
+    individuals,
+    scored,
+    take,
+    unite,
+)
 from brns.settings import shown
 
-REAL = "biuf"
-"""NumPy's kinds of real numbers"""
+SAFE = "Nothing of this was saved; what was saved before is safe"
 NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
-
-
-def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
-    """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
-
-    `solved` is bools, or exact zeros and ones where the task is no JAX code.
-    """
-    said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
-    if not isinstance(evaluation, Evaluation):
-        raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
-    columns = [given if isinstance(given, jax.Array) else np.asarray(given) for given in evaluation]
-    shapes = (n, task.behavior_space.dimension), (n,), (n,)
-    for name, values, shape in zip(Evaluation._fields, columns, shapes, strict=True):
-        if values.shape != shape:
-            raise ValueError(f"{said} {name} of shape {shape}; got {values.shape}")
-        if values.dtype.kind not in REAL:
-            raise ValueError(f"{said} {name} as real numbers; got {values.dtype}")
-    descriptor, fitness, solved = columns
-    if solved.dtype != bool and (isinstance(solved, Tracer) or not np.isin(solved, (0, 1)).all()):
-        raise ValueError(f"{said} solved as bools, as in distance < 40; got {solved.dtype}")
-    return Evaluation(
-        jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved, bool)
-    )
 
 
 def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
@@ -68,12 +56,6 @@ def refuse_wrong(name: str, part: Any, contract: type) -> None:
         )
 
 
-def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
-    """A `ValueError` where what an operator gave is of another shape than the search needs."""
-    if jnp.shape(found) != wanted:
-        raise ValueError(f"{name} must give an array of shape {wanted}; {_name(part)} gave {jnp.shape(found)}")
-
-
 def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
     """A `ValueError` where founders lie outside the genotype space or are no numbers, if they are known yet."""
     if not isinstance(founders, Tracer):
@@ -84,45 +66,34 @@ def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
             )
 
 
-def refuse_not_finite(search: Any, number: int, generation: Generation, state: Any, before: Any = None) -> None:
-    """A `ValueError` where a generation, or the estimator's state after it, holds what is not a finite number.
-
-    An estimator may mark what is empty by infinity: an array of its state may hold some if it did so `before`, or
-    among the founders. NaN is nowhere allowed.
-    """
+def refuse_not_finite(number: int, generation: Generation) -> None:
+    """A `ValueError` where a generation holds what is not a finite number."""
     sources = {
-        "genotype": search.founders if number == 0 else search.mutate,
-        "descriptor": search.task,
-        "fitness": search.task,
-        "novelty": search.estimator,
+        "genotype": "mutation" if number else "founders",
+        "descriptor": "task",
+        "fitness": "task",
+        "novelty": "estimator",
     }
-    safe = "Nothing of this generation was saved; the generations before it are safe"
     for rows, (column, source) in itertools.product((generation.offspring, generation.parents), sources.items()):
-        values = np.asarray(getattr(rows, column))
-        bad = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        if bad.any():
+        finite = np.isfinite(getattr(rows, column))
+        if not finite.all():
+            bad = ~finite.reshape(len(finite), -1).all(axis=1)
             ids = np.asarray(rows.id)[bad].tolist()
             raise ValueError(
-                f"{_name(source)} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
-                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}). {safe}"
+                f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
+                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}). {SAFE}"
             )
-    was = state.estimator if before is None else before.estimator
-    for (path, leaf), old in zip(jax.tree.leaves_with_path(state.estimator), jax.tree.leaves(was), strict=True):
-        array = np.asarray(leaf)
-        wrong = ~np.isfinite(array)
-        if wrong.any() and not np.isfinite(old).all():
-            wrong = np.isnan(array)
-        if wrong.any():
+
+
+def refuse_nan(number: int, state: PyTree) -> None:
+    """A `ValueError` where an estimator's state holds NaN; infinity may mark what is empty."""
+    for path, leaf in jax.tree.leaves_with_path(state):
+        if wrong := np.isnan(leaf).sum():
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise ValueError(
-                f"{_name(search.estimator)} has {wrong.sum()} numbers in its state that are not finite after "
-                f"generation {number} (in {name}); a smaller learning rate may help. {safe}"
+                f"the estimator's state has {wrong} NaN after generation {number} (in {name}); a smaller learning rate "
+                f"may help. {SAFE}"
             )
-
-
-def _name(part: Any) -> str:
-    """A part's class, or the name of a function."""
-    return getattr(part, "__name__", type(part).__name__)
 
 
 def refuse_unknown(part: Any) -> None:

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 T = TypeVar("T")
@@ -53,10 +54,10 @@ class Evaluation(NamedTuple):
 
     descriptor: Float[Array, "n d"]
     """behavior, in the units of `task.behavior_space`"""
-    fitness: Float[Array, " n"]
-    """the task's own reward; zeros where there is none"""
-    solved: Bool[Array, " n"]
-    """the success criterion $T_s$ of Algorithm 1"""
+    fitness: Float[Array, " n"] = 0.0  # ty: ignore[invalid-assignment]
+    """the task's own reward; by default zeros"""
+    solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
     __repr__ = columns
 
 
@@ -183,6 +184,37 @@ class Selection(Protocol):
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
 
 
+def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
+    """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
+
+    `solved` is bools, or exact zeros and ones where the task is no JAX code. One value of fitness or `solved` is
+    everyone's.
+    """
+    said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
+    if not isinstance(evaluation, Evaluation):
+        raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
+    descriptor, fitness, solved = (one if isinstance(one, jax.Array) else np.asarray(one) for one in evaluation)
+    fitness, solved = (jnp.broadcast_to(one, n) if one.ndim == 0 else one for one in (fitness, solved))
+    shapes = (n, task.behavior_space.dimension), (n,), (n,)
+    for name, values, shape in zip(Evaluation._fields, (descriptor, fitness, solved), shapes, strict=True):
+        if values.shape != shape:
+            raise ValueError(f"{said} {name} of shape {shape}; got {values.shape}")
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{said} {name} as real numbers; got {values.dtype}")
+    if solved.dtype != bool and (isinstance(solved, Tracer) or not np.isin(solved, (0, 1)).all()):
+        raise ValueError(f"{said} solved as bools, as in distance < 40; got {solved.dtype}")
+    return Evaluation(
+        jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved, bool)
+    )
+
+
+def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
+    """A `ValueError` where what an operator gave is of another shape than the search needs."""
+    if jnp.shape(found) != wanted:
+        whose = getattr(part, "__name__", type(part).__name__)
+        raise ValueError(f"{name} must give an array of shape {wanted}; {whose} gave {jnp.shape(found)}")
+
+
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
     """The given rows of every column."""
     return jax.tree.map(lambda column: column[rows], columns)
@@ -250,6 +282,14 @@ def scored(
             f"{descriptors.shape[:1]}; got {jnp.shape(novelty)}"
         )
     return jnp.asarray(novelty, jnp.float32)
+
+
+def begun(
+    estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
+) -> tuple[Population, PyTree]:
+    """The founders with their novelty, and the estimator's state, which has not learned them yet."""
+    state = estimator.init(space, key)
+    return founders._replace(novelty=scored(estimator, state, founders.descriptor, founders)), state
 
 
 @eqx.filter_jit

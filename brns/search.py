@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from brns.checks import conform, refuse_outside, refuse_shape, refuse_wrong, same_structure
+from brns.checks import refuse_outside, refuse_wrong, same_structure
 from brns.core import (
     Box,
     Evaluation,
@@ -22,7 +22,11 @@ from brns.core import (
     Population,
     Selection,
     Task,
+    begun,
+    conform,
+    individuals,
     newborn,
+    refuse_shape,
     scored,
     take,
     unite,
@@ -110,7 +114,8 @@ class NoveltySearch(eqx.Module):
         genotype = jnp.asarray(genotype, jnp.float32)
         refuse_outside(genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
-        return _found(self.estimator, self.task.behavior_space, genotype, evaluation, estimate)
+        founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
+        return SearchState(jnp.int32(0), *_begun(self.estimator, self.task.behavior_space, founders, estimate))
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation. `key` is the run's own key, the same in every generation."""
@@ -130,26 +135,15 @@ class NoveltySearch(eqx.Module):
 
     def state_shape(self) -> SearchState:
         """The state's tree with shapes and types in place of arrays, without evaluating anything."""
-        n, space = self.population_size, self.task.behavior_space
-        genotype = jnp.zeros((n, self.task.genotype_space.dimension))
-        evaluation = Evaluation(jnp.zeros((n, space.dimension)), jnp.zeros(n), jnp.zeros(n, bool))
-        return eqx.filter_eval_shape(_found, self.estimator, space, genotype, evaluation, jax.random.key(0))
+        space = self.task.behavior_space
+        founders = individuals(jnp.zeros((self.population_size, space.dimension)))
+        founders = founders._replace(genotype=jnp.zeros((self.population_size, self.task.genotype_space.dimension)))
+        return SearchState(
+            jnp.int32(0), *eqx.filter_eval_shape(_begun, self.estimator, space, founders, jax.random.key(0))
+        )
 
 
-@program
-def _found(
-    estimator: NoveltyEstimator,
-    space: Box,
-    genotype: Float[Array, "n p"],
-    evaluation: Evaluation,
-    key: Key[Array, ""],
-) -> SearchState:
-    """The state of generation 0 with these founders."""
-    nobody = jnp.full(genotype.shape[0], -1, jnp.int32)
-    founders = newborn(genotype, evaluation, nobody, first=0, born=0)
-    state = estimator.init(space, key)
-    novelty = scored(estimator, state, founders.descriptor, founders)
-    return SearchState(jnp.int32(0), founders._replace(novelty=novelty), state)
+_begun = program(begun)
 
 
 def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:

@@ -26,8 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import conform
-from brns.core import Box, Evaluation, Task
+from brns.core import Box, Evaluation, Task, conform
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
 

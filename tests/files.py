@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from brns import Record
 from brns.runs import metadata
-from brns.runs.storage import SEAL, write_arrays
+from brns.runs.storage import SEAL
 
 
 def content(file):
@@ -25,16 +24,6 @@ def content(file):
 def bits(path):
     """The content of every file of generations and states by its name."""
     return {str(file.relative_to(path)): content(file) for file in sorted(Path(path).rglob("0*.npz"))}
-
-
-def seal(file):
-    """Where a run expects that one of its files belongs."""
-    return Record(file.parent.parent)._seal(int(file.stem))
-
-
-def reseal(file, arrays):
-    """Put other arrays into a file as the run itself would have."""
-    write_arrays(file, {name: array for name, array in arrays.items() if name != SEAL}, seal(file))
 
 
 def rewrite(run, facts):

@@ -128,8 +128,8 @@ def resume(
         conclude(directory, records(directory, whole), overwrite=True)
 
 
-@app.command()
-def fork(
+@app.command(name="fork")
+def fork_(
     directory: o.Directory,
     at: Annotated[int, typer.Option(min=0, help="a generation whose state is kept")],
     out: Annotated[Path, typer.Option(help="directory of the fork")],
@@ -149,7 +149,7 @@ def fork(
 
     from brns.cli.user_code import records_of
     from brns.experiments import changed
-    from brns.runs.fork import branch
+    from brns.runs.fork import fork
     from brns.workers import Chunked, innermost
 
     whole = records_of([directory], search)[0].search
@@ -158,7 +158,7 @@ def fork(
         other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
     elif workers or dask:
         other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task))
-    branch(directory, at, other, out=out, generations=generations)
+    fork(directory, at, other, out=out, generations=generations)
     resume(out, None, workers, dask, timeout, tensorboard, search)
 
 

@@ -96,15 +96,6 @@ class ArchiveKNN(eqx.Module):
         entries = Archive(entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered)
         return jax.tree.map(lambda column, new: column.at[rows].set(new, mode="drop"), state, entries)
 
-    def resized(self, state: Archive) -> Archive:
-        """The same entries in an archive of this capacity; `ValueError` where it has too little room for them."""
-        entries, rows = int((state.id >= 0).sum()), state.id.shape[0]
-        if entries > self.capacity:
-            raise ValueError(f"an archive of {entries} entries does not fit into a capacity of {self.capacity}")
-        larger = _empty(self.capacity, state.descriptor.shape[1])
-        kept = min(rows, self.capacity)
-        return jax.tree.map(lambda new, old: new.at[:kept].set(old[:kept]), larger, state)
-
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
         """The rows that the next entries take: empty ones in order, then those whose entries the rule removes."""
         if self.removal == "random":

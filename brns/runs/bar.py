@@ -1,8 +1,10 @@
 """How far a run is, how fast it goes and what it found: a bar at a terminal, and the same in a notebook."""
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -27,7 +29,7 @@ class Bar:
     In a notebook it is the output of a cell, and needs no widgets, which rich's own would.
     """
 
-    def __init__(self, title: str, console: Console, total: int | None = None, found: str = ""):
+    def __init__(self, title: str, console: Console, total: int | None = None, found: str = "", hidden: bool = False):
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
@@ -37,13 +39,14 @@ class Bar:
             TextColumn("{task.fields[found]}", markup=False),
             console=console,
             redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
+            disable=hidden,
         )
         self.task = self.progress.add_task(title, total=total, rate="", found=found)
         self.cell: Any = None
         self.looked = 0.0
 
     def __enter__(self) -> "Bar":
-        if self.progress.console.is_jupyter:
+        if self.progress.console.is_jupyter and not self.progress.disable:
             from IPython.display import display  # ty: ignore[import-not-found]
 
             self.cell = display(self.progress, display_id=True)
@@ -75,13 +78,32 @@ class Bar:
         self.update(completed=rows[0].generation, found=found, rate=rate)
 
 
+def bar_of(title: str, total: int | None = None, found: str = "", shown: bool = True) -> Bar:
+    """The bar of work in Python; hidden where standard error is no terminal and no notebook."""
+    console = screen()
+    seen = console.is_terminal or console.is_jupyter
+    return Bar(title, console, total, found, hidden=not (shown and seen))
+
+
+def follow(
+    steps: Generator[Any, None, None], until: Callable[[Any], bool] | None, shown: bool, temporary: Path | None = None
+) -> Iterator[Any]:
+    """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
+    with contextlib.closing(steps), bar_of("generation", found="compiling", shown=shown) as bar:
+        for saved in steps:
+            if shown and temporary:
+                text = f"Kept in {temporary} until Python ends; give out= to keep it."
+                bar.progress.console.print(text, soft_wrap=True)
+                temporary = None
+            bar.show([one.row for one in saved], saved[0].record.planned)
+            yield saved
+            if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
+                return
+
+
 def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
     """The `Track` of other work in Python: how many of so many things are done, where a run would show its bar."""
-    console = screen()
-    if not (console.is_terminal or console.is_jupyter):
-        yield from things
-        return
-    with Bar(title, console, total) as bar:
+    with bar_of(title, total) as bar:
         for thing in things:
             yield thing
             bar.update(advance=1)

@@ -3,18 +3,17 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, SupportsIndex
 
 import jax
 
-from brns.checks import refuse_not_finite
 from brns.core import Generation, founding
 from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
-from brns.runs.bar import Bar, screen
+from brns.runs.bar import follow
 from brns.runs.paths import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import NEEDED, Progress, Row
 from brns.runs.record import Record, records
@@ -22,9 +21,8 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
 
 Exist = Literal["refuse", "resume"]
-Step = tuple[SearchState, Generation]
-SECONDS = 1.0  # of work that a killed process loses at most, beside the generation in progress
-WRITERS = 16  # threads that save side by side: most of the time is waiting for a disk
+SECONDS = 1.0  # of work that a resumed run computes again at most, beside the generation in progress
+WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 
 
 class SavedGeneration(NamedTuple):
@@ -70,10 +68,8 @@ def run(
     where the run is, at a terminal and in a notebook; `progress=False` shows none.
     """
     place = temporary_place() if out is None else Path(out)
-    steps = start(
-        search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every, exist=exist
-    )
-    for _ in _followed(steps, until, progress, place if out is None else None):
+    steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
+    for _ in follow(steps, until, progress, place if out is None else None):
         pass
     return records(place, search)
 
@@ -96,10 +92,8 @@ def generations(
     like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
     """
     place = temporary_place() if out is None else Path(out)
-    steps = start(
-        search, generations, out=place, seed=seed, seeds=seeds, checkpoint_every=checkpoint_every, exist=exist
-    )
-    for saved in _followed(steps, until, progress, place if out is None else None):
+    steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
+    for saved in follow(steps, until, progress, place if out is None else None):
         yield from saved
 
 
@@ -116,40 +110,14 @@ def resume(
     `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
     experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
     """
-    steps = go_on(path, generations, search=search)
-    for _ in _followed(steps, until, progress):
+    for _ in follow(go_on(path, generations, search), until, progress):
         pass
     return records(path, search)
-
-
-def _followed(
-    steps: Generator[list[SavedGeneration], None, None],
-    until: Callable[[SavedGeneration], bool] | None,
-    progress: bool,
-    temporary: Path | None = None,
-) -> Iterator[list[SavedGeneration]]:
-    """The generations, shown as they come, up to the first of which `until` is true in every seed."""
-    console = screen()
-    shown = progress and (console.is_terminal or console.is_jupyter)
-    bar = Bar("generation", console, found="compiling") if shown else None
-    with contextlib.closing(steps), bar or contextlib.nullcontext():
-        for saved in steps:
-            if progress and temporary:
-                console.print(f"Kept in {temporary} until Python ends; give out= to keep it.", soft_wrap=True)
-                temporary = None
-            if bar is not None:
-                bar.show([one.row for one in saved], saved[0].record.planned)
-            yield saved
-            if until is not None:
-                answers = [until(one) for one in saved]
-                if all(answers):
-                    return
 
 
 def start(
     search: NoveltySearch,
     generations: SupportsIndex,
-    *,
     out: str | os.PathLike,
     seed: SupportsIndex = 0,
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
@@ -163,40 +131,35 @@ def start(
     if exist not in ("refuse", "resume"):
         raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
-    generations, checkpoint_every = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
+    generations, stride = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)
     places = folders(out, several, numbers)
     if exist == "resume" and holds_runs(out):
-        _refuse_other(out, places, numbers, checkpoint_every)
-        yield from go_on(out, generations, search=search)
+        runs = records(out)
+        held, had = [run.seed for run in runs], runs[0].checkpoint_every
+        if held != numbers or had != stride or [run.path for run in runs] != places:
+            raise RecordError(
+                f"{out} holds seeds {held} with checkpoint_every={had}; seeds {numbers} with checkpoint_every={stride} "
+                "were asked for: ask for the same, or choose another place"
+            )
+        yield from go_on(out, generations, search)
         return
     refuse_taken(out)
     compilation_cache.keep()
-    states = [search.init(jax.random.key(number)) for number in numbers]
-    founders = _founded(states)
+    states = side_by_side.on_host([search.init(jax.random.key(number)) for number in numbers])
     with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
-        begun = []
-        for path, number in zip(folders(aside, several, numbers), numbers, strict=True):
-            made = metadata.new(search, number, numbers, generations, checkpoint_every)
-            begun.append(Record.create(path, made))
-        _save(search, writers, begun, founders, [None] * len(states), due=True)
+        saving = []
+        for path, number, state in zip(folders(aside, several, numbers), numbers, states, strict=True):
+            metadata.create(path, metadata.new(search, number, numbers, generations, stride))
+            saving.append(writers.submit(Record(path).begin, search, state))
+        for one in saving:
+            one.result()
     with locked(places):
         yield from _advance(search, [Record(path) for path in places], states, generations)
 
 
-def _refuse_other(out: Path, places: Sequence[Path], seeds: Sequence[int], checkpoint_every: int) -> None:
-    """A `RecordError` where the runs that are there are not those that were asked for."""
-    runs = records(out)
-    held, stride = [run.seed for run in runs], runs[0].checkpoint_every
-    if held != seeds or stride != checkpoint_every or [run.path for run in runs] != places:
-        raise RecordError(
-            f"{out} holds seeds {held} with checkpoint_every={stride}; seeds {seeds} with "
-            f"checkpoint_every={checkpoint_every} were asked for: ask for the same, or choose another place"
-        )
-
-
 def go_on(
-    path: str | os.PathLike, generations: SupportsIndex | None = None, *, search: NoveltySearch | None = None
+    path: str | os.PathLike, generations: SupportsIndex | None = None, search: NoveltySearch | None = None
 ) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
@@ -208,82 +171,53 @@ def go_on(
         )
     compilation_cache.keep()
     with locked([record.path for record in runs]):
-        common = set.intersection(*({g for g in r.snapshots if g <= r.last} for r in runs))
-        if not common:
+        kept = max(set.intersection(*(set(record.snapshots) for record in runs)), default=None)
+        if kept is None:
             raise RecordError(f"{path} has no state to go on from: start anew")
-        number = max(common)
-        states = [record.state(number) for record in runs]
-        generations = first.planned if generations is None else whole("generations", generations)
-        for record in runs:
-            record.tidy(number)
-            record.plan(generations)
-        yield from _advance(first.search, runs, states, generations)
+        total = first.planned if generations is None else whole("generations", generations)
+        yield from _advance(first.search, runs, [record.go_on(kept, total) for record in runs], total)
 
 
 def _advance(
     search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
 ) -> Iterator[list[SavedGeneration]]:
-    """Generation after generation, each checked and saved while the next is computed.
+    """Generation after generation of all seeds, each checked and saved while the next is computed.
 
-    A state is saved at every checkpoint, at least every second, and when the loop is left. The last one that is no
-    checkpoint is removed only when the next is there: what a crash leaves is enough to go on.
+    Meanwhile states are saved: at every checkpoint, at least every second, and when the loop is left.
     """
-    keys = [jax.random.key(record.seed) for record in runs]
     kept, saved = int(states[0].generation), time.monotonic()
-    progress = []
-    for record in runs:
-        done = (record.read(g, NEEDED) for g in range(kept + 1))
-        progress.append(Progress(record.path, record.behavior_space, done))
+    progress = [
+        Progress(record.path, record.behavior_space, (record.read(g, NEEDED) for g in range(kept + 1)))
+        for record in runs
+    ]
     if kept == 0:
-        yield _told(runs, progress, _founded(states))
+        founders = [founding(side_by_side.on_host(state.population)) for state in states]
+        together = zip(runs, founders, progress, strict=True)
+        yield [SavedGeneration(record, 0, facts, one.row) for record, facts, one in together]
+    keys = [jax.random.key(record.seed) for record in runs]
     steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].metadata.lanes)
+    saving: list[Future[None]] = []
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
             for number, after in enumerate(steps, kept + 1):
-                now = time.monotonic()
-                due = number % runs[0].checkpoint_every == 0 or number == generations or now > saved + SECONDS
-                _save(search, writers, runs, after, states, due)
+                told = []
+                for record, (_, generation), one in zip(runs, after, progress, strict=True):
+                    record.append(number, generation)
+                    told.append(SavedGeneration(record, number, generation, one.add(number, generation)))
                 states = [state for state, _ in after]
-                if due:
-                    for record in runs:
-                        record.forget(kept)
-                    kept, saved = number, now
-                for one, (_, generation) in zip(progress, after, strict=True):
-                    one.add(number, generation)
-                yield _told(runs, progress, after)
+                due = number % runs[0].checkpoint_every == 0 or number == generations
+                if due or time.monotonic() > saved + SECONDS:
+                    for one in saving:
+                        one.result()
+                    saving = [
+                        writers.submit(record.checkpoint, search, state, kept)
+                        for record, state in zip(runs, states, strict=True)
+                    ]
+                    kept, saved = number, time.monotonic()
+                yield told
         finally:
+            for one in saving:
+                one.result()
             if states[0].generation > kept:
                 for record, state in zip(runs, states, strict=True):
-                    record.checkpoint(search, state)
-                    record.forget(kept)
-
-
-def _save(
-    search: NoveltySearch,
-    writers: Executor,
-    runs: list[Record],
-    after: Sequence[Step],
-    before: Sequence[SearchState | None],
-    due: bool,
-) -> None:
-    """Check a generation of all seeds, and then save it, and its states where they are due."""
-    number = int(after[0][0].generation)
-    for (state, generation), old in zip(after, before, strict=True):
-        refuse_not_finite(search, number, generation, state, old)
-    begun = []
-    for record, (state, generation) in zip(runs, after, strict=True):
-        begun.append(writers.submit(record.append, number, generation))
-        if due:
-            begun.append(writers.submit(record.checkpoint, search, state))
-    for written in begun:
-        written.result()  # raises what a write raised
-
-
-def _founded(states: Sequence[SearchState]) -> list[Step]:
-    """Generation 0 of all seeds, with arrays on the host."""
-    return [(state, founding(state.population)) for state in jax.device_get(states)]
-
-
-def _told(runs: list[Record], progress: list[Progress], after: Sequence[Step]) -> list[SavedGeneration]:
-    together = zip(runs, after, progress, strict=True)
-    return [SavedGeneration(record, one.row.generation, facts, one.row) for record, (_, facts), one in together]
+                    record.checkpoint(search, state, kept)

@@ -82,6 +82,13 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
     )
 
 
+def create(path: Path, metadata: Metadata) -> None:
+    """The folder of a new run."""
+    for folder in ("generations", "states"):
+        (path / folder).mkdir(parents=True)
+    write(path, metadata)
+
+
 def write(path: Path, metadata: Metadata) -> None:
     """Make it the run.json of the run in a directory."""
     metadata.checksum = metadata.summed()

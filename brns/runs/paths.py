@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 import filelock
 
 from brns.runs import metadata
-from brns.runs.storage import RecordError, sync_folder
+from brns.runs.storage import RecordError, sync
 
 
 def temporary_place() -> Path:
@@ -97,7 +97,7 @@ def building(out: Path) -> Generator[Path, None, None]:
         aside.mkdir(parents=True)
         yield aside
         os.replace(aside, out)  # which an empty folder does not hinder, and any other does
-        sync_folder(out.resolve().parent)
+        sync(out.resolve().parent)
     except OSError as error:
         raise RecordError(f"{out} was taken, or cannot be made ({error.strerror}): choose another place") from error
     finally:

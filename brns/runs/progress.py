@@ -94,11 +94,12 @@ class Progress:
         self.row = done[-1]
         self._write("w", [Row._fields, *done])
 
-    def add(self, number: int, generation: Generation) -> None:
+    def add(self, number: int, generation: Generation) -> Row:
         """Append the row of a generation that was saved."""
         columns = {name: np.asarray(operator.attrgetter(name)(generation)) for name in NEEDED}
         self.row = self.rows.row(number, columns, round(time.monotonic() - self.began, 3))
         self._write("a", [self.row])
+        return self.row
 
     def _write(self, mode: str, lines: Iterable[Iterable[Any]]) -> None:
         if self.refused:

@@ -1,8 +1,8 @@
 """A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
 
     run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
-    generations/000123.npz  offspring.* (all columns), survivors.* (all but the genotype), parents.id and
-                            parents.novelty (as selected by)
+    generations/000123.npz  tables, a row an individual: offspring and survivors (all columns but the genotype), parents
+                            (id, and the novelty as selected by); and the offspring's genotypes
     states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
     progress.csv            a line a generation, to watch
     lock                    empty; locked by the process that writes, so that no second one does
@@ -11,7 +11,6 @@ Generation 0 holds the founders. How a file is written and read, and tells where
 """
 
 import functools
-import operator
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import numpy as np
 
-from brns.core import Box, Generation, Population, Recounts
+from brns.checks import refuse_nan, refuse_not_finite
+from brns.core import Box, Generation, Population, Recounts, founding
 from brns.metrics.numbers import ranges
-from brns.runs import metadata, progress
-from brns.runs.storage import RecordError, file_name, named_leaves, numbers_in, read_arrays, restore, write_arrays
+from brns.runs import metadata, progress, storage
+from brns.runs.storage import RecordError, numbers_in
 from brns.search import NoveltySearch, SearchState
 from brns.settings import SettingsError, build, changes, describe, told
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 PLAIN = tuple(column for column in Population._fields if column != "genotype")
 """the columns of individuals that are read at once; genotypes take longer"""
-FACTS = (*(f"{who}.{name}" for who in ("offspring", "survivors") for name in PLAIN), "parents.id", "parents.novelty")
+TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
+"""of each generation, with their columns"""
+FACTS = tuple(f"{who}.{name}" for who, names in TABLES.items() for name in names)
 GENOTYPE = "offspring.genotype"
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
@@ -55,7 +57,6 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
-        self._shape: tuple[NoveltySearch, SearchState] | None = None  # of a state, worked out once
         if search is not None:
             if other := changes(self.experiment, describe(search)):
                 raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
@@ -65,35 +66,23 @@ class Record:
         done = max(len(self.generations) - 1, 0)
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={done} of {self.planned})"
 
-    @classmethod
-    def create(cls, path: Path, made: metadata.Metadata) -> "Record":
-        """A new run without generations, in a folder that holds none."""
-        for folder in ("generations", "states"):
-            (path / folder).mkdir(parents=True)
-        metadata.write(path, made)
-        return cls(path)
-
     @property
     def generations(self) -> list[int]:
         """The finished generations, from 0."""
         numbers = numbers_in(self.path / "generations")
-        gap = next((i for i, g in enumerate(numbers) if i != g), None)
-        if gap is not None:
-            raise RecordError(f"{self.path} lacks generation {gap} though it has {numbers[-1]}; a file was removed")
+        if numbers != list(range(len(numbers))):
+            raise RecordError(f"{self.path} lacks generations before {numbers[-1]}; a file was removed")
         return numbers
 
     @property
     def last(self) -> int:
         """The last finished generation."""
-        if not (done := self.generations):
-            raise RecordError(f"{self.path} has no state to go on from: its files were removed; start anew elsewhere")
-        return done[-1]
+        return self.generations[-1]
 
     @property
     def snapshots(self) -> list[int]:
-        """The finished generations whose state is on disk."""
-        finished = set(numbers_in(self.path / "generations"))
-        return [number for number in numbers_in(self.path / "states") if number in finished]
+        """The generations whose state is on disk."""
+        return numbers_in(self.path / "states")
 
     @functools.cached_property
     def search(self) -> NoveltySearch:
@@ -129,49 +118,64 @@ class Record:
         """How many generations the run was last asked for."""
         return self.metadata.generations
 
-    def plan(self, generations: int) -> None:
-        """Ask for more generations than the run was started for."""
-        if generations > self.planned:
-            self.metadata.generations = generations
-            metadata.write(self.path, self.metadata)
+    def begin(self, search: NoveltySearch, state: SearchState) -> None:
+        """Save the founders, and the state that they are in."""
+        self.append(0, founding(state.population))
+        self.checkpoint(search, state, before=-1)
 
     def append(self, number: int, generation: Generation) -> None:
-        """Save one generation's facts."""
-        self.write(number, {name: operator.attrgetter(name)(generation) for name in (*FACTS, GENOTYPE)})
+        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
+        refuse_not_finite(number, generation)
+        arrays = {who: _table(getattr(generation, who), names) for who, names in TABLES.items()}
+        self.write("generations", number, arrays | {GENOTYPE: generation.offspring.genotype}, synced=False)
 
-    def write(self, number: int, columns: Mapping[str, Any]) -> None:
-        """Save the columns of a generation's file."""
-        write_arrays(self.path / "generations" / file_name(number), columns, self._seal(number))
+    def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
+        """Save the search's state, but for what the estimator can count again, and have the disk confirm all until now.
 
-    def checkpoint(self, search: NoveltySearch, state: SearchState) -> None:
-        """Save the search's state, but for what the estimator can count again."""
-        number, state = int(state.generation), _emptied(search, state)
-        write_arrays(self.path / "states" / file_name(number), named_leaves(state), self._seal(number))
+        `before` is the generation of the last state. That one is removed where the stride does not keep it.
+        """
+        number = int(state.generation)
+        refuse_nan(number, state.estimator)
+        with storage.saving(self.path / "generations"):
+            for g in range(before + 1, number + 1):
+                storage.sync(self._file("generations", g))
+            storage.sync(self.path / "generations")
+        self.write("states", number, storage.named_leaves(_emptied(search, state)))
+        if before % self.checkpoint_every:
+            self._file("states", before).unlink(missing_ok=True)
 
-    def _seal(self, number: int) -> str:
+    def _file(self, kind: str, number: int) -> Path:
+        return self.path / kind / storage.file_name(number)
+
+    def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
+        """Save the file of a generation; its `kind` is generations or states."""
+        storage.write_arrays(self._file(kind, number), arrays, self.seal(number), synced)
+
+    def seal(self, number: int) -> str:
+        """Where the files of a generation belong."""
         return f"generation {number} of run {self.metadata.id}"
 
-    def forget(self, number: int) -> None:
-        """Drop the state of a generation that the stride does not keep."""
-        if number % self.checkpoint_every:
-            (self.path / "states" / file_name(number)).unlink(missing_ok=True)
+    def go_on(self, number: int, generations: int) -> SearchState:
+        """The state after a generation, to go on from to so many.
 
-    def tidy(self, number: int) -> None:
-        """Remove what a killed process left behind: files it had not finished, states that only it would go on from.
-
-        `number` is the generation whose state the run goes on from.
+        What a killed process left is removed: files it had not finished, states that only it would go on from.
         """
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)
         for state in numbers_in(self.path / "states"):
-            if state != number:
-                self.forget(state)
+            if state != number and state % self.checkpoint_every:
+                self._file("states", state).unlink()
+        if generations > self.planned:
+            self.metadata.generations = generations
+            metadata.write(self.path, self.metadata)
+        return self.state(number)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
 
-        By default of survivors from 0 on, and from 1 on of offspring and parents: the founders are 0's offspring."""
+        By default of survivors from 0 on, and from 1 on of offspring and parents: the founders are 0's offspring.
+        """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         generations = list(generations)
@@ -185,34 +189,29 @@ class Record:
         names = tuple(names)
         if unknown := [name for name in names if name not in (*FACTS, GENOTYPE)]:
             raise RecordError(f"a run has no column {unknown[0]!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-        return read_arrays(self.path / "generations" / file_name(number), self._seal(number), names)
+        tables = {name.split(".")[0] for name in names if name != GENOTYPE}
+        arrays = self.arrays("generations", number, (*tables, *({GENOTYPE} & {*names})))
+        columns = {f"{who}.{name}": arrays[who][name] for who in tables for name in TABLES[who]} | arrays
+        return {name: columns[name] for name in names}
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
         search = search or self.search
-        if self._shape is None or self._shape[0] is not search:
-            self._shape = search, search.state_shape()
-        return self.restored(search, self._shape[1], self.state_arrays(number), number)
-
-    def restored(
-        self, search: NoveltySearch, like: SearchState, arrays: Mapping[str, np.ndarray], number: int
-    ) -> SearchState:
-        """The state of which these arrays were saved after a generation; `like` has its shapes."""
-        saved = eqx.filter_eval_shape(lambda state: _emptied(search, state), like)
-        state = restore(saved, arrays, self.path / "states" / file_name(number))
-        if not isinstance(search.estimator, Recounts):
-            return state
-        born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
-        return state._replace(estimator=search.estimator.recounted(state.estimator, born))
-
-    def state_arrays(self, number: int) -> dict[str, np.ndarray]:
-        """The leaves of the state after a generation by their names."""
         if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
                 "The states of all generations are kept by `brns run ... --checkpoint-every 1`"
             )
-        return read_arrays(self.path / "states" / file_name(number), self._seal(number))
+        like = eqx.filter_eval_shape(lambda state: _emptied(search, state), search.state_shape())
+        state = storage.restore(like, self.arrays("states", number), self._file("states", number))
+        if not isinstance(search.estimator, Recounts):
+            return state
+        born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
+        return state._replace(estimator=search.estimator.recounted(state.estimator, born))
+
+    def arrays(self, kind: str, number: int, names: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+        """What such a file holds, all of it or what is named."""
+        return storage.read_arrays(self._file(kind, number), self.seal(number), names)
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
@@ -253,6 +252,16 @@ class Record:
         if number not in self._read:
             self._read[number] = self.read(number, FACTS)
         return self._read[number]
+
+
+def _table(individuals: Population, names: Iterable[str]) -> np.ndarray:
+    """These columns as a structured array."""
+    columns = {name: np.asarray(getattr(individuals, name)) for name in names}
+    fields = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
+    table = np.empty(len(individuals.id), fields)
+    for name, column in columns.items():
+        table[name] = column
+    return table
 
 
 def _emptied(search: NoveltySearch, state: SearchState) -> SearchState:

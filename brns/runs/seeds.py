@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
@@ -56,7 +57,7 @@ def generations(
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
-            yield jax.device_get(after)
+            yield on_host(after)
     elif len(keys) == 1:
         yield from _ahead(search.step, single, count)
     else:
@@ -89,7 +90,7 @@ def _ahead(
                 newest = [thread.submit(after, before, keys) for thread, before, (_, keys) in further]
                 begun.append(newest)
             if number >= ahead:
-                yield jax.device_get([one.result() for one in begun.popleft()])
+                yield on_host([one.result() for one in begun.popleft()])
     finally:
         for thread in threads:
             thread.shutdown(wait=False, cancel_futures=True)
@@ -104,6 +105,11 @@ def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) 
 
 
 _batch = program(_batched)
+
+
+def on_host(tree: Any) -> Any:
+    """The tree with NumPy's arrays."""
+    return jax.tree.map(np.asarray, tree)
 
 
 def stacked(trees: Sequence[Any]) -> Any:

@@ -1,7 +1,7 @@
 """Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
 
-A file is written under a temporary name, synced and renamed, so that what has its final name is whole. A file of
-arrays is an .npz; one array in it, `seal`, says what it belongs to.
+A file is written under a temporary name and renamed, so that what has its final name is whole. A file of arrays is an
+.npz; one array in it, `seal`, says what it belongs to.
 """
 
 import contextlib
@@ -85,10 +85,11 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool = True) -> None:
     """An .npz file of these arrays. The same arrays and seal give the same bytes."""
-    with replacing(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
+    content = io.BytesIO()  # zipfile's many small writes cost more at a file
+    np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
+    write_bytes(path, content.getvalue(), synced)
 
 
 def file_name(number: int) -> str:
@@ -102,39 +103,52 @@ def numbers_in(folder: Path) -> list[int]:
     return sorted(int(name[:-4]) for name in numbered if name == file_name(int(name[:-4])))
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    with replacing(path) as temporary:
+def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
+    with replacing(path, synced) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Generator[Path, None, None]:
-    """A temporary name of the same kind to write to, then synced and renamed: what has the final name is whole."""
+def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
+    """A temporary name of the same kind to write to, then renamed: what has the final name is whole.
+
+    Only what was synced too survives a power failure.
+    """
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
-        yield temporary
-        with open(temporary, "rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise RecordError(
-            f"could not save {path} ({error.strerror or error}). What was saved before is safe: make room or mend the "
-            "folder, then resume or try again"
-        ) from error
+        with saving(path):
+            yield temporary
+            if synced:
+                sync(temporary)
+            os.replace(temporary, path)
+            if synced:
+                sync(path.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def sync_folder(path: Path) -> None:
-    """Have the disk confirm the names in a folder, where the file system can."""
-    if os.name == "posix":
-        folder = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
-        finally:
-            os.close(folder)
+@contextlib.contextmanager
+def saving(path: Path) -> Generator[None, None, None]:
+    """What the system refuses meanwhile is a `RecordError` that names the file or folder."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(
+            f"could not save {path} ({error.strerror or error}). What was saved before is safe: make room or mend the "
+            "folder, then resume or try again"
+        ) from error
+
+
+def sync(path: Path) -> None:
+    """Have the disk confirm a file, or the names in a folder, where the system can."""
+    if path.is_dir() and os.name != "posix":
+        return
+    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)

@@ -14,9 +14,9 @@ FILES = ["run.json", "progress.csv", *(f"{kind}/00000{g}.npz" for kind in ("gene
 
 def everything(path):
     """All that a reader gets of a record: facts, columns, solutions, genotypes and states."""
-    record = Record(path)
+    record = Record(path, SEARCH)
     columns = [record.column(name) for name in ("survivors.novelty", "offspring.genotype", "parents.id")]
-    states = [record.state_arrays(number) for number in record.snapshots]
+    states = [record.arrays("states", number) for number in record.snapshots]
     arrays = [np.asarray(leaf) for leaf in jax.tree.leaves((columns, record.solutions(), states))]
     return record.metadata, [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
 

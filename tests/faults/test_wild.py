@@ -33,7 +33,7 @@ def test_every_fault_that_the_documentation_names_has_its_test():
     [
         ("raises", "of individuals .* of 20 .* raised ZeroDivisionError: the floor has no friction"),
         ("wide", r"of individuals .* of 20 .* must return descriptor of shape \(4, 2\); got \(4, 3\)"),
-        ("nan", "Chunked gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
+        ("nan", "task gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
     ],
 )
 def test_a_task_that_fails_in_workers_ends_the_run_with_one_error(fault, message, tmp_path):

@@ -15,7 +15,8 @@ from brns.tasks.ant import AntMaze
 def ant_run(path, seed, reach):
     """A run of the ant by hand: three straight paths of 16 steps."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    record = Record.create(path, metadata.new(search, seed, [seed], 1, 1))
+    metadata.create(path, metadata.new(search, seed, [seed], 1, 1))
+    record = Record(path)
     steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     n = 3
     people = Population(

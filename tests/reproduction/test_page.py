@@ -72,7 +72,8 @@ def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
         facts = metadata.new(maze(paper_recognition()), seed, [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
-        return Record.create(tmp_path / f"{seed}", facts.model_copy(update=made))
+        metadata.create(tmp_path / f"{seed}", facts.model_copy(update=made))
+        return Record(tmp_path / f"{seed}")
 
     made = of_runs({"one": [record("aaa", 0), record("aaa", 1)], "two": [record("aaa", 2)], "three": [record("b", 3)]})
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]

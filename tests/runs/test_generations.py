@@ -15,7 +15,7 @@ from worlds import HostIdentity
 
 import brns
 from brns import RecordError
-from brns.runs import loop
+from brns.runs import bar
 from brns.runs.bar import Bar
 from brns.runs.progress import Row
 
@@ -139,7 +139,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
     brns.run(ONE, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
     shown = terminal()
-    monkeypatch.setattr(loop, "screen", lambda: shown)
+    monkeypatch.setattr(bar, "screen", lambda: shown)
     brns.run(ONE, 3, out=tmp_path / "run")
     text = shown.file.getvalue()
     assert "3/3" in text
@@ -167,7 +167,7 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     module.__dict__["display"] = display
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
-    monkeypatch.setattr(loop, "screen", lambda: Console(file=io.StringIO(), force_jupyter=True))
+    monkeypatch.setattr(bar, "screen", lambda: Console(file=io.StringIO(), force_jupyter=True))
     brns.run(ONE, 3, out=tmp_path / "run")
     (last,) = outputs
     assert "3/3" in last["text/plain"]
@@ -177,11 +177,11 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
 def test_a_bar_tells_how_long_it_will_take():
     """Half of the generations in 2 seconds leave 2 more."""
     clock = iter(np.arange(0.0, 1000.0, 1.0))
-    bar = Bar("generation", Console(file=io.StringIO(), force_terminal=False))
-    bar.progress.get_time = lambda: next(clock)
+    shown = Bar("generation", Console(file=io.StringIO(), force_terminal=False))
+    shown.progress.get_time = lambda: next(clock)
     for number in range(3):
-        bar.show([Row(number, 0, 2, *[0.0] * 5, 0, 0.25, None)], 4)
-    (task,) = bar.progress.tasks
+        shown.show([Row(number, 0, 2, *[0.0] * 5, 0, 0.25, None)], 4)
+    (task,) = shown.progress.tasks
     assert task.speed
     assert task.time_remaining == pytest.approx(2 / task.speed, abs=1)
     assert task.fields["found"] == "coverage 25%, solvers 2"

@@ -13,7 +13,7 @@ from jax.custom_batching import custom_vmap
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, Record, VisitCounts, fork, records, resume, run
+from brns import NoveltySearch, Record, VisitCounts, records, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
@@ -64,7 +64,7 @@ def same_runs(whole, others):
             np.testing.assert_array_equal(one.column(column), other.column(column))
 
 
-def test_a_run_goes_on_and_is_forked_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
+def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     """Three seeds begun on two cores and gone on with on one, on two all along; and on one, which is another run."""
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
@@ -73,7 +73,6 @@ def test_a_run_goes_on_and_is_forked_in_as_many_lanes_as_it_began_with(tmp_path,
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     same_runs(tmp_path / "whole", resume(tmp_path / "part", 4, search=one))
     assert bits(tmp_path / "whole") == bits(tmp_path / "part")
-    same_runs(tmp_path / "whole", fork(tmp_path / "whole", 2, one, out=tmp_path / "fork"))
     (other, *_) = run(one, 1, out=tmp_path / "other", seeds=3)
     of_two_lanes = records(tmp_path / "whole")[0].column("offspring.descriptor", [1])
     assert not np.array_equal(other.column("offspring.descriptor", [1]), of_two_lanes)
