@@ -1,0 +1,178 @@
+"""Methods of pyribs, beside which ours are compared. They need ribs: `pip install 'brns[peers]'`.
+
+A peer is any function that makes a pyribs `Scheduler` of `Terms`. Solutions are points of the unit box where genes have
+bounds: one deviation then serves all genes, and nothing is drawn anew until it lies within 300 pairs of bounds.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.checks import conform
+from brns.core import Box, Evaluation, Population, Task, newborn
+
+CENTROIDS = 1000
+"""cells of the archives where there is no grid; Vassiliades, Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
+
+
+class Terms(NamedTuple):
+    """What a peer is told of the world that it searches."""
+
+    x0: Float[np.ndarray, " p"]
+    """the solution about which CMA-ES begins"""
+    born: int
+    """solutions a generation"""
+    ranges: tuple[tuple[float, float], ...]
+    """low and high of each dimension of behavior"""
+    dims: tuple[int, ...] | None
+    """the cells of the grid over `ranges`; without a grid archives have `CENTROIDS` cells"""
+    worst: float
+    """a fitness below that of anyone"""
+    seed: int
+
+    @property
+    def width(self) -> float:
+        """The side of `ranges` where they are a square; in d dimensions that of the square with their diagonal."""
+        return float(np.linalg.norm(np.diff(self.ranges)) / np.sqrt(2))
+
+
+class NoveltyCMA(eqx.Module):
+    """Novelty search by CMA-ES: the distance to the nearest in an archive ranks what is born.
+
+    Source: pyribs' `examples/sphere.py`, `ns_cma`, by Lee et al. 2024, doi:10.1145/3638529.3654001: 15 neighbours, and
+    0.037 of the behaviors' width as the distance from which one is archived.
+    """
+
+    sigma: float = 0.2
+    threshold: float = 0.037
+
+    def __call__(self, terms: Terms) -> Any:
+        from ribs.archives import ProximityArchive
+
+        archive = ProximityArchive(
+            solution_dim=len(terms.x0),
+            measure_dim=len(terms.ranges),
+            k_neighbors=15,
+            novelty_threshold=self.threshold * terms.width,
+            seed=terms.seed,
+        )
+        return _strategies(terms, self.sigma, "nov", archive)
+
+
+class DensityDescent(eqx.Module):
+    """Density descent by CMA-ES: a Gaussian kernel density of 10,000 behaviors ranks what is born, the least first.
+
+    Source: pyribs' `examples/sphere.py`, `dds`, by Lee et al. 2024: a bandwidth of 0.05 of the behaviors' width. A grid
+    beside it keeps the solutions from which CMA-ES begins again.
+    """
+
+    sigma: float = 0.2
+    bandwidth: float = 0.05
+
+    def __call__(self, terms: Terms) -> Any:
+        from ribs.archives import DensityArchive
+
+        bandwidth = self.bandwidth * terms.width
+        archive = DensityArchive(measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed)
+        return _strategies(terms, self.sigma, "density", archive, _cells(terms))
+
+
+class CMAMAE(eqx.Module):
+    """CMA-MAE: the improvement over a cell's threshold, which follows its elites slowly, ranks what is born.
+
+    Source: Fontaine & Nikolaidis 2023, doi:10.1145/3583131.3590389, and pyribs' `examples/sphere.py`, `cma_mae`.
+    """
+
+    sigma: float = 0.2
+    learning_rate: float = 0.01
+
+    def __call__(self, terms: Terms) -> Any:
+        archive = _cells(terms, learning_rate=self.learning_rate, threshold_min=terms.worst)
+        return _strategies(terms, self.sigma, "imp", archive)
+
+
+class MapElites(eqx.Module):
+    """MAP-Elites with Iso+LineDD. Source: Vassiliades & Mouret 2018, doi:10.1145/3205455.3205602; pyribs' defaults."""
+
+    iso: float = 0.01
+    line: float = 0.2
+
+    def __call__(self, terms: Terms) -> Any:
+        from ribs.emitters import IsoLineEmitter
+        from ribs.schedulers import Scheduler
+
+        archive = _cells(terms)
+        told = {"iso_sigma": self.iso, "line_sigma": self.line, "x0": terms.x0, "batch_size": terms.born}
+        return Scheduler(archive, [IsoLineEmitter(archive, **told, seed=terms.seed)])
+
+
+PEERS: dict[str, Callable[[Terms], Any]] = {
+    "pyribs, novelty search": NoveltyCMA(),
+    "pyribs, density descent": DensityDescent(),
+    "pyribs, CMA-MAE": CMAMAE(),
+    "pyribs, MAP-Elites": MapElites(),
+}
+"""the peers of a comparison"""
+
+
+def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any = None) -> Any:
+    """A scheduler of CMA-ES, in shares of about 36 as the sources have; `kept` are solutions to begin again from."""
+    from ribs.emitters import EvolutionStrategyEmitter
+    from ribs.schedulers import Scheduler
+
+    told = {"x0": terms.x0, "sigma0": sigma, "ranker": ranker, "selection_rule": "mu", "restart_rule": "basic"}
+    shares = [len(rows) for rows in np.array_split(np.arange(terms.born), max(1, terms.born // 36))]
+    seeds = np.random.SeedSequence(terms.seed).spawn(len(shares))
+    among = archive if kept is None else kept
+    emitters = [
+        EvolutionStrategyEmitter(among, **told, batch_size=share, seed=seed)
+        for share, seed in zip(shares, seeds, strict=True)
+    ]
+    return Scheduler(archive, emitters, kept)
+
+
+def _cells(terms: Terms, **settings: Any) -> Any:
+    """An archive of elites: a grid, or a centroidal tessellation of the box."""
+    from ribs.archives import CVTArchive, GridArchive
+
+    told = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}
+    if terms.dims is not None:
+        return GridArchive(dims=terms.dims, **told)
+    return CVTArchive(centroids=_centroids(terms.ranges), **told)
+
+
+@functools.cache
+def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c d"]:
+    from ribs.archives import k_means_centroids
+
+    return k_means_centroids(centroids=CENTROIDS, ranges=ranges, samples=10 * CENTROIDS, seed=0)[0]
+
+
+def born(scheduler: Any, task: Task, key: Key[Array, ""], box: Box | None) -> Iterator[Population]:
+    """The generations of a scheduler, without end. Solutions are points of the unit box over `box`, or genotypes."""
+    for number in itertools.count(1):
+        solutions = np.asarray(scheduler.ask(), np.float32)
+        genotypes = jnp.asarray(solutions if box is None else within(solutions, box))
+        evaluation = task.evaluate(genotypes, jax.random.fold_in(key, number))
+        conform(evaluation, len(genotypes), task)
+        yield _told(scheduler, genotypes, evaluation, number)
+
+
+def _told(scheduler: Any, genotypes: Float[Array, "n p"], evaluation: Evaluation, number: int) -> Population:
+    scheduler.tell(np.asarray(evaluation.fitness), np.asarray(evaluation.descriptor))
+    nobody = jnp.full(len(genotypes), -1, jnp.int32)
+    return newborn(genotypes, evaluation, nobody, number * len(genotypes), number)
+
+
+def within(solutions: Float[np.ndarray, "n p"], box: Box) -> Float[np.ndarray, "n p"]:
+    """The genotypes of solutions: what lies beyond the unit box is reflected at its border."""
+    inside = 1 - np.abs(1 - np.mod(solutions, 2))
+    low, high = np.asarray(box.low), np.asarray(box.high)
+    return np.clip(low + inside * (high - low), low, high)
