@@ -24,6 +24,7 @@ def compare(
     worlds: Worlds,
     estimator: Methods = None,
     mutation: Operators = None,
+    peers: Annotated[bool, typer.Option("--peers", help="pyribs' methods too (extra peers)")] = False,
     seeds: Annotated[int, typer.Option(min=2, help="how many seeds")] = 20,
     generations: Annotated[
         int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
@@ -47,12 +48,15 @@ def compare(
     from brns.cli.screen import console
     from brns.cli.user_code import own_object
     from brns.comparison import page
+    from brns.interoperation.peers import PEERS
     from brns.runs import compilation_cache
 
     compilation_cache.keep()
     made = {}
     for name in names:
         made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
+    if peers:
+        made |= PEERS
     mutations = {name: part.load()() for name, part in operators.items()}
     told: dict[str, Any] = {"seeds": seeds, "generations": generations, "mutations": mutations, "workers": workers}
     try:

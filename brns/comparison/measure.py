@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Generator
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from brns.comparison.worlds import Cells
+from brns.comparison.worlds import Cells, last_two
 from brns.core import Population
+from brns.interoperation.peers import Peer, Terms, born
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
@@ -36,7 +38,7 @@ class Facts(NamedTuple):
     first_solved: Float[np.ndarray, " s"]
     """the generation of the first success; NaN where there was none"""
     eta: Float[np.ndarray, " s"]
-    """the mean of eta over the kept generations, those aside whose own novelty was 0"""
+    """the mean of eta over the kept generations, those aside whose own novelty was 0; NaN for a peer, as kappa"""
     kappa: Float[np.ndarray, " s"]
     """the share of later kept generations in which what was visited became novel again, by 1 % of what it was"""
     milliseconds: float
@@ -52,10 +54,18 @@ class Stopped(Exception):
     """A measurement was asked to stop."""
 
 
-def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[int], stop: Event = NEVER) -> Facts:
+def measured(
+    search: NoveltySearch,
+    cells: Cells,
+    generations: int,
+    seeds: list[int],
+    stop: Event = NEVER,
+    peer: Peer | None = None,
+) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
-    Seeds go side by side as those of a run do. Once `stop` is set it ends with `Stopped`, after a generation.
+    Seeds go side by side as those of a run do. Once `stop` is set it ends with `Stopped`, after a generation. A `peer`
+    has the founders and the evaluations of the search in its place.
     """
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
@@ -65,29 +75,72 @@ def measured(search: NoveltySearch, cells: Cells, generations: int, seeds: list[
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
     kept, columns, times = [], [], []
-    batches = lanes(search.task, len(seeds))
-    with contextlib.closing(side_by_side(search, keys, states, generations, batches)) as steps:
-        for number, after in enumerate(steps, 1):
+    batches = 1 if peer else lanes(search.task, len(seeds))
+    if peer:
+        steps = _theirs(peer, search, cells, seeds, states, generations)
+    else:
+        steps = _ours(search, keys, states, generations, batches)
+    with contextlib.closing(steps):
+        for number, (after, born) in enumerate(steps, 1):
             if stop.is_set():
                 raise Stopped
             times.append(time.perf_counter())
-            born = stacked([generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
-            if number in when:
-                now = stacked([state for state, _ in after])
+            if after and number in when:
+                now = stacked(after)
                 kept.append(now.population.descriptor)
                 padded = jnp.stack(kept + [kept[-1]] * (len(when) - len(kept)), axis=1)
                 columns.append(_novelty(search.estimator, now, padded))
-    q = np.stack(columns, axis=2).astype(np.float64)
+    eta = kappa = np.full(len(seeds), np.nan)
+    if columns:
+        q = np.stack(columns, axis=2).astype(np.float64)
+        eta, kappa = np.array([_eta(one) for one in q]), np.array([_kappa(one) for one in q])
     ever = np.array(solved).T
     return Facts(
         covered=np.array(covered, np.float64)[moments(generations)].T,
         first_solved=np.where(ever.any(axis=1), ever.argmax(axis=1), np.nan),
-        eta=np.array([_eta(one) for one in q]),
-        kappa=np.array([_kappa(one) for one in q]),
+        eta=eta,
+        kappa=kappa,
         milliseconds=1000 * float(np.median(np.diff(times))) * batches / len(seeds),
+    )
+
+
+Steps = Generator[tuple[list[SearchState], Population]]
+"""generation by generation the state of each seed, if it has one, and what was born, row s by the s-th seed"""
+
+
+def _ours(search: NoveltySearch, keys: list[Any], states: list[SearchState], generations: int, batches: int) -> Steps:
+    with contextlib.closing(side_by_side(search, keys, states, generations, batches)) as steps:
+        for after in steps:
+            yield [state for state, _ in after], stacked([generation.offspring for _, generation in after])
+
+
+def _theirs(
+    peer: Peer, search: NoveltySearch, cells: Cells, seeds: list[int], states: list[SearchState], generations: int
+) -> Steps:
+    box, runs = search.task.genotype_space, []
+    for seed, state in zip(seeds, states, strict=True):
+        scheduler = peer(_terms(search, cells, state.population.fitness, seed))
+        runs.append(born(scheduler, search.task, jax.random.key(seed), box, state.population))
+    for _ in range(generations):
+        yield [], stacked([next(run) for run in runs])
+
+
+def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
+    """What a peer is told: the world's own cells where they are a grid over the behavior, else its box."""
+    space, p = search.task.behavior_space, search.task.genotype_space.dimension
+    planar = cells.place is last_two and space.dimension == 2
+    low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
+    least, most = float(fitness.min()), float(fitness.max())
+    return Terms(
+        x0=np.full(p, 0.5),
+        born=search.offspring_size,
+        ranges=tuple(zip(low, high, strict=True)),
+        dims=(cells.side, cells.side) if planar else None,
+        worst=least - ((most - least) or 1.0),
+        seed=seed,
     )
 
 

@@ -90,7 +90,7 @@ def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
 
 
 def _cycling(facts: Facts) -> str:
-    return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
+    return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}" if np.isfinite(facts.eta).any() else "-"
 
 
 def _first(facts: Facts) -> str:

@@ -1,7 +1,6 @@
 """All methods in one world or in the suite, side by side and resumable."""
 
 import dataclasses
-import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,8 @@ from brns.comparison.picture import picture
 from brns.comparison.statistics import Comparison, judged
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
+from brns.estimators.archive import PopulationKNN
+from brns.interoperation.peers import Peer, refuse_missing
 from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
@@ -31,10 +32,20 @@ from brns.settings import describe, shown
 from brns.workers import has_workers
 
 
+class _Method(NamedTuple):
+    name: str
+    estimator: NoveltyEstimator
+    mutation: Mutation
+    peer: Peer | None = None
+    """in the place of both"""
+
+
 class _Job(NamedTuple):
     world: World
     method: str
     search: NoveltySearch
+    peer: Peer | None
+    """in the search's place"""
     path: Path
     settings: dict[str, Any]
     """all that decides what it finds"""
@@ -42,7 +53,7 @@ class _Job(NamedTuple):
 
 def compare(
     what: Task | NoveltySearch | World | Sequence[World | str] | str,
-    estimators: Mapping[str, NoveltyEstimator],
+    estimators: Mapping[str, NoveltyEstimator | Peer],
     *,
     seeds: SupportsIndex | Iterable[SupportsIndex] = 20,
     generations: int | None = None,
@@ -56,7 +67,8 @@ def compare(
 
     `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
     estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
-    "estimator, mutation".
+    "estimator, mutation". Among the estimators may be methods of pyribs, such as `brns.interoperation.peers.PEERS`, or
+    any function that makes a scheduler of its `Terms`: they have the same founders and as many evaluations.
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
 
@@ -74,7 +86,7 @@ def compare(
     worlds, out = _worlds(what, generations, cells), Path(out)
     page.place(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
-    jobs = _jobs(what, worlds, estimators, varied, seeds, out)
+    jobs = _jobs(what, worlds, _methods(estimators, varied), seeds, out)
     _finish(jobs, seeds, workers or 2, track if progress else untracked)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     answers = []
@@ -111,29 +123,37 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
     return [each._replace(generations=generations or each.generations) for each in named]
 
 
-def _jobs(
-    what: Any,
-    worlds: Sequence[World],
-    estimators: Mapping[str, NoveltyEstimator],
-    mutations: Mapping[str, Mutation],
-    seeds: list[int],
-    out: Path,
-) -> list[_Job]:
+def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> list[_Method]:
+    """Each estimator with each operator, and each peer once."""
+    methods = []
+    for name, given in estimators.items():
+        if callable(given) and not isinstance(given, NoveltyEstimator):
+            refuse_missing()
+            methods.append(_Method(name, PopulationKNN(), PolynomialMutation(), given))
+        else:
+            methods += [
+                _Method(f"{name}, {label}" if label else name, given, mutation) for label, mutation in mutations.items()
+            ]
+    return methods
+
+
+def _jobs(what: Any, worlds: Sequence[World], methods: Sequence[_Method], seeds: list[int], out: Path) -> list[_Job]:
     """World by world."""
     jobs = []
     for each in worlds:
         task = each.task()
         place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
-        for (name, estimator), (label, mutation) in itertools.product(estimators.items(), mutations.items()):
-            method = f"{name}, {label}" if label else name
+        for name, estimator, mutation, peer in methods:
             if isinstance(what, NoveltySearch):
                 search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
             else:
                 search = NoveltySearch(task, estimator, each.individuals, each.born, mutation)
             settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
-            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in method)
+            if peer is not None:
+                settings["peer"] = describe(peer)
+            file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
             path = out / "methods" / each.name / f"{file}.json"
-            jobs.append(_Job(each, method, search, path, json.loads(json.dumps(settings))))
+            jobs.append(_Job(each, name, search, peer, path, json.loads(json.dumps(settings))))
     paths = [job.path for job in jobs]
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
         raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
@@ -181,7 +201,7 @@ def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
     """
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
-        found = measured(job.search, job.world.cells, job.world.generations, seeds, stop)
+        found = measured(job.search, job.world.cells, job.world.generations, seeds, stop, job.peer)
     made = {key: value for key, value in here().items() if key != "command"}
     facts = {name: np.asarray(value).tolist() for name, value in found._asdict().items()}
     job.path.parent.mkdir(parents=True, exist_ok=True)

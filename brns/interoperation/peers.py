@@ -13,10 +13,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from brns.checks import conform
-from brns.core import Box, Evaluation, Population, Task, newborn
+from brns.core import Box, Population, Task, newborn
+from brns.estimators.cpu import program
 
 CENTROIDS = 1000
 """cells of the archives where there is no grid; Vassiliades, Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
@@ -113,13 +114,23 @@ class MapElites(eqx.Module):
         return Scheduler(archive, [IsoLineEmitter(archive, **told, seed=terms.seed)])
 
 
-PEERS: dict[str, Callable[[Terms], Any]] = {
+Peer = Callable[[Terms], Any]
+"""makes a pyribs `Scheduler`"""
+PEERS: dict[str, Peer] = {
     "pyribs, novelty search": NoveltyCMA(),
     "pyribs, density descent": DensityDescent(),
     "pyribs, CMA-MAE": CMAMAE(),
     "pyribs, MAP-Elites": MapElites(),
 }
 """the peers of a comparison"""
+
+
+def refuse_missing() -> None:
+    """An `ImportError` that names the extra where pyribs is not there."""
+    try:
+        import ribs  # noqa: F401
+    except ImportError:
+        raise ImportError("methods of pyribs need the extra peers: pip install 'brns[peers]'") from None
 
 
 def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any = None) -> Any:
@@ -155,24 +166,45 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
     return k_means_centroids(centroids=CENTROIDS, ranges=ranges, samples=10 * CENTROIDS, seed=0)[0]
 
 
-def born(scheduler: Any, task: Task, key: Key[Array, ""], box: Box | None) -> Iterator[Population]:
-    """The generations of a scheduler, without end. Solutions are points of the unit box over `box`, or genotypes."""
+def born(
+    scheduler: Any, task: Task, key: Key[Array, ""], box: Box | None, founders: Population | None = None
+) -> Iterator[Population]:
+    """The generations of a scheduler, without end. Solutions are points of the unit box over `box`, or genotypes.
+
+    What lies beyond the unit box is reflected at its border. Founders are what the archives hold at first.
+    """
+    if founders is not None:
+        solutions = _solutions(np.asarray(founders.genotype), box)
+        for archive in {id(each): each for each in (scheduler.archive, scheduler.result_archive)}.values():
+            archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
+    evaluated = _evaluated_in_one if task.traceable else _evaluated
     for number in itertools.count(1):
-        solutions = np.asarray(scheduler.ask(), np.float32)
-        genotypes = jnp.asarray(solutions if box is None else within(solutions, box))
-        evaluation = task.evaluate(genotypes, jax.random.fold_in(key, number))
-        conform(evaluation, len(genotypes), task)
-        yield _told(scheduler, genotypes, evaluation, number)
+        genotypes = jnp.asarray(_genotypes(scheduler.ask(), box), jnp.float32)
+        offspring = evaluated(task, genotypes, jax.random.fold_in(key, number), jnp.int32(number))
+        scheduler.tell(np.asarray(offspring.fitness), np.asarray(offspring.descriptor))
+        yield offspring
 
 
-def _told(scheduler: Any, genotypes: Float[Array, "n p"], evaluation: Evaluation, number: int) -> Population:
-    scheduler.tell(np.asarray(evaluation.fitness), np.asarray(evaluation.descriptor))
-    nobody = jnp.full(len(genotypes), -1, jnp.int32)
-    return newborn(genotypes, evaluation, nobody, number * len(genotypes), number)
+def _evaluated(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]) -> Population:
+    n = len(genotypes)
+    evaluation = conform(task.evaluate(genotypes, key), n, task)
+    return newborn(genotypes, evaluation, jnp.full(n, -1, jnp.int32), number * n, number)
 
 
-def within(solutions: Float[np.ndarray, "n p"], box: Box) -> Float[np.ndarray, "n p"]:
-    """The genotypes of solutions: what lies beyond the unit box is reflected at its border."""
-    inside = 1 - np.abs(1 - np.mod(solutions, 2))
+_evaluated_in_one = program(_evaluated)
+"""for a task that is JAX code"""
+
+
+def _genotypes(solutions: Float[np.ndarray, "n p"], box: Box | None) -> Float[np.ndarray, "n p"]:
+    if box is None:
+        return solutions
     low, high = np.asarray(box.low), np.asarray(box.high)
+    inside = 1 - np.abs(1 - np.mod(solutions, 2))
     return np.clip(low + inside * (high - low), low, high)
+
+
+def _solutions(genotypes: Float[np.ndarray, "n p"], box: Box | None) -> Float[np.ndarray, "n p"]:
+    if box is None:
+        return genotypes
+    low, high = np.asarray(box.low), np.asarray(box.high)
+    return (genotypes - low) / (high - low)
