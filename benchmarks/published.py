@@ -40,10 +40,10 @@ METHODS = {
     "archive, mixed": (ArchiveKNN(), MixedMutation()),
 }
 PEERS = {
-    "pyribs, novelty search": peers.NoveltyCMA(sigma=0.5),
+    "pyribs, novelty search": peers.NoveltyCMA(sigma=0.5, threshold=0.037),
     "pyribs, density descent": peers.DensityDescent(sigma=1.5),
     "pyribs, CMA-MAE": peers.CMAMAE(sigma=0.5),
-}  # the deviations of pyribs' examples/sphere.py
+}  # with the settings of pyribs' examples/sphere.py
 PUBLISHED = {
     "novelty search with CMA-ES": "19.19 ± 1.38",
     "the same with local competition": "63.01",
@@ -109,7 +109,7 @@ def theirs(method: str, seed: int) -> Iterator[jax.Array]:
     worst = -task.genes * (BOUND + CENTER) ** 2  # within +-5.12; pyribs' example has 0 where fitness is from 0 to 100
     terms = peers.Terms(np.zeros(task.genes), INDIVIDUALS, ((low, high),) * 2, (CELLS.side,) * 2, worst, seed)
     seen, visited = jax.jit(CELLS.visited), np.zeros(CELLS.side**2, bool)
-    born = peers.born(PEERS[method](terms), task, jax.random.key(seed), None)
+    born = peers.offspring_of(PEERS[method](terms), task, jax.random.key(seed), None)
     for number, offspring in enumerate(born, 1):
         visited |= np.asarray(seen(offspring))
         if number % STEP == 0:

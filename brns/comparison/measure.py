@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from brns.comparison.worlds import Cells, last_two
-from brns.core import Population
-from brns.interoperation.peers import Peer, Terms, born
+from brns.core import Generation, Population
+from brns.interoperation.peers import Peer, Terms, offspring_of
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
@@ -79,17 +79,18 @@ def measured(
     if peer:
         steps = _theirs(peer, search, cells, seeds, states, generations)
     else:
-        steps = _ours(search, keys, states, generations, batches)
+        steps = side_by_side(search, keys, states, generations, batches)
     with contextlib.closing(steps):
-        for number, (after, born) in enumerate(steps, 1):
+        for number, after in enumerate(steps, 1):
             if stop.is_set():
                 raise Stopped
             times.append(time.perf_counter())
+            born = stacked([generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
-            if after and number in when:
-                now = stacked(after)
+            if number in when and not peer:
+                now = stacked([state for state, _ in after])
                 kept.append(now.population.descriptor)
                 padded = jnp.stack(kept + [kept[-1]] * (len(when) - len(kept)), axis=1)
                 columns.append(_novelty(search.estimator, now, padded))
@@ -107,39 +108,31 @@ def measured(
     )
 
 
-Steps = Generator[tuple[list[SearchState], Population]]
-"""generation by generation the state of each seed, if it has one, and what was born, row s by the s-th seed"""
-
-
-def _ours(search: NoveltySearch, keys: list[Any], states: list[SearchState], generations: int, batches: int) -> Steps:
-    with contextlib.closing(side_by_side(search, keys, states, generations, batches)) as steps:
-        for after in steps:
-            yield [state for state, _ in after], stacked([generation.offspring for _, generation in after])
-
-
 def _theirs(
     peer: Peer, search: NoveltySearch, cells: Cells, seeds: list[int], states: list[SearchState], generations: int
-) -> Steps:
-    box, runs = search.task.genotype_space, []
+) -> Generator[list[tuple[Any, Any]]]:
+    """The steps of a peer, of which what is born is known and nothing else."""
+    runs = []
     for seed, state in zip(seeds, states, strict=True):
         scheduler = peer(_terms(search, cells, state.population.fitness, seed))
-        runs.append(born(scheduler, search.task, jax.random.key(seed), box, state.population))
+        space, key = search.task.genotype_space, jax.random.key(seed)
+        runs.append(offspring_of(scheduler, search.task, key, space, state.population))
     for _ in range(generations):
-        yield [], stacked([next(run) for run in runs])
+        yield [(None, Generation(None, next(run), None)) for run in runs]
 
 
 def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
-    """What a peer is told: the world's own cells where they are a grid over the behavior, else its box."""
+    """What a peer is told: the world's cells where they are a grid over the behavior, else its box."""
     space, p = search.task.behavior_space, search.task.genotype_space.dimension
     planar = cells.place is last_two and space.dimension == 2
     low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
-    least, most = float(fitness.min()), float(fitness.max())
+    least, spread = float(fitness.min()), float(np.ptp(fitness))
     return Terms(
         x0=np.full(p, 0.5),
         born=search.offspring_size,
         ranges=tuple(zip(low, high, strict=True)),
         dims=(cells.side, cells.side) if planar else None,
-        worst=least - ((most - least) or 1.0),
+        worst=least - (spread or 1.0),  # what is the least of all is not known
         seed=seed,
     )
 

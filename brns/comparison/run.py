@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any, NamedTuple, SupportsIndex
@@ -19,7 +20,7 @@ from brns.comparison.statistics import Comparison, judged
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
-from brns.interoperation.peers import Peer, refuse_missing
+from brns.interoperation.peers import Peer
 from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
@@ -28,16 +29,10 @@ from brns.runs.paths import chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe, shown
+from brns.settings import describe
 from brns.workers import has_workers
 
-
-class _Method(NamedTuple):
-    name: str
-    estimator: NoveltyEstimator
-    mutation: Mutation
-    peer: Peer | None = None
-    """in the place of both"""
+_Method = tuple[NoveltyEstimator, Mutation, Peer | None]
 
 
 class _Job(NamedTuple):
@@ -115,35 +110,31 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
         return [of_task(what, 100, generations or 200, cells)]
     if isinstance(what, str | World):
         what = [what]
-    if not isinstance(what, Sequence):
-        raise ValueError(
-            f'what is compared in is a task, a search, worlds or names of them, or "suite"; got {shown(what)}'
-        )
     named = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
     return [each._replace(generations=generations or each.generations) for each in named]
 
 
-def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> list[_Method]:
-    """Each estimator with each operator, and each peer once."""
-    methods = []
+def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> dict[str, _Method]:
+    """Each estimator with each operator, and each peer once, in the place of an estimator and an operator."""
+    methods: dict[str, _Method] = {}
     for name, given in estimators.items():
-        if callable(given) and not isinstance(given, NoveltyEstimator):
-            refuse_missing()
-            methods.append(_Method(name, PopulationKNN(), PolynomialMutation(), given))
+        if isinstance(given, NoveltyEstimator) or not callable(given):
+            for label, mutation in mutations.items():
+                methods[f"{name}, {label}" if label else name] = given, mutation, None
+        elif find_spec("ribs") is None:
+            raise ImportError(f"{name} needs pyribs: pip install 'brns[peers]'")
         else:
-            methods += [
-                _Method(f"{name}, {label}" if label else name, given, mutation) for label, mutation in mutations.items()
-            ]
+            methods[name] = PopulationKNN(k=1), PolynomialMutation(), given
     return methods
 
 
-def _jobs(what: Any, worlds: Sequence[World], methods: Sequence[_Method], seeds: list[int], out: Path) -> list[_Job]:
+def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path) -> list[_Job]:
     """World by world."""
     jobs = []
     for each in worlds:
         task = each.task()
         place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
-        for name, estimator, mutation, peer in methods:
+        for name, (estimator, mutation, peer) in methods.items():
             if isinstance(what, NoveltySearch):
                 search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
             else:

@@ -12,7 +12,7 @@ from brns.runs.record import Record
 try:
     from ribs.archives import ArchiveBase, GridArchive
 except ImportError:
-    raise ImportError("brns.interoperation.pyribs needs pyribs: pip install 'ribs>=0.12'") from None
+    raise ImportError("brns.interoperation.pyribs needs pyribs: pip install 'brns[peers]'") from None
 
 
 class NoveltyArchive(ArchiveBase):
@@ -53,16 +53,6 @@ class NoveltyArchive(ArchiveBase):
         told = {"solution": solution, "objective": objective, "measures": measures}
         self._last = {name: np.array(values, np.float32) for name, values in told.items()}
         return {"status": np.full(len(measures), 2, np.int32), "novelty": novelty}
-
-    def add_single(self, solution: Any, objective: Any, measures: Any, **fields: Any) -> dict[str, Any]:
-        """`add` of one solution."""
-        one = self.add([solution], None if objective is None else [objective], [measures])
-        return {name: values[0] for name, values in one.items()}
-
-    def clear(self) -> None:
-        """Forget everything that was learned."""
-        self.novelty = Novelty(self.novelty.estimator, self.novelty.space, self.novelty.seed)
-        self._last = None
 
     def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:
         """Solutions of the last batch, drawn with replacement."""

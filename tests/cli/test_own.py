@@ -94,6 +94,15 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
 
 
 @pytest.mark.slow
+def test_methods_of_pyribs_are_compared_beside_ours(folder):
+    pytest.importorskip("ribs")
+    few = ("--seeds", 2, "--generations", 2, "--estimator", "counts", "--peers", "--out", "peers")
+    beside = call("compare", "lonely_world:search", *few, folder=folder)
+    assert beside.returncode == 0, beside.stderr
+    assert "| pyribs, CMA-MAE | " in (folder / "peers.md").read_text()
+
+
+@pytest.mark.slow
 def test_figure_report_and_movie_take_the_search(folder):
     refused = call("figure", "eta", RUN, folder=folder)
     assert refused.returncode == 2

@@ -1,0 +1,188 @@
+"""Methods of pyribs in comparisons: against loops of pyribs written out, beside ours, and without pyribs."""
+
+import sys
+
+import jax
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from worlds import HostIdentity
+
+from brns import Box, MixedMutation, NoveltySearch, PolynomialMutation, PopulationKNN, VisitCounts, compare
+from brns.comparison.measure import measured, moments
+from brns.comparison.run import _methods
+from brns.comparison.worlds import Cells
+from brns.interoperation import peers
+from brns.runs.storage import RecordError
+
+pytest.importorskip("ribs")
+from ribs.archives import DensityArchive, GridArchive, ProximityArchive
+from ribs.emitters import EvolutionStrategyEmitter, GaussianEmitter, IsoLineEmitter
+from ribs.schedulers import Scheduler
+
+SIDE, GENERATIONS, SEED = 12, 6, 3
+CELLS = Cells((0.0, 0.0), (600.0, 600.0), SIDE, SIDE**2, "all cells")
+RANGES = [(0.0, 600.0)] * 2
+
+
+class Counted(HostIdentity):
+    """The world on the host, which counts what it evaluates."""
+
+    def evaluate(self, genotypes, key):
+        assert np.abs(genotypes).max() <= 1
+        evaluated.append(len(genotypes))
+        return super().evaluate(genotypes, key)
+
+
+evaluated = []
+
+
+def search(task=None):
+    return NoveltySearch(task or HostIdentity(), PopulationKNN(k=3), population_size=8, offspring_size=72)
+
+
+def strategies(archive, ranker):
+    """Two strategies of 36, which begin in the middle of the unit box."""
+    told = {"x0": np.full(5, 0.5), "sigma0": 0.1, "ranker": ranker, "selection_rule": "mu", "restart_rule": "basic"}
+    seeds = np.random.SeedSequence(SEED).spawn(2)
+    return [EvolutionStrategyEmitter(archive, **told, batch_size=36, seed=seed) for seed in seeds]
+
+
+def grid(**settings):
+    return GridArchive(solution_dim=5, dims=(SIDE, SIDE), ranges=RANGES, seed=SEED, **settings)
+
+
+def novelty_search(fitness):
+    archive = ProximityArchive(solution_dim=5, measure_dim=2, k_neighbors=15, novelty_threshold=12.0, seed=SEED)
+    return Scheduler(archive, strategies(archive, "nov"))
+
+
+def density_descent(fitness):
+    kept = grid()
+    archive = DensityArchive(measure_dim=2, buffer_size=10_000, density_method="kde", bandwidth=30.0, seed=SEED)
+    return Scheduler(archive, strategies(kept, "density"), kept)
+
+
+def cma_mae(fitness):
+    archive = grid(learning_rate=0.01, threshold_min=float(2 * fitness.min() - fitness.max()))
+    return Scheduler(archive, strategies(archive, "imp"))
+
+
+def map_elites(fitness):
+    archive = grid()
+    emitter = IsoLineEmitter(archive, iso_sigma=0.01, line_sigma=0.2, x0=np.zeros(5), batch_size=72, seed=SEED)
+    return Scheduler(archive, [emitter])
+
+
+def literal(scheduler, founders):
+    """How many cells a plain loop of pyribs has visited after each generation."""
+    archives = {scheduler.archive, scheduler.result_archive}
+    genotypes, seen, covered = founders, set(), []
+    for _ in range(GENERATIONS + 1):
+        told = HostIdentity().evaluate(genotypes.astype(np.float32), None)
+        seen |= {tuple(cell) for cell in np.clip(told.descriptor // (600 / SIDE), 0, SIDE - 1)}
+        covered.append(len(seen))
+        if genotypes is founders:
+            for archive in archives:
+                archive.add((founders + 1) / 2, told.fitness, told.descriptor)
+        else:
+            scheduler.tell(told.fitness, told.descriptor)
+        solutions = scheduler.ask()
+        beyond = np.abs(solutions - 2 * np.round(solutions / 2))  # reflected at 0 and 1
+        genotypes = np.float32(-1) + np.float32(2) * beyond
+    return covered
+
+
+@pytest.mark.parametrize(
+    ("name", "scheduler"),
+    [
+        ("pyribs, MAP-Elites", map_elites),
+        pytest.param("pyribs, CMA-MAE", cma_mae, marks=pytest.mark.slow),  # Numba compiles its strategies for 6 s
+        pytest.param("pyribs, novelty search", novelty_search, marks=pytest.mark.slow),
+        pytest.param("pyribs, density descent", density_descent, marks=pytest.mark.slow),
+    ],
+)
+def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
+    facts = measured(search(), CELLS, GENERATIONS, [SEED], peer=peers.PEERS[name])
+    founders = search().init(jax.random.key(SEED)).population
+    covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
+    assert_array_equal(facts.covered[0], np.array(covered)[moments(GENERATIONS)])
+    assert covered[0] < covered[-1]
+
+
+def wandering(terms):
+    """A peer of one's own."""
+    archive = GridArchive(solution_dim=len(terms.x0), dims=terms.dims, ranges=terms.ranges, seed=terms.seed)
+    return Scheduler(archive, [GaussianEmitter(archive, sigma=0.1, x0=terms.x0, batch_size=terms.born, seed=0)])
+
+
+METHODS = {"counts": VisitCounts(grids=2), "MAP-Elites": peers.MapElites(), "own": wandering}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    out = tmp_path_factory.mktemp("peers") / "own"
+    return compare(search(Counted()), METHODS, seeds=2, generations=5, out=out, workers=1)
+
+
+def again(compared, methods=METHODS):
+    return compare(search(Counted()), methods, seeds=2, generations=5, out=compared.out, workers=1, progress=False)
+
+
+def test_all_methods_have_as_many_founders_and_evaluations(compared):
+    assert evaluated.count(8) == 2 * len(METHODS)
+    assert evaluated.count(72) == 2 * len(METHODS) * 5
+
+
+def test_what_a_peer_does_not_know_is_left_empty(compared):
+    known = {(row["method"], row["measure"]) for row in compared.rows}
+    assert {("MAP-Elites", "coverage_100"), ("MAP-Elites", "milliseconds"), ("counts", "eta")} <= known
+    assert not {("MAP-Elites", "eta"), ("own", "kappa")} & known
+    assert compared.out.with_suffix(".md").read_text().count(" | - | - |\n") == 1  # of the table of cycling
+
+
+def test_a_stopped_comparison_with_peers_goes_on_to_the_same_numbers(compared, monkeypatch):
+    (compared.out / "methods" / "Counted" / "MAP-Elites.json").unlink()
+    before, after = compared.found["Counted"], again(compared).found["Counted"]
+    for method in METHODS:
+        assert_array_equal(after[method].covered, before[method].covered)
+    monkeypatch.setattr("brns.comparison.run.measured", None)
+    again(compared)
+    with pytest.raises(RecordError, match="made with other settings"):
+        again(compared, METHODS | {"MAP-Elites": peers.MapElites(iso=0.02)})
+
+
+def test_operators_are_for_estimators_alone():
+    mutations = {"polynomial": PolynomialMutation(), "mixed": MixedMutation()}
+    assert list(_methods(METHODS, mutations)) == ["counts, polynomial", "counts, mixed", "MAP-Elites", "own"]
+
+
+def test_without_pyribs_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ribs", None)
+    with pytest.raises(ImportError, match=r"brns\[peers\]"):
+        compare("arm", METHODS, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+class Solid(HostIdentity):
+    """Behaviors of three dimensions."""
+
+    behavior_space: Box = Box([0.0] * 3, [600.0] * 3)
+
+    def evaluate(self, genotypes, key):
+        planar = super().evaluate(genotypes, key)
+        return planar._replace(descriptor=300 + 300 * np.asarray(genotypes)[:, :3])
+
+
+def test_behaviors_without_a_grid_have_centroids(monkeypatch):
+    monkeypatch.setattr(peers, "CENTROIDS", 30)
+    told = []
+
+    def peer(terms):
+        told.append(terms)
+        return peers.MapElites()(terms)
+
+    covered = measured(search(Solid()), CELLS, 4, [0], peer=peer).covered[0]
+    assert covered[-1] > covered[0]
+    assert told[0].dims is None
+    assert peers._centroids(told[0].ranges).shape == (30, 3)
