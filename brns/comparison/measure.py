@@ -94,10 +94,8 @@ def measured(
                 kept.append(now.population.descriptor)
                 padded = jnp.stack(kept + [kept[-1]] * (len(when) - len(kept)), axis=1)
                 columns.append(_novelty(search.estimator, now, padded))
-    eta = kappa = np.full(len(seeds), np.nan)
-    if columns:
-        q = np.stack(columns, axis=2).astype(np.float64)
-        eta, kappa = np.array([_eta(one) for one in q]), np.array([_kappa(one) for one in q])
+    unknown = np.full((len(seeds), 2), np.nan)
+    eta, kappa = (unknown if peer else _cycling(np.stack(columns, axis=2).astype(np.float64))).T
     ever = np.array(solved).T
     return Facts(
         covered=np.array(covered, np.float64)[moments(generations)].T,
@@ -142,15 +140,15 @@ def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.visited)(individuals)
 
 
-def _eta(q: Float[np.ndarray, "k k"]) -> float:
-    ratio = cycling.eta(q)
-    known = ratio[np.isfinite(ratio)]
-    return float(known.mean()) if known.size else float("nan")
-
-
-def _kappa(q: Float[np.ndarray, "k k"]) -> float:
-    own = np.diag(q)[:, None]
-    return float(np.mean(cycling.kappa_share(q / np.where(own > 0, own, 1.0), MARGIN)))
+def _cycling(q: Float[np.ndarray, "s k k"]) -> Float[np.ndarray, "s 2"]:
+    """eta and kappa of each seed."""
+    told = []
+    for one in q:
+        ratio, own = cycling.eta(one), np.diag(one)[:, None]
+        known = ratio[np.isfinite(ratio)]
+        share = cycling.kappa_share(one / np.where(own > 0, own, 1.0), MARGIN)
+        told.append((known.mean() if known.size else np.nan, share.mean()))
+    return np.array(told)
 
 
 @eqx.filter_jit

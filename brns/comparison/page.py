@@ -51,7 +51,7 @@ def text(comparison: Comparison, folder: str) -> str:
         *(_shares(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
-        f"(over at least {KEPT} generations of each run): the largest over seeds.",
+        f"(over at least {KEPT} generations of each run): the largest over seeds. pyribs' methods have none.",
         _by_world(comparison, _cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",
