@@ -103,7 +103,7 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
         yield visited
 
 
-def theirs(method: str, seed: int) -> Iterator[jax.Array]:
+def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     """The cells that a method of pyribs visited, every `STEP` generations, on its own terms: genes without bounds."""
     task, (low, high) = LinearProjection(), (CELLS.low[0], CELLS.high[0])
     worst = -task.genes * (BOUND + CENTER) ** 2  # within +-5.12; pyribs' example has 0 where fitness is from 0 to 100

@@ -116,7 +116,7 @@ def _theirs(
         space, key = search.task.genotype_space, jax.random.key(seed)
         runs.append(offspring_of(scheduler, search.task, key, space, state.population))
     for _ in range(generations):
-        yield [(None, Generation(None, next(run), None)) for run in runs]
+        yield [(None, Generation(None, next(run), None)) for run in runs]  # ty: ignore[invalid-argument-type]
 
 
 def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:

@@ -114,8 +114,9 @@ class MapElites(eqx.Module):
         from ribs.schedulers import Scheduler
 
         archive = _cells(terms)
-        told = {"iso_sigma": self.iso, "line_sigma": self.line, "x0": terms.x0, "batch_size": terms.born}
-        return Scheduler(archive, [IsoLineEmitter(archive, **told, seed=terms.seed)])
+        sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
+        emitter = IsoLineEmitter(archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed)
+        return Scheduler(archive, [emitter])
 
 
 Peer = Callable[[Terms], Any]
@@ -133,11 +134,12 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 
-    told = {"x0": terms.x0, "sigma0": sigma, "ranker": ranker, "selection_rule": "mu", "restart_rule": "basic"}
+    begun: dict[str, Any] = {"x0": terms.x0, "sigma0": sigma, "ranker": ranker}
+    rules: dict[str, Any] = {"selection_rule": "mu", "restart_rule": "basic"}
     shares = np.array_split(np.arange(terms.born), max(1, terms.born // 36))
-    seeds = np.random.SeedSequence(terms.seed).spawn(len(shares))
+    seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
     emitters = [
-        EvolutionStrategyEmitter(archive if kept is None else kept, **told, batch_size=len(share), seed=seed)
+        EvolutionStrategyEmitter(archive if kept is None else kept, **begun, **rules, batch_size=len(share), seed=seed)
         for share, seed in zip(shares, seeds, strict=True)
     ]
     return Scheduler(archive, emitters, kept)
@@ -147,7 +149,7 @@ def _cells(terms: Terms, **settings: Any) -> Any:
     """An archive of elites: a grid, or a centroidal tessellation of the box."""
     from ribs.archives import CVTArchive, GridArchive
 
-    told = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}
+    told: dict[str, Any] = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}
     if terms.dims is not None:
         return GridArchive(dims=terms.dims, **told)
     return CVTArchive(centroids=_centroids(terms.ranges), **told)
