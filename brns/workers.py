@@ -32,6 +32,7 @@ from brns.tasks.cpu import one_thread
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
+DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
 _THREAD = threading.local()  # has the process of a thread that evaluates
@@ -125,30 +126,25 @@ class Processes(Chunked):
     The processes are loky's: started anew, never forked, when first needed. Each uses one core and no accelerator. They
     end on `close()`, at the end of a `with` block, or with this process, however it ends. A worker that dies is
     replaced and its chunk evaluated again. Errors: `EvaluationError`, which names the individuals, where the task
-    raises, where a chunk takes longer than `timeout` seconds, and where `deaths` workers died on one chunk.
+    raises, where a chunk takes longer than `timeout` seconds, and where two workers died on one chunk.
     """
 
-    def __init__(
-        self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None, deaths: int = 3
-    ) -> None:
+    def __init__(self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None) -> None:
         self.task, self.chunk = task, chunk
-        self.executor = Apart(functools.partial(_threads, workers), timeout, deaths)
+        self.executor = Apart(functools.partial(_threads, workers), timeout)
 
 
 class Dask(Chunked):
-    """A task evaluated on a Dask cluster: at `address`, or on one that is started here with a worker for each core.
+    """A task evaluated on the Dask cluster of the scheduler at `address`.
 
-    Each thread of a Dask worker evaluates in a process of its own, with `timeout` and `deaths` as in `Processes`.
-    Workers may join and leave at any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is
-    lost; `OSError` where no scheduler answers, or has no worker for ten minutes; `ImportError` without the extra
-    `dask`.
+    Each thread of a Dask worker evaluates in a process of its own, with `timeout` as in `Processes`. Workers may join
+    and leave at any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError`
+    where no scheduler answers, or has no worker for ten minutes; `ImportError` without the extra `dask`.
     """
 
-    def __init__(
-        self, task: Task, address: str | None = None, *, chunk: int = 4, timeout: float | None = None, deaths: int = 3
-    ) -> None:
+    def __init__(self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None) -> None:
         self.task, self.chunk = task, chunk
-        self.executor = Apart(functools.partial(_cluster, address), timeout, deaths)
+        self.executor = Apart(functools.partial(_cluster, address), timeout)
 
 
 @describe.register
@@ -196,18 +192,18 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
 class Apart(Executor):
     """Threads with a process each, here or on a cluster; opened when first needed. A pickle of it is a new one."""
 
-    def __init__(self, open: Callable[["Apart"], Executor], timeout: float | None, deaths: int) -> None:
-        self.open, self.timeout, self.deaths = open, timeout, deaths
+    def __init__(self, open: Callable[["Apart"], Executor], timeout: float | None) -> None:
+        self.open, self.timeout = open, timeout
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
 
     def __reduce__(self) -> tuple:
-        return Apart, (self.open, self.timeout, self.deaths)
+        return Apart, (self.open, self.timeout)
 
     def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:
             self.opened = self.opened or self.open(self)
-            return self.opened.submit(_in_process, self.timeout, self.deaths, function, *chunk)
+            return self.opened.submit(_in_process, self.timeout, function, *chunk)
 
     def shutdown(self, *_: Any, **__: Any) -> None:
         with self.lock:
@@ -229,15 +225,13 @@ def _threads(workers: int, apart: Apart) -> Executor:
     return threads
 
 
-def _cluster(address: str | None, apart: Apart) -> Executor:
+def _cluster(address: str, apart: Apart) -> Executor:
     """Threads of the workers of a Dask cluster."""
     try:
         import distributed
     except ImportError:
         raise ImportError("evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'") from None
-    here = {"threads_per_worker": 1, "dashboard_address": None}
-    cluster = address or apart.stack.enter_context(distributed.LocalCluster(**here))
-    client = apart.stack.enter_context(distributed.Client(cluster, timeout=4, set_as_default=False))
+    client = apart.stack.enter_context(distributed.Client(address, timeout=4, set_as_default=False))
     if not client.scheduler_info()["workers"]:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -246,13 +240,13 @@ def _cluster(address: str | None, apart: Apart) -> Executor:
     return executor
 
 
-def _in_process(timeout: float | None, deaths: int, function: Callable, asked: str, *chunk: Any) -> Evaluation:
+def _in_process(timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Evaluation:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
     if not hasattr(_THREAD, "process"):
         multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
         _THREAD.process = _Process()
     died = None
-    for _ in range(deaths):
+    for _ in range(DEATHS):
         try:
             return _THREAD.process.started(timeout).submit(function, asked, *chunk).result(timeout)
         except TimeoutError:
@@ -261,7 +255,7 @@ def _in_process(timeout: float | None, deaths: int, function: Callable, asked: s
         except BrokenExecutor as error:
             _THREAD.process.stop()
             died = error
-    raise EvaluationError(f"{asked} ended its process {deaths} times. {died}")
+    raise EvaluationError(f"{asked} ended its process {DEATHS} times. {died}")
 
 
 class _Process:

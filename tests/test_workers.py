@@ -31,7 +31,7 @@ TESTS = Path(__file__).parent
 @pytest.fixture(scope="module")
 def shared():
     """Two workers for all tests: they take the chunks of any task."""
-    with Processes(HostIdentity(), workers=2, deaths=2) as processes:
+    with Processes(HostIdentity(), workers=2) as processes:
         yield processes.executor
 
 
@@ -198,7 +198,7 @@ def test_who_waits_while_the_workers_are_ended_is_told(shared, tmp_path):
 def test_without_the_extra_dask_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"brns\[dask\]"):
-        Dask(HostIdentity()).evaluate(GENOTYPES, KEY)
+        Dask(HostIdentity(), "tcp://10.0.0.1:8786").evaluate(GENOTYPES, KEY)
 
 
 def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypatch, capsys):
@@ -219,7 +219,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Dask(HostIdentity(), cluster.scheduler_address, deaths=2, timeout=60.0) as spread,
+        Dask(HostIdentity(), cluster.scheduler_address, timeout=60.0) as spread,
         distributed.Client(cluster) as client,
     ):
 

@@ -1,12 +1,11 @@
 """How a run goes: `progress.csv` beside its record, one row a generation, for spreadsheets, `tail -f` and plots.
 
 The file is for watching. All that a row says but its seconds comes from the record, which does not depend on the
-file: it is written again when the run is resumed, and a disk that refuses it costs a warning.
+file: it is written again when the run is resumed.
 """
 
 import csv
 import json
-import logging
 import operator
 import time
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
+from brns.runs.storage import saving
 
 NAME = "progress.csv"
 NEEDED = (
@@ -28,7 +28,6 @@ NEEDED = (
     "survivors.born",
 )
 """the columns of a generation of which its row is made"""
-logger = logging.getLogger(__name__)
 
 
 class Row(NamedTuple):
@@ -88,7 +87,7 @@ class Progress:
     """The file of a run that goes on: at first the rows of these generations, from 0 on, with the seconds it has."""
 
     def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, np.ndarray]]):
-        self.file, self.rows, self.began, self.refused = folder / NAME, Rows(space), time.monotonic(), False
+        self.file, self.rows, self.began = folder / NAME, Rows(space), time.monotonic()
         known = {row.generation: row.seconds for row in read(folder)}
         done = [self.rows.row(g, columns, known.get(g, 0.0)) for g, columns in enumerate(generations)]
         self.row = done[-1]
@@ -102,14 +101,8 @@ class Progress:
         return self.row
 
     def _write(self, mode: str, lines: Iterable[Iterable[Any]]) -> None:
-        if self.refused:
-            return
-        try:
-            with open(self.file, mode, encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(lines)
-        except OSError as error:
-            self.refused = True
-            logger.warning("%s is not written (%s); the run is safe, and resuming it mends the file", self.file, error)
+        with saving(self.file), open(self.file, mode, encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 def read(folder: Path) -> list[Row]:

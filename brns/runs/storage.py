@@ -68,9 +68,7 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
                 raise ValueError(f"it belongs to {found!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
             return {name: _array(archive, name) for name in names or members if name != SEAL}
-    except FileNotFoundError:
-        raise RecordError(f"{path} is missing") from None
-    except PermissionError as error:
+    except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise RecordError(
@@ -99,8 +97,7 @@ def file_name(number: int) -> str:
 
 def numbers_in(folder: Path) -> list[int]:
     """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
-    numbered = [file.name for file in folder.glob("*.npz") if file.stem.isdecimal()]
-    return sorted(int(name[:-4]) for name in numbered if name == file_name(int(name[:-4])))
+    return sorted(int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())
 
 
 def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:

@@ -65,7 +65,6 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, t
         assert ended.returncode == 0, ended.stderr
     assert Record(out).generations[-1] == total
     assert npz(bits(out)) == npz(bits(tmp_path / "whole"))
-    print(f"{kills} kills, {dict(met)}, {total} generations")
 
 
 class Death(BaseException):

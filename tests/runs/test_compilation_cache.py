@@ -40,6 +40,6 @@ def test_what_was_compiled_is_kept_also_where_jax_came_first_and_a_users_place_s
 def test_every_run_asks_for_it(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(compilation_cache, "keep", lambda: asked.append(1))
-    brns.run(search(HostIdentity()), 1, out=tmp_path / "run")
-    brns.resume(tmp_path / "run", 2, search=search(HostIdentity()))
+    brns.run(search(HostIdentity(), brns.PopulationKNN(k=2)), 1, out=tmp_path / "run")
+    brns.resume(tmp_path / "run", 2, search=search(HostIdentity(), brns.PopulationKNN(k=2)))
     assert len(asked) == 2

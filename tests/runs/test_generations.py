@@ -96,14 +96,6 @@ def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_cell_that_is_run_again_goes_on(tmp_path):
-    for asked, last in ((2, 2), (4, 4), (3, 4)):
-        (record,) = brns.run(ONE, asked, out=tmp_path / "run", exist="resume")
-        assert record.last == last
-    (whole,) = brns.run(ONE, 4, out=tmp_path / "whole")
-    np.testing.assert_array_equal(record.column("offspring.genotype"), whole.column("offspring.genotype"))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

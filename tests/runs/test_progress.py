@@ -20,9 +20,7 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
     assert header.split(",") == list(Row._fields)
     rows = read(record.path)
     frame = record.frame()
-    for name in ("generation", "evaluations", "solutions", "survivors_new"):
-        assert [getattr(row, name) for row in rows] == frame[name].tolist()
-    for name in ("novelty_mean", "novelty_max", "fitness_max", "age_mean"):
+    for name in frame.columns.drop(["seed", "coverage"]):
         np.testing.assert_allclose([getattr(row, name) for row in rows], frame[name], rtol=1e-8)
     expected = coverage.of_record(record, (6, 6), "evaluated", search())
     np.testing.assert_allclose([row.coverage for row in rows], expected, rtol=1e-8)
@@ -50,18 +48,3 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
     assert summary(record)["coverage_evaluated"] == expected[-1]
     populations = coverage.of_record(record, (6, 6, 6))
     np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
-
-
-def test_a_file_that_cannot_be_written_costs_a_warning_and_not_the_run(tmp_path, caplog):
-    """A folder stands in its place. What a bar shows is known all the same, and resuming mends the file."""
-    rows = []
-    for saved in brns.generations(search(), 3, out=tmp_path / "run", progress=False):
-        rows.append(saved.row.evaluations)
-        if saved.number == 0:
-            (tmp_path / "run" / "progress.csv").unlink()
-            (tmp_path / "run" / "progress.csv").mkdir()
-    assert rows == [8, 14, 20, 26]
-    assert [record.levelname for record in caplog.records if "progress.csv" in record.message] == ["WARNING"]
-    (tmp_path / "run" / "progress.csv").rmdir()
-    (record,) = brns.resume(tmp_path / "run", 4, search=search())
-    assert [row.evaluations for row in read(record.path)] == [*rows, 32]

