@@ -190,15 +190,12 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
 
 
 class Apart(Executor):
-    """Threads with a process each, here or on a cluster; opened when first needed. A pickle of it is a new one."""
+    """Threads with a process each, here or on a cluster; opened when first needed."""
 
     def __init__(self, open: Callable[["Apart"], Executor], timeout: float | None) -> None:
         self.open, self.timeout = open, timeout
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
-
-    def __reduce__(self) -> tuple:
-        return Apart, (self.open, self.timeout)
 
     def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:

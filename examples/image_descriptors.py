@@ -44,7 +44,7 @@ class LeftRings(eqx.Module):
     traceable: bool = True
 
     def evaluate(self, genotypes, key):
-        return brns.Evaluation(draw(genotypes), jnp.zeros(len(genotypes)), jnp.zeros(len(genotypes), bool))
+        return brns.Evaluation(draw(genotypes))
 
 
 if __name__ == "__main__":

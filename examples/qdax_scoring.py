@@ -29,7 +29,7 @@ class QDaxTask(eqx.Module):
 
     def evaluate(self, genotypes, key):
         fitness, descriptor, *_ = self.scoring_function(jax.vmap(self.unravel)(genotypes), key)
-        return brns.Evaluation(descriptor, fitness, jnp.zeros(len(genotypes), bool))
+        return brns.Evaluation(descriptor, fitness)
 
 
 def scoring_function(genotypes, key):

@@ -44,8 +44,8 @@ class Dances(eqx.Module):
     traceable: bool = True
 
     def evaluate(self, genotypes, key):
-        whole, n = jnp.floor(genotypes), len(genotypes)
-        return brns.Evaluation(one_hot(whole[:, 1:], whole[:, 0]), jnp.zeros(n), jnp.zeros(n, bool))
+        whole = jnp.floor(genotypes)
+        return brns.Evaluation(one_hot(whole[:, 1:], whole[:, 0]))
 
 
 if __name__ == "__main__":

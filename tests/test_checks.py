@@ -9,8 +9,8 @@ from jax.experimental import io_callback
 from worlds import HostIdentity, Identity, Windy
 
 from brns import Box, Evaluation, check_estimator, check_task
-from brns.checks import conform, refuse_wrong
-from brns.core import Mutation, Task
+from brns.checks import refuse_wrong
+from brns.core import Mutation, Task, conform
 
 
 class Sound(eqx.Module):
@@ -151,6 +151,13 @@ def test_zeros_and_ones_are_bools_but_not_in_compiled_code(solved):
     np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
     with pytest.raises(ValueError, match=r"Identity\.evaluate .* solved as bools.*got (float32|int32)"):
         jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
+
+
+def test_a_descriptor_alone_is_an_evaluation_without_fitness_in_which_nobody_solved():
+    evaluation = conform(Evaluation(jnp.ones((2, 2))), 2, Identity())
+    np.testing.assert_array_equal(evaluation.fitness, [0.0, 0.0])
+    np.testing.assert_array_equal(evaluation.solved, [False, False])
+    check_task(broken(lambda e, g, k: Evaluation(e.descriptor)))
 
 
 # Estimators. Each is the sound one with one fault.

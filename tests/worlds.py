@@ -86,8 +86,7 @@ class Products(HostIdentity):
         draw = np.random.default_rng(0).standard_normal
         hidden = np.asarray(genotypes) @ draw((5, 3000), np.float32)
         hidden = np.tanh(hidden @ draw((3000, 3000), np.float32) / 50)
-        n = len(hidden)
-        return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50), np.zeros(n), np.zeros(n, bool))
+        return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50))
 
 
 class Windy(HostIdentity):

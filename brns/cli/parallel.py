@@ -27,6 +27,6 @@ def in_parallel(
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
-    parallel = Dask(world, dask, **settings) if workers is None else Processes(world, workers, **settings)
+    parallel = Processes(world, workers, **settings) if dask is None else Dask(world, dask, **settings)  # ty: ignore[invalid-argument-type]
     with parallel as task:
         yield eqx.tree_at(lambda s: s.task, search, task)

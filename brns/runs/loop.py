@@ -53,7 +53,7 @@ def run(
     """Run an experiment and return one record per seed.
 
     `seed` is one seed, a whole number from 0 to 2**32 - 1. `seeds` asks for a batch: so many from `seed` on, or those
-    of a list. `seeds=20` means the same in `brns.compare` and as `--seeds 20`.
+    of a list.
 
     `out` is the run's directory; of a batch it holds one directory per seed. Without it the run is kept in a temporary
     one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with

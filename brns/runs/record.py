@@ -43,8 +43,7 @@ UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 class Record:
     """A run read back from its directory.
 
-    `metadata` are the fields of `run.json`, such as `seed` and `experiment`, every setting as nested JSON.
-    `generations` are the finished ones, 0 for the founders; `snapshots` those whose state is kept. Give `search`, the
+    `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON. Give `search`, the
     experiment that made the run, where a part of it is your own; another experiment is a `RecordError`.
     """
 
@@ -63,12 +62,11 @@ class Record:
             self.search = search
 
     def __repr__(self) -> str:
-        done = max(len(self.generations) - 1, 0)
-        return f"Record({str(self.path)!r}, seed={self.seed}, generations={done} of {self.planned})"
+        return f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of {self.planned})"
 
     @property
     def generations(self) -> list[int]:
-        """The finished generations, from 0."""
+        """The finished generations, from 0, the founders."""
         numbers = numbers_in(self.path / "generations")
         if numbers != list(range(len(numbers))):
             raise RecordError(f"{self.path} lacks generations before {numbers[-1]}; a file was removed")
@@ -189,10 +187,11 @@ class Record:
         names = tuple(names)
         if unknown := [name for name in names if name not in (*FACTS, GENOTYPE)]:
             raise RecordError(f"a run has no column {unknown[0]!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-        tables = {name.split(".")[0] for name in names if name != GENOTYPE}
-        arrays = self.arrays("generations", number, (*tables, *({GENOTYPE} & {*names})))
-        columns = {f"{who}.{name}": arrays[who][name] for who in tables for name in TABLES[who]} | arrays
-        return {name: columns[name] for name in names}
+        tables = {name if name == GENOTYPE else name.split(".")[0] for name in names}
+        arrays = self.arrays("generations", number, tuple(tables))
+        return {
+            name: arrays[name] if name in arrays else arrays[name.split(".")[0]][name.split(".")[1]] for name in names
+        }
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""

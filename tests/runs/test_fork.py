@@ -10,7 +10,19 @@ import pytest
 from files import bits
 from worlds import HostIdentity, Identity
 
-from brns import ArchiveKNN, Box, NoveltySearch, PolynomialMutation, Record, RecordError, VisitCounts, fork, resume, run
+from brns import (
+    ArchiveKNN,
+    Box,
+    NoveltySearch,
+    PolynomialMutation,
+    PopulationKNN,
+    Record,
+    RecordError,
+    VisitCounts,
+    fork,
+    resume,
+    run,
+)
 from brns.runs.metadata import origin
 
 
@@ -24,7 +36,7 @@ def whole(tmp_path_factory):
     """A run of 12 generations with a state every 2, and a batch of two seeds."""
     folder = tmp_path_factory.mktemp("run")
     run(search(), 12, out=folder / "one", seed=5, checkpoint_every=2)
-    run(search(task=Identity()), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
+    run(search(PopulationKNN(k=2), Identity()), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
     return folder
 
 
@@ -46,7 +58,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
-    source, one = Record(whole / "batch" / "seed0001"), search(task=Identity())
+    source, one = Record(whole / "batch" / "seed0001"), search(PopulationKNN(k=2), Identity())
     fork(source.path, 4, one, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=one)
     assert (record.seed, record.seeds, record.metadata.lanes, record.last) == (1, [1], 1, 8)
