@@ -65,8 +65,6 @@ class Faulty(eqx.Module):
                 time.sleep(3600)
             if self.fault == "wide":
                 return Evaluation(np.zeros((faulty.size, 3)), np.zeros(faulty.size), faulty)
-            if self.fault == "nan":
-                return Evaluation(np.full((faulty.size, 2), np.nan), np.zeros(faulty.size), faulty)
         return HostIdentity().evaluate(genotypes, key)
 
 

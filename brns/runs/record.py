@@ -53,7 +53,9 @@ class Record:
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
         self.seeds = self.metadata.seeds
+        self.planned = self.metadata.generations
         self.checkpoint_every = self.metadata.checkpoint_every
+        self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
         if search is not None:
@@ -106,16 +108,6 @@ class Record:
             task = task["task"]
         return task
 
-    @property
-    def behavior_space(self) -> Box:
-        """The box of behaviors, from the record alone."""
-        return Box(**self.metadata.behavior_space)
-
-    @property
-    def planned(self) -> int:
-        """How many generations the run was last asked for."""
-        return self.metadata.generations
-
     def begin(self, search: NoveltySearch, state: SearchState) -> None:
         """Save the founders, and the state that they are in."""
         self.append(0, founding(state.population))
@@ -165,7 +157,7 @@ class Record:
             if state != number and state % self.checkpoint_every:
                 self._file("states", state).unlink()
         if generations > self.planned:
-            self.metadata.generations = generations
+            self.planned = self.metadata.generations = generations
             metadata.write(self.path, self.metadata)
         return self.state(number)
 

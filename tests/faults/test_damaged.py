@@ -60,13 +60,6 @@ def test_a_flipped_byte_in_any_file_is_refused_by_name_or_changes_nothing(damage
 PLACES = {"name": st.sampled_from(FILES), "at": st.integers(0, 10**6)}
 
 
-@pytest.mark.slow
-@WILD
-@given(**PLACES, flip=st.integers(1, 255))
-def test_any_byte_flipped_in_any_file_is_refused_by_name_or_changes_nothing(damaged, name, at, flip):
-    refused(damaged, name, lambda content: flipped(content, at % len(content), flip))
-
-
 @WILD
 @given(**PLACES)
 def test_any_file_cut_short_at_any_length_is_refused(damaged, name, at):

@@ -1,11 +1,10 @@
-"""Full disks, limits of size, closed folders, copies, and clocks."""
+"""Full disks, limits of size, closed folders, and copies."""
 
 import errno
 import math
 import os
 import resource
 import shutil
-import time
 
 import jax
 import pytest
@@ -90,12 +89,3 @@ def test_a_copy_and_the_original_resume_to_the_same_bits_each_in_its_place(whole
     for path in (half, copy):
         resume(path, search=SEARCH)
         assert bits(path) == bits(whole)
-
-
-def test_no_clock_matters(whole, half, monkeypatch):
-    """The files are of 2096 and the system's time is in 1970 when the run is resumed."""
-    for file in half.rglob("*"):
-        os.utime(file, (4e9, 4e9))
-    monkeypatch.setattr(time, "time", lambda: 0.0)
-    resume(half, search=SEARCH)
-    assert bits(half) == bits(whole)

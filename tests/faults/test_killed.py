@@ -1,4 +1,4 @@
-"""Processes killed at any moment, and stopped by Ctrl-C."""
+"""Processes killed at any moment."""
 
 import math
 import os
@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from searches import search
-from shell import begin, call, finished
+from shell import begin, finished
 from small import ANT, MAZE, bits, npz
 from worlds import HostIdentity
 
@@ -109,31 +109,3 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
         assert bits(out) == whole, f"died before its step {alive}, {steps[-1]}"
     assert alive > 30
     assert anew < 20
-
-
-@pytest.mark.slow
-def test_ctrl_c_finishes_the_generation_of_ants_and_a_second_one_stops_at_once(tmp_path):
-    """A generation takes seconds; Ctrl-C comes in the middle of one."""
-    ants = ["run", "ant", "--set", "population_size=16", "--set", "offspring_size=16", "--generations", "4"]
-    ended = call(*ants, "--out", "whole", folder=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    for out, presses in [("once", 1), ("twice", 2)]:
-        process = killable(*ants, "--out", out, folder=tmp_path)
-        while not (tmp_path / out / "states/000001.npz").exists():
-            assert process.poll() is None
-            time.sleep(0.01)
-        for _ in range(presses):
-            time.sleep(0.3)
-            process.send_signal(signal.SIGINT)
-        pressed = time.monotonic()
-        text, _ = process.communicate(timeout=120)
-        took, record = time.monotonic() - pressed, Record(tmp_path / out)
-        assert process.returncode == 130
-        assert "Finishing this generation" in text
-        assert (f"Stopped after generation {record.generations[-1]}" if presses == 1 else "Stopped at once") in text
-        assert f"brns resume {out}" in text
-        assert record.generations[-1] == (2 if presses == 1 else 1)
-        print(f"{presses} x Ctrl-C: ended {took:.1f} s later")
-        ended = call("resume", out, folder=tmp_path)
-        assert ended.returncode == 0, ended.stderr
-        assert npz(bits(tmp_path / out)) == npz(bits(tmp_path / "whole"))

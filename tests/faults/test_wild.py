@@ -1,23 +1,18 @@
-"""Tasks that fail and wild settings; and that every fault which docs/reliability.rst names has its test."""
+"""Wild settings; and that every fault which docs/reliability.rst names has its test."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 import typer
 from hypothesis import example, given
 from hypothesis import strategies as st
 from small import WILD
 from typer.testing import CliRunner
-from worlds import Faulty
 
 import brns
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
-from brns.runs.loop import run
 from brns.settings import settings as settings_of
-from brns.workers import Chunked
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():
@@ -26,24 +21,6 @@ def test_every_fault_that_the_documentation_names_has_its_test():
     code = "".join(file.read_text() for file in tests.rglob("test_*.py"))
     assert len(named) > 20
     assert [name for name in named if f"def {name}" not in code] == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("raises", "of individuals .* of 20 .* raised ZeroDivisionError: the floor has no friction"),
-        ("wide", r"of individuals .* of 20 .* must return descriptor of shape \(4, 2\); got \(4, 3\)"),
-        ("nan", "task gave a descriptor that is not finite for .* of 20 individuals of generation 0"),
-    ],
-)
-def test_a_task_that_fails_in_workers_ends_the_run_with_one_error(fault, message, tmp_path):
-    """One error, and no run left behind; the workers are threads."""
-    with ThreadPoolExecutor(2) as threads:
-        task = Chunked(Faulty(fault), executor=threads)
-        search = NoveltySearch(task, brns.PopulationKNN(k=3), population_size=20, offspring_size=5)
-        with pytest.raises(ValueError, match=message):
-            run(search, 3, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 SETTINGS = [
