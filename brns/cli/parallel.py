@@ -27,6 +27,5 @@ def in_parallel(
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
-    parallel = Processes(world, workers, **settings) if dask is None else Dask(world, dask, **settings)  # ty: ignore[invalid-argument-type]
-    with parallel as task:
+    with Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings) as task:
         yield eqx.tree_at(lambda s: s.task, search, task)

@@ -186,10 +186,10 @@ def _advance(
     Meanwhile states are saved: at every checkpoint, at least every second, and when the loop is left.
     """
     kept, saved = int(states[0].generation), time.monotonic()
-    progress = [
-        Progress(record.path, record.behavior_space, (record.read(g, NEEDED) for g in range(kept + 1)))
-        for record in runs
-    ]
+    progress = []
+    for record in runs:
+        done = (record.read(g, NEEDED) for g in range(kept + 1))
+        progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
         founders = [founding(side_by_side.on_host(state.population)) for state in states]
         together = zip(runs, founders, progress, strict=True)
@@ -209,10 +209,9 @@ def _advance(
                 if due or time.monotonic() > saved + SECONDS:
                     for one in saving:
                         one.result()
-                    saving = [
-                        writers.submit(record.checkpoint, search, state, kept)
-                        for record, state in zip(runs, states, strict=True)
-                    ]
+                    saving = []
+                    for record, state in zip(runs, states, strict=True):
+                        saving.append(writers.submit(record.checkpoint, search, state, kept))
                     kept, saved = number, time.monotonic()
                 yield told
         finally:

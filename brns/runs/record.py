@@ -179,11 +179,13 @@ class Record:
         names = tuple(names)
         if unknown := [name for name in names if name not in (*FACTS, GENOTYPE)]:
             raise RecordError(f"a run has no column {unknown[0]!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-        tables = {name if name == GENOTYPE else name.split(".")[0] for name in names}
-        arrays = self.arrays("generations", number, tuple(tables))
-        return {
-            name: arrays[name] if name in arrays else arrays[name.split(".")[0]][name.split(".")[1]] for name in names
-        }
+        tables = {name.split(".")[0] for name in names if name != GENOTYPE}
+        arrays = self.arrays("generations", number, (*tables, *({GENOTYPE} & {*names})))
+        found = {}
+        for name in names:
+            who, column = name.split(".")
+            found[name] = arrays[GENOTYPE] if name == GENOTYPE else arrays[who][column]
+        return found
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
