@@ -107,7 +107,7 @@ def _each(before: tuple[float, float], generations: int) -> tuple[float, float]:
 
 
 def saving(repeats: int) -> None:
-    print("saving: the maze, 40 generations; goal: the first is 0.95 of the last")
+    print("saving: the maze, 40 generations; goal: the first is 0.97 of the last")
     search = maze()
     compare({"bare": bare(search, 40), "recorded, with a progress bar": recorded(search, 40)}, 2 * repeats)
 

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from brns.checks import conform
-from brns.core import Box, Population, Task, newborn
+from brns.core import Box, Population, Task, conform, newborn
 from brns.estimators.cpu import program
 
 SIGMA = 0.1
