@@ -197,6 +197,7 @@ def test_without_the_extra_dask_is_named(monkeypatch):
         Dask(HostIdentity(), "tcp://10.0.0.1:8786").evaluate(GENOTYPES, KEY)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypatch, capsys):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("brns.workers.PATIENCE", 1.0)

@@ -29,4 +29,4 @@ def npz(files):
     return {name: content for name, content in files.items() if not name.endswith(".png")}
 
 
-WILD = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+WILD = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -41,7 +41,7 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
     assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="a behavior space of 4 dimensions has no cells of its own: give them"):
         coverage.cells_of(boxes[3], None)
-    (record,) = run(search(Other()), 3, out=tmp_path / "run", seed=0, checkpoint_every=2)
+    (record,) = run(search(Other(), brns.PopulationKNN(k=2)), 3, out=tmp_path / "run", seed=0, checkpoint_every=2)
     expected = coverage.of_record(record, (6, 6, 6), "evaluated")
     np.testing.assert_allclose([row.coverage for row in read(record.path)], expected, rtol=1e-8)
     np.testing.assert_array_equal(record.frame()["coverage"], expected)
