@@ -25,7 +25,6 @@ from .operators.founders import UniformFounders as UniformFounders
 from .operators.mutation import GaussianMutation as GaussianMutation
 from .operators.mutation import IsoLineDD as IsoLineDD
 from .operators.mutation import MixedMutation as MixedMutation
-from .operators.mutation import MultiscaleMutation as MultiscaleMutation
 from .operators.mutation import PolynomialMutation as PolynomialMutation
 from .operators.mutation import Redraw as Redraw
 from .operators.selection import NSGA2 as NSGA2

@@ -47,6 +47,8 @@ class SearchState(NamedTuple):
     """the survivors of `generation`, the parents of the next"""
     estimator: PyTree
     """the estimator's state after `generation`"""
+    credit: Float[Array, " k"]
+    """of each operator of a `MixedMutation`, by which the next offspring's are drawn"""
 
     def __repr__(self) -> str:
         known = f"generation={self.generation}, population={self.population}"
@@ -59,6 +61,8 @@ class Offspring(NamedTuple):
     genotype: Float[Array, "n p"]
     parent: Int[Array, " n"]
     """the id of the parent"""
+    operator: Int[Array, " n"]
+    """which operator of a `MixedMutation` made it"""
 
 
 class NoveltySearch(eqx.Module):
@@ -115,7 +119,8 @@ class NoveltySearch(eqx.Module):
         refuse_outside(genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
         founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
-        return SearchState(jnp.int32(0), *_begun(self.estimator, self.task.behavior_space, founders, estimate))
+        population, state = _begun(self.estimator, self.task.behavior_space, founders, estimate)
+        return SearchState(jnp.int32(0), population, state, self._mixture.credit())
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation. `key` is the run's own key, the same in every generation."""
@@ -124,23 +129,26 @@ class NoveltySearch(eqx.Module):
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn uniformly with replacement."""
-        return _ask(self.mutate, self.task.genotype_space, self.offspring_size, state.population, key)
+        return _ask(self._mixture, self.task.genotype_space, self.offspring_size, state, key)
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(self.estimator, self.select, self.rescore_parents, state, offspring, evaluation, key)
+        return _tell(self.estimator, self._mixture, self.select, self.rescore_parents, state, offspring, evaluation, key)
+
+    @property
+    def _mixture(self) -> MixedMutation:
+        return self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
 
     def state_shape(self) -> SearchState:
         """The state's tree with shapes and types in place of arrays, without evaluating anything."""
         space = self.task.behavior_space
         founders = individuals(jnp.zeros((self.population_size, space.dimension)))
         founders = founders._replace(genotype=jnp.zeros((self.population_size, self.task.genotype_space.dimension)))
-        return SearchState(
-            jnp.int32(0), *eqx.filter_eval_shape(_begun, self.estimator, space, founders, jax.random.key(0))
-        )
+        shapes = eqx.filter_eval_shape(_begun, self.estimator, space, founders, jax.random.key(0))
+        return SearchState(jnp.int32(0), *shapes, self._mixture.credit())
 
 
 _begun = program(begun)
@@ -158,18 +166,18 @@ _step_in_one = program(_step)
 
 
 @program
-def _ask(mutate: Mutation, space: Box, size: int, population: Population, key: Key[Array, ""]) -> Offspring:
+def _ask(mixture: MixedMutation, space: Box, size: int, state: SearchState, key: Key[Array, ""]) -> Offspring:
     draw, vary = jax.random.split(key)
-    rows = jax.random.randint(draw, (size,), 0, population.id.shape[0])
-    parents = take(population, rows)
-    genotype = mutate(vary, parents.genotype, space)
-    refuse_shape("mutate", mutate, genotype, (size, space.dimension))
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id)
+    rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
+    parents = take(state.population, rows)
+    genotype, operator = mixture.vary(vary, state.credit, parents.genotype, space)
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, operator)
 
 
 @program
 def _tell(
     estimator: NoveltyEstimator,
+    mixture: MixedMutation,
     select: Selection,
     rescore_parents: bool,
     state: SearchState,
@@ -190,4 +198,6 @@ def _tell(
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     learned = estimator.update(state.estimator, generation, key)
     same_structure(estimator, state.estimator, learned)
-    return SearchState(g.astype(jnp.int32), generation.survivors, learned), generation
+    survived = jnp.isin(mu + jnp.arange(n), rows)
+    credit = mixture.credited(state.credit, offspring.operator, survived)
+    return SearchState(g.astype(jnp.int32), generation.survivors, learned, credit), generation

@@ -5,9 +5,9 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.core import Box, Mutation
+from brns.core import Box, Mutation, refuse_shape
 
 
 class PolynomialMutation(eqx.Module):
@@ -25,22 +25,27 @@ class PolynomialMutation(eqx.Module):
 
     eta: float = 10.0
     """crowding degree: the larger, the closer a mutant stays to its parent; paper notes, settings"""
-    rate: float = 0.1
-    """probability that a gene mutates; paper notes, settings"""
+    rate: float | None = 0.1
+    """probability that a gene mutates; paper notes, settings. None draws one for each offspring, evenly on a
+    logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):
-        if not 0 <= self.eta < math.inf or not 0 <= self.rate <= 1:
+        if not 0 <= self.eta < math.inf or not (self.rate is None or 0 <= self.rate <= 1):
             raise ValueError(f"a finite eta >= 0 and 0 <= rate <= 1 are needed; got {self}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
+        rate = self.rate
+        if rate is None:
+            n, p = genotypes.shape
+            rate = p ** -jax.random.uniform(jax.random.fold_in(key, 0), (n, 1))
         width, power = box.high - box.low, self.eta + 1.0
         delta_1, delta_2 = (genotypes - box.low) / width, (box.high - genotypes) / width
         u = jax.random.uniform(key_move, genotypes.shape)
         down = (2 * u + (1 - 2 * u) * (1 - delta_1) ** power) ** (1 / power) - 1
         up = 1 - (2 * (1 - u) + 2 * (u - 0.5) * (1 - delta_2) ** power) ** (1 / power)
         moved = jnp.clip(genotypes + jnp.where(u < 0.5, down, up) * width, box.low, box.high)
-        return jnp.where(jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes)
+        return jnp.where(jax.random.bernoulli(key_which, rate, genotypes.shape), moved, genotypes)
 
 
 class GaussianMutation(eqx.Module):
@@ -92,45 +97,60 @@ class IsoLineDD(eqx.Module):
         return jnp.clip(genotypes + iso + line, box.low, box.high)
 
 
-class MultiscaleMutation(eqx.Module):
-    r"""Gaussian steps of all sizes: $x + \sigma w \mathcal{N}(0, 1)$ on a share of the genes, clipped to the box.
+class MixedMutation(eqx.Module):
+    r"""Each offspring by one of several operators, drawn the more often the more of its offspring survive.
 
-    Each offspring has a $\sigma$ and a share of its own, both drawn evenly on logarithmic axes: the share from one gene
-    to all. $w$ is the box's width.
+    Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins even and follows the
+    operators' shares $s$ of the newcomers that survived a generation: $c \leftarrow c + \alpha (s - c)$. As a `Mutation`
+    for itself, without a search that gives credit, it draws evenly.
     """
 
-    sigmas: tuple[float, float] = (0.003, 0.3)
-    """least and largest standard deviation as shares of the box's width"""
-
-    def __check_init__(self):
-        if len(self.sigmas) != 2 or not 0 < self.sigmas[0] <= self.sigmas[1] < math.inf:
-            raise ValueError(f"sigmas must be 0 < least <= largest, both finite; got {self}")
-
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
-        key_size, key_share, key_which, key_move = jax.random.split(key, 4)
-        n, p = genotypes.shape
-        least, largest = self.sigmas
-        sigma = least * (largest / least) ** jax.random.uniform(key_size, (n, 1))
-        share = p ** -jax.random.uniform(key_share, (n, 1))
-        step = sigma * (box.high - box.low) * jax.random.normal(key_move, (n, p))
-        moved = jnp.clip(genotypes + step, box.low, box.high)
-        return jnp.where(jax.random.bernoulli(key_which, share, (n, p)), moved, genotypes)
-
-
-class MixedMutation(eqx.Module):
-    """Each offspring by one of several operators, drawn evenly."""
-
-    operators: tuple[Mutation, ...] = (PolynomialMutation(), IsoLineDD())
+    operators: tuple[Mutation, ...] = (
+        PolynomialMutation(),
+        IsoLineDD(),
+        PolynomialMutation(rate=None),
+        IsoLineDD(sigma_iso=0.002, sigma_line=0.5),
+    )
+    even: float = 0.2
+    r"""$\epsilon$, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""
+    rate: float = 0.1
+    r"""$\alpha$, how quickly credit follows"""
 
     def __check_init__(self):
         if not self.operators or not all(isinstance(each, Mutation) for each in self.operators):
             raise ValueError(f"MixedMutation needs mutation operators; got operators={self.operators}")
+        if not 0 < self.even <= 1 or not 0 <= self.rate <= 1:
+            raise ValueError(f"0 < even <= 1 and 0 <= rate <= 1 are needed; got even={self.even}, rate={self.rate}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
-        keys = jax.random.split(key, len(self.operators) + 1)
-        mutants = [mutate(one, genotypes, box) for mutate, one in zip(self.operators, keys[1:], strict=True)]
-        which = jax.random.randint(keys[0], (len(genotypes),), 0, len(self.operators))
-        return jnp.stack(mutants)[which, jnp.arange(len(genotypes))]
+        return self.vary(key, self.credit(), genotypes, box)[0]
+
+    def credit(self) -> Float[Array, " k"]:
+        """The credit of each operator before anything was born."""
+        k = len(self.operators)
+        return jnp.full(k, 1 / k, jnp.float32)
+
+    def vary(
+        self, key: Key[Array, ""], credit: Float[Array, " k"], genotypes: Float[Array, "n p"], box: Box
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+        """A mutant of each genotype, and the number of the operator that made it."""
+        n, k = len(genotypes), len(self.operators)
+        draw, *keys = jax.random.split(key, k + 1) if k > 1 else (key, key)
+        mutants = []
+        for mutate, one in zip(self.operators, keys, strict=True):
+            mutants.append(mutate(one, genotypes, box))
+            refuse_shape("mutate", mutate, mutants[-1], genotypes.shape)
+        chances = self.even / k + (1 - self.even) * credit
+        operator = jax.random.choice(draw, k, (n,), p=chances)
+        return jnp.stack(mutants)[operator, jnp.arange(n)], operator
+
+    def credited(
+        self, credit: Float[Array, " k"], operator: Int[Array, " n"], survived: Bool[Array, " n"]
+    ) -> Float[Array, " k"]:
+        """The credit after a generation: who of it survived, and which operator made whom."""
+        number = jnp.sum(survived)
+        made = jnp.bincount(operator, weights=survived.astype(jnp.float32), length=len(self.operators))
+        return jnp.where(number > 0, credit + self.rate * (made / jnp.maximum(number, 1) - credit), credit)
 
 
 class Redraw(eqx.Module):

@@ -15,7 +15,6 @@ from brns.operators.mutation import (
     GaussianMutation,
     IsoLineDD,
     MixedMutation,
-    MultiscaleMutation,
     PolynomialMutation,
     Redraw,
 )
@@ -29,7 +28,7 @@ OPERATORS = [
     PolynomialMutation(eta=0.5, rate=0.7),
     GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
-    MultiscaleMutation(),
+    PolynomialMutation(rate=None),
     MixedMutation(),
     Redraw(),
 ]
@@ -141,21 +140,35 @@ def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
         make(**wrong)
 
 
-def test_steps_of_all_sizes_on_few_genes_or_many():
-    """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change, and E[sigma^2] = (b^2 - a^2) / (2 ln(b / a))."""
-    box, (a, b) = Box([-1e3] * 16, [1e3] * 16), (0.001, 0.01)
+def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
+    """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change, and their steps are those of a fixed rate."""
+    box = Box([-1e3] * 16, [1e3] * 16)
     parents = jnp.zeros((N, 16))
-    steps = np.asarray(jax.jit(MultiscaleMutation((a, b)))(jax.random.key(0), parents, box)) / 2e3
-    changed = steps != 0
-    np.testing.assert_allclose(changed.mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
-    np.testing.assert_allclose((steps[changed] ** 2).mean(), (b**2 - a**2) / (2 * np.log(b / a)), rtol=0.1)
+    steps, fixed = (
+        np.asarray(jax.jit(PolynomialMutation(rate=rate))(jax.random.key(0), parents, box)) for rate in (None, 0.5)
+    )
+    np.testing.assert_allclose((steps != 0).mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
+    assert ks_2samp(steps[steps != 0][:N], fixed[fixed != 0][:N]).pvalue > 1e-3
 
 
-def test_a_mixture_takes_each_operator_as_often():
-    """Copies and redraws: half of the mutants are their parents."""
-    mixed = MixedMutation((GaussianMutation(rate=0.0), Redraw()))
-    same = (mutants(mixed, (LOW + HIGH) / 2) == (LOW + HIGH) / 2).all(axis=1)
+def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
+    """Copies and redraws: by themselves half and half; with credit 1 and 0 the redraws are half of `even`."""
+    mixed = MixedMutation((GaussianMutation(rate=0.0), Redraw()), even=0.2)
+    parent = (LOW + HIGH) / 2
+    same = (mutants(mixed, parent) == parent).all(axis=1)
     assert binomtest(int(same.sum()), N, 0.5).pvalue > 1e-3
+    parents = jnp.tile(jnp.asarray(parent), (N, 1))
+    moved, operator = mixed.vary(jax.random.key(0), jnp.array([1.0, 0.0]), parents, BOX)
+    np.testing.assert_array_equal(operator, (moved != parents).any(axis=1))
+    assert binomtest(int(operator.sum()), N, 0.1).pvalue > 1e-3
+
+
+def test_credit_follows_who_survives():
+    """Of four survivors one is by operator 0: its credit goes a tenth of the way from 1/2 to 1/4. No survivor, no news."""
+    mixed = MixedMutation((GaussianMutation(), Redraw()), rate=0.1)
+    operator, survived = jnp.array([0, 0, 1, 1, 1, 1]), jnp.array([True, False, True, True, True, False])
+    np.testing.assert_allclose(mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6)
+    np.testing.assert_array_equal(mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5])
 
 
 def test_a_redraw_is_uniform_and_knows_no_parents():
