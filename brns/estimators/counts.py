@@ -67,7 +67,7 @@ class VisitCounts(eqx.Module):
     """T, the number of grids"""
     rows: int = 4096
     """counters of a grid, a power of two; more for more than some 50,000 behaviors"""
-    pitches: tuple[float, float] = (0.01, 2.0)
+    pitches: tuple[float, float] = (0.03, 6.0)
     """the finest and the coarsest, of half the box; every eighth grid may be finer, where founders are narrow: they may
     be alike, or the box too large"""
 
