@@ -136,7 +136,9 @@ class NoveltySearch(eqx.Module):
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(self.estimator, self._mixture, self.select, self.rescore_parents, state, offspring, evaluation, key)
+        return _tell(
+            self.estimator, self._mixture, self.select, self.rescore_parents, state, offspring, evaluation, key
+        )
 
     @property
     def _mixture(self) -> MixedMutation:

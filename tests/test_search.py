@@ -10,7 +10,7 @@ import pytest
 from trees import same
 from worlds import HostIdentity, Identity
 
-from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
+from brns import BehaviorRecognition, MixedMutation, NoveltySearch, PolynomialMutation, Redraw
 from brns.core import founding, take
 
 KEY = jax.random.key(0)
@@ -152,6 +152,19 @@ def test_a_host_task_gives_what_a_traceable_one_gives(run):
         np.testing.assert_array_equal(host.survivors.id, traced.survivors.id)
         for a, b in zip(jax.tree.leaves(host), jax.tree.leaves(traced), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
+    """At a rate of 1 it is that of the last generation of which somebody survived."""
+    mixed = search(mutate=MixedMutation((PolynomialMutation(rate=1.0), Redraw()), rate=1.0))
+    state = mixed.init(KEY)
+    for _ in range(4):
+        offspring = mixed.ask(state, KEY)
+        after, facts = mixed.tell(state, offspring, mixed.task.evaluate(offspring.genotype, KEY), KEY)
+        survived = np.isin(facts.offspring.id, facts.survivors.id)
+        made = np.bincount(offspring.operator[survived], minlength=2)
+        np.testing.assert_allclose(after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6)
+        state = after
 
 
 TRACES = []

@@ -43,7 +43,7 @@ def test_effective_visits_by_hand():
 @pytest.mark.parametrize("d", [1, 2, 40])
 def test_each_grid_is_exact_recognition_with_its_cells_as_features(d):
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
-    estimator, generator = VisitCounts(grids=4, rows=2**20), np.random.default_rng(d)
+    estimator, generator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0)), np.random.default_rng(d)
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(0, 600, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
