@@ -12,25 +12,29 @@ CENTER = 0.4 * BOUND
 
 
 class LinearProjection(eqx.Module):
-    r"""The sphere's linear projection: many genes that sum to two numbers, so that the far corners are hard to reach.
+    r"""The sphere's linear projection: many genes that sum to few numbers, so that the far corners are hard to reach.
 
-    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $[-10.24, 10.24]^n$ is
-    $(\sum_{i \le n/2} c(\theta_i), \sum_{i > n/2} c(\theta_i))$, in $[-2.56 n, 2.56 n]^2$. Fitness is minus the sphere,
-    $-\sum (\theta_i - 2.048)^2$; nothing is ever solved, and nothing random.
+    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $[-10.24, 10.24]^n$ are the
+    sums of $c(\theta_i)$ over d groups of n/d genes, one after another, in $[-5.12 n/d, 5.12 n/d]^d$. Fitness is minus
+    the sphere, $-\sum (\theta_i - 2.048)^2$; nothing is ever solved, and nothing random.
 
-    Shapes: genotypes `(m, n)`, descriptors `(m, 2)`.
+    Shapes: genotypes `(m, n)`, descriptors `(m, d)`.
     Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4, where genes have no
     bound and the sphere another scale.
     """
 
     genes: int = 100
     """n; Fontaine et al. 2020 have 20 and 100"""
+    measures: int = 2
+    """d, a divisor of n"""
 
     traceable = True
 
     def __check_init__(self):
-        if self.genes < 2 or self.genes % 2:
-            raise ValueError(f"the projection needs an even number of genes from 2 on; got genes={self.genes}")
+        if self.genes < 1 or self.measures < 1 or self.genes % self.measures:
+            raise ValueError(
+                f"the projection needs as many genes for each measure; got genes={self.genes}, measures={self.measures}"
+            )
 
     @property
     def genotype_space(self) -> Box:
@@ -38,15 +42,15 @@ class LinearProjection(eqx.Module):
 
     @property
     def behavior_space(self) -> Box:
-        furthest = BOUND * self.genes / 2
-        return Box([-furthest, -furthest], [furthest, furthest])
+        furthest = np.full(self.measures, BOUND * self.genes / self.measures)
+        return Box(-furthest, furthest)
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """The two sums of each genotype, and minus the sphere."""
+        """The sums of each genotype, and minus the sphere."""
         inside = jnp.abs(genotypes) <= BOUND
         clipped = jnp.where(inside, genotypes, BOUND / jnp.where(inside, 1.0, genotypes))
-        descriptor = clipped.reshape(len(genotypes), 2, -1).sum(axis=2)
+        descriptor = clipped.reshape(len(genotypes), self.measures, -1).sum(axis=2)
         space = self.behavior_space
         fitness = -jnp.sum((genotypes - CENTER) ** 2, axis=1)
         return Evaluation(jnp.clip(descriptor, space.low, space.high), fitness, jnp.zeros(len(genotypes), bool))

@@ -18,6 +18,7 @@ def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
     found = task.evaluate(jnp.asarray(genotypes), KEY)
     assert_allclose(found.descriptor, [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high], rtol=1e-5)
     assert float(found.fitness[2]) == 0
+    assert_allclose(LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1], [0.5, 0, -0.5, -0.5], rtol=1e-5)
     assert_allclose(found.fitness[0], -(1.048**2 + 0.048**2 + 5.048**2 + 3.072**2), rtol=1e-5)
 
 
@@ -36,7 +37,7 @@ def test_they_keep_the_contract_and_are_rebuilt_from_their_description(task):
 
 
 def test_what_makes_no_world_is_refused():
-    with pytest.raises(ValueError, match="even number of genes"):
+    with pytest.raises(ValueError, match="measures=2"):
         LinearProjection(7)
     with pytest.raises(ValueError, match=r"times=0\.5"):
         RescaledBehaviorSpace(PlanarArm(), 0.5)
