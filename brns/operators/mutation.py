@@ -100,9 +100,9 @@ class IsoLineDD(eqx.Module):
 class MixedMutation(eqx.Module):
     r"""Each offspring by one of several operators, drawn the more often the more of its offspring survive.
 
-    Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins even and follows the
-    operators' shares $s$ of the newcomers that survived: $c \leftarrow c + \alpha (s - c)$ after each generation. Outside
-    of a search, where nobody gives credit, operators are drawn evenly.
+    Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins even and follows
+    the operators' shares $s$ of the newcomers that survived: $c \leftarrow c + \alpha (s - c)$ after each generation.
+    Outside of a search, where nobody gives credit, operators are drawn evenly.
     """
 
     operators: tuple[Mutation, ...] = (
