@@ -9,9 +9,8 @@ import gymnasium
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
-from brns.tasks.ant.camera import Camera
 from brns.tasks.ant.model import ARENAS
 from brns.tasks.ant.physics import Physics, observation, position
 from brns.tasks.ant.rules import AntMaze, within
@@ -19,30 +18,19 @@ from brns.tasks.maze.rules import FASTEST, NOTHING_SEEN, RANGE, DeceptiveMaze
 
 
 class AntMazeEnvironment(gymnasium.Env):
-    """The ant maze, one control step of 0.025 s at a time, by the rules of `brns.AntMaze`.
+    """The ant maze, one control step of 0.025 s at a time, by the rules of `brns.AntMaze`, or of the task given.
 
     Reward: 1 at the first visit of each area. The episode terminates when all are visited or the physics is unstable,
     and is truncated after 1500 steps. Every episode starts alike.
     `info`: `position`, the torso's x and y in metres; `visited`, one bool an area; `unstable`.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 40}  # noqa: RUF012
-
-    def __init__(
-        self,
-        arena: str = "large",
-        integrator: str = "implicitfast",
-        render_mode: str | None = None,
-        camera: str = "above",
-    ):
-        self.task = AntMaze(arena=arena, integrator=integrator)  # ty: ignore[invalid-argument-type]
-        self.physics = Physics(arena, integrator, threads=1)
-        self.areas = np.array(list(ARENAS[arena].areas.values()))
+    def __init__(self, task: AntMaze | None = None):
+        self.task = task or AntMaze()
+        self.physics = Physics(self.task.arena, self.task.integrator, threads=1)
+        self.areas = np.array(list(ARENAS[self.task.arena].areas.values()))
         self.observation_space = spaces.Box(-np.inf, np.inf, (29,), np.float64)
         self.action_space = spaces.Box(-1.0, 1.0, (8,), np.float32)
-        self.render_mode = render_mode
-        self.camera = camera
-        self._drawing: Camera | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         super().reset(seed=seed)
@@ -61,17 +49,6 @@ class AntMazeEnvironment(gymnasium.Env):
         terminated = bool(self.visited.all() or not sound)
         return observation(self.state)[0], reward, terminated, False, self._info(unstable=not sound)
 
-    def render(self) -> UInt8[np.ndarray, "480 640 3"] | None:
-        if self.render_mode is None:
-            return None
-        self._drawing = self._drawing or Camera(self.physics.model, (480, 640))
-        return self._drawing(self.state[0], self.camera)
-
-    def close(self) -> None:
-        if self._drawing:
-            self._drawing.close()
-            self._drawing = None
-
     def _info(self, unstable: bool = False) -> dict[str, Any]:
         return {"position": self.state[0, 1:3].copy(), "visited": self.visited.copy(), "unstable": unstable}
 
@@ -83,14 +60,11 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
     alike. `info`: `position`, x and y in world units; `heading`, radians; `visited`, whether the goal was reached.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
-
-    def __init__(self, render_mode: str | None = None):
+    def __init__(self):
         self.maze = DeceptiveMaze()
         high = np.array([RANGE, RANGE, RANGE, 1.0, 1.0], np.float32)
         self.observation_space = spaces.Box(np.zeros(5, np.float32), high)
         self.action_space = spaces.Box(-FASTEST, FASTEST, (2,), np.float32)
-        self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         super().reset(seed=seed)
@@ -102,24 +76,6 @@ class DeceptiveMazeEnvironment(gymnasium.Env):
         self.pose = np.array(poses[0])
         visited = bool(self.maze.solved(poses[:, :2])[0])
         return np.array(sensed[0]), float(visited), visited, False, self._info(visited)
-
-    def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
-        """The map at three pixels a cell: walls dark, goal green, robot orange with a dark nose."""
-        if self.render_mode is None:
-            return None
-        walls = np.kron(self.maze.obstacles, np.ones((3, 3), bool))
-        picture = np.where(walls[..., None], 60, 245).astype(np.uint8).repeat(3, axis=2)
-        y, x = np.indices(walls.shape)
-        heading = self.pose[2]
-        nose = self.pose[:2] + 7 * np.array([np.cos(heading), np.sin(heading)])
-        discs = (
-            (self.maze.goal, self.maze.goal_radius, (120, 190, 120)),
-            (self.pose[:2], 10, (220, 120, 40)),
-            (nose, 3, (60, 30, 10)),
-        )
-        for (cx, cy), radius, colour in discs:
-            picture[((x - cx) ** 2 + (y - cy) ** 2 <= radius**2) & ~walls] = colour
-        return picture
 
     def _info(self, visited: bool = False) -> dict[str, Any]:
         return {"position": self.pose[:2].copy(), "heading": float(self.pose[2]), "visited": visited}

@@ -11,6 +11,7 @@ import pytest
 from brns import AntMaze, check_task
 from brns.settings import build, describe
 from brns.tasks.ant import physics as module
+from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import ARENAS, ant_xml
 from brns.tasks.ant.physics import Physics, observation, position
 from brns.tasks.ant.rules import POLICY, within
@@ -168,21 +169,23 @@ def test_missing_or_old_mujoco_names_the_cure(monkeypatch):
         Physics("large", "RK4", 1)
 
 
-def test_frames_show_the_arena():
+def test_a_film_shows_the_arena():
     task = AntMaze(steps=16)
     try:
-        frames = list(task.render(genotypes(1)[0], every=8, camera="above", size=(120, 160)))
+        film = task.film(genotypes(1)[0])
+        frames = list(film.pictures)
     except RuntimeError as error:
         pytest.skip(str(error))
-    assert [frame.shape for frame in frames] == 3 * [(120, 160, 3)]
-    red = (frames[0][..., 0] > 150) & (frames[0][..., 1:] < 110).all(axis=2)
-    assert red[:60, :80].sum() > 50  # the red area, upper left
-    assert red[60:].sum() == 0
-    with pytest.raises(ValueError, match="height and width"):
-        next(task.render(genotypes(1)[0], size=(0, 10)))
+    assert film.most == len(frames) == 3
+    world = module.shared("large", "implicitfast", 1)
+    (above,) = pictures(world.model, [world.start], camera="above")
+    assert {frame.shape for frame in (above, *frames)} == {(360, 480, 3)}
+    red = (above[..., 0] > 150) & (above[..., 1:] < 110).all(axis=2)
+    assert red[:180, :240].sum() > 450  # the red area, upper left; below it the ant alone is as red
+    assert red[180:].sum() < 50
 
 
 def test_no_renderer_says_what_to_install(monkeypatch):
     monkeypatch.setattr("brns.tasks.ant.camera.ctypes.util.find_library", lambda _: None)
     with pytest.raises(RuntimeError, match="apt-get install"):
-        next(AntMaze(steps=16).render(genotypes(1)[0]))
+        next(AntMaze(steps=16).film(genotypes(1)[0]).pictures)

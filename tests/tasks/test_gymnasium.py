@@ -188,7 +188,7 @@ def test_ant_environment_is_the_task():
 
 
 def test_maze_environment_is_the_task():
-    maze, env = DeceptiveMaze(), gymnasium.make("brns/DeceptiveMaze-v0", render_mode="rgb_array").unwrapped
+    maze, env = DeceptiveMaze(), gymnasium.make("brns/DeceptiveMaze-v0").unwrapped
     sensed, _ = env.reset(seed=0)
     assert sensed.tolist() == [100, 100, 100, 0, 0]
     genotype = maze.genotype_space.uniform(KEY, 1)
@@ -198,10 +198,6 @@ def test_maze_environment_is_the_task():
     expected = DeceptiveMaze(steps=20).evaluate(genotype, KEY).descriptor[0]
     assert info["position"] == pytest.approx(np.asarray(expected), abs=1e-2)
     assert (reward, terminated) == (0, False)
-    picture = env.render()
-    assert picture.shape == (600, 600, 3)
-    assert picture[60, 60].tolist() == [120, 190, 120]  # the goal
-    assert picture[0, 0].tolist() == [60, 60, 60]  # the border
     env.pose = np.array([60, 60, 0], np.float32)
     _, reward, terminated, _, info = env.step(np.zeros(2, np.float32))
     assert (reward, terminated, info["visited"]) == (1, True, True)

@@ -2,18 +2,17 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, UInt8
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks import refuse_unknown
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
-from brns.tasks.ant.camera import Camera
+from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
 from brns.tasks.policy import FeedForward
@@ -123,9 +122,22 @@ class AntMaze(eqx.Module):
         )
 
     def film(self, genotype: Genotype) -> Film:
-        """One episode at twice its speed, ten pictures a second."""
+        """One episode at twice its speed, ten pictures a second, drawn off-screen."""
         every = 8
-        return Film(self.render(genotype, every, size=(360, 480)), self.steps // every + 1, 10.0)
+        world = physics.shared(self.arena, self.integrator, 1)
+        return Film(pictures(world.model, self._states(genotype, every)), self.steps // every + 1, 10.0)
+
+    def _states(self, genotype: Genotype, every: int) -> Iterator[Float[np.ndarray, " s"]]:
+        """The physics of one episode at the start and after each `every` control steps."""
+        genotype = np.asarray(genotype)[None]
+        last = int(self.episodes(genotype).length[0])
+        world = physics.shared(self.arena, self.integrator, 1)
+        policies = POLICY.on_host(genotype)
+        state = world.start[None]
+        for t in range(last + 1):
+            if t % every == 0:
+                yield state[0]
+            state, _ = world.advance(state, policies(observation(state)), self.frame_skip)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes, stepped together on so many threads, by default `physics.threads()`."""
@@ -166,25 +178,6 @@ class AntMaze(eqx.Module):
         if unstable.any():
             logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
         return Episodes(path.swapaxes(0, 1).copy(), length, visited, stuck, unstable)
-
-    def render(
-        self,
-        genotype: Genotype,
-        every: int = 4,
-        camera: Literal["above", "follow"] = "follow",
-        size: tuple[int, int] = (480, 640),
-    ) -> Iterator[UInt8[np.ndarray, "height width 3"]]:
-        """Frames of one episode, drawn off-screen, one in `every` control steps of 0.025 s; `size` is height, width."""
-        genotype = np.asarray(genotype)[None]
-        last = int(self.episodes(genotype).length[0])
-        world = physics.shared(self.arena, self.integrator, 1)
-        policies = POLICY.on_host(genotype)
-        state = world.start[None]
-        with closing(Camera(world.model, size)) as draw:
-            for t in range(last + 1):
-                if t % every == 0:
-                    yield draw(state[0], camera)
-                state, _ = world.advance(state, policies(observation(state)), self.frame_skip)
 
 
 def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) -> Bool[np.ndarray, "n areas"]:
