@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
+from brns.metrics.recorded import Record, evaluated, survivors
 
 
 def grid(space: Box) -> tuple[int, ...] | None:
@@ -64,15 +64,13 @@ def of_record(
     record: Record,
     shape: Sequence[int] | None = None,
     individuals: Literal["survivors", "evaluated"] = "survivors",
-    search: NoveltySearch | None = None,
 ) -> Float[np.ndarray, " g"]:
-    """Cumulative coverage of the behavior space, of `search` or else of the record, over a run; figure 3a.
+    """Cumulative coverage of the behavior space over a run; figure 3a.
 
     By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
     """
     points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
-    space = search.task.behavior_space if search else record.behavior_space
-    return cumulative_coverage(points, space, cells_of(space, shape))
+    return cumulative_coverage(points, record.behavior_space, cells_of(record.behavior_space, shape))
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import NoveltySearch, Record, evaluated, survivors
+from brns.metrics.recorded import Record, evaluated, survivors
 from brns.metrics.signature import signature
 from brns.metrics.uniformity import of_values
 
@@ -32,19 +32,19 @@ def signature_space(space: Box) -> Box:
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
 
 
-def coverage_of_record(record: Record, search: NoveltySearch | None = None) -> Float[np.ndarray, " g"]:
+def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of the cells of signature space visited by everything evaluated up to each generation."""
-    box = signature_space((search or record.search).task.behavior_space)
+    box = signature_space(record.behavior_space)
     return cumulative_coverage([signatures(rows) for rows in evaluated(record, "descriptor")], box, GRID)
 
 
-def uniformity_of_record(record: Record, search: NoveltySearch | None = None) -> Float[np.ndarray, " g"]:
+def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """How far the novelty of each generation's survivors is from uniform over the cells that they occupy.
 
     The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell; NaN where nobody is
     novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
     """
-    box = signature_space((search or record.search).task.behavior_space)
+    box = signature_space(record.behavior_space)
     found = zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True)
     return np.array([of_values(signatures(paths), n, box, GRID) if np.any(n) else np.nan for paths, n in found])
 

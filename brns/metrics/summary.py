@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.metrics.coverage import grid as usual
-from brns.metrics.measures import MEASURES, Measured
-from brns.metrics.recorded import NoveltySearch, Record
+from brns.metrics.coverage import grid
+from brns.metrics.measures import MEASURES
+from brns.metrics.recorded import Record
 
 
 class Estimate(NamedTuple):
@@ -20,39 +20,28 @@ class Estimate(NamedTuple):
     """how many runs have this number"""
 
 
-def summary(
-    record: Record, grid: Sequence[int] | None = None, search: NoveltySearch | None = None, of_paths: bool = False
-) -> dict[str, float]:
+def summary(record: Record, of_paths: bool = False) -> dict[str, float]:
     """The numbers of one run by name; the table of `measures` says what they mean.
 
-    `grid` are the cells of coverage, by default those of `coverage.grid`. `of_paths` says that behaviors are planar
-    paths. Cycling needs 2 states or more and the search: give it where a part is your own. Numbers that a run does not
-    have are left out.
+    `of_paths` says that behaviors are planar paths. Cycling needs 2 states or more and `record.search`. Numbers that a
+    run does not have are left out.
     """
-    search = search or record.known_search
-    grid = grid or usual(record.behavior_space)
     there = {
         "nothing": True,
-        "grid": grid is not None,
+        "grid": grid(record.behavior_space) is not None,
         "paths": of_paths,
         "generations": len(record.generations) > 1,
-        "states": search is not None and len(record.snapshots) > 1,
+        "states": record.known_search is not None and len(record.snapshots) > 1,
     }
-    run = Measured(record, search, grid)
-    found = {name: row.function(run) for name, row in MEASURES.items() if there[row.needs]}
+    found = {name: row.function(record) for name, row in MEASURES.items() if there[row.needs]}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def over_seeds(
-    records: Sequence[Record],
-    grid: Sequence[int] | None = None,
-    search: NoveltySearch | None = None,
-    of_paths: bool = False,
-) -> dict[str, Estimate]:
+def over_seeds(records: Sequence[Record], of_paths: bool = False) -> dict[str, Estimate]:
     """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
-    rows = [summary(record, grid, search, of_paths) for record in records]
+    rows = [summary(record, of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: estimate([row[name] for row in rows if name in row]) for name in names}
 

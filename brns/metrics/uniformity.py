@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Shaped
 
 from brns.core import Box, novelty_of
 from brns.metrics.coverage import cells, centers
-from brns.metrics.recorded import NoveltySearch, Record
+from brns.metrics.recorded import Record
 
 
 def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int | None = None) -> float:
@@ -53,14 +53,12 @@ def of_values(
     return distance_to_uniform(np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where))
 
 
-def of_record(record: Record, shape: Sequence[int], search: NoveltySearch | None = None) -> Float[np.ndarray, " s"]:
+def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
-    search = search or record.search
     if not record.snapshots:
         raise ValueError(f"{record.path} keeps no states: run it again with `brns run ... --checkpoint-every 1`")
-    points = jnp.asarray(centers(search.task.behavior_space, shape))
-    found = []
-    for generation in record.snapshots:
-        state = record.state(generation, search)
-        found.append(distance_to_uniform(novelty_of(search.estimator, state.estimator, points, state.population)))
-    return np.array(found)
+    points = jnp.asarray(centers(record.behavior_space, shape))
+    states = map(record.state, record.snapshots)
+    estimator = record.search.estimator
+    found = (novelty_of(estimator, state.estimator, points, state.population) for state in states)
+    return np.array([distance_to_uniform(novelty) for novelty in found])

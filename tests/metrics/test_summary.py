@@ -48,8 +48,8 @@ def test_a_run_with_states():
 
 
 def test_founders_alone_have_neither_success_nor_parents():
-    found = summary(FakeRecord(family()[:1]), grid=(3, 3))
-    expected = {"coverage_survivors": 2 / 9, "coverage_evaluated": 2 / 9}
+    found = summary(FakeRecord(family()[:1]))
+    expected = {"coverage_survivors": 2 / 36, "coverage_evaluated": 2 / 36}
     assert found == pytest.approx({"generations": 0, "evaluations": 2, "solutions": 0, **expected})
 
 
