@@ -55,7 +55,7 @@ def _of_plane(record: Record) -> dict[str, float]:
     row = {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
     if shares[-1] == 1:
         row["full_coverage"] = float(np.argmax(shares == 1))
-    _, uniform = uniformity_of_record(record)
+    uniform = uniformity_of_record(record)
     known = uniform[np.isfinite(uniform)]
     return row | {"uniformity_first": float(known[0]), "uniformity_last": float(known[-1])}
 
@@ -114,7 +114,7 @@ OF_ALL: dict[str, Callable[[Record], Curve]] = {
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
     "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),
     "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, individuals="evaluated")),
-    "uniformity": uniformity_of_record,
+    "uniformity": lambda record: (record.snapshots, uniformity_of_record(record)),
 }
 OF_PATHS: dict[str, Callable[[Record], Curve]] = {
     "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),

@@ -1,13 +1,8 @@
-r"""Cycling in behavior space: does what was visited become novel again?
+"""Cycling in behavior space: does what was visited become novel again?
 
-Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4. With $\Omega^j$ the novelty function of generation j and
-$P_i$ the population of generation i, of $\mu$ individuals,
-
-$Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$, for $j \ge i$.
-
-Of the square matrix Q only the entries j >= i are read; the others are NaN. Its rows may be any increasing
-generations, such as every tenth. If novelty remembers, Q falls along a row. Q has its estimator's unit; `regained`,
-ours, has none, since it is made of the ranks R of `matrices`.
+Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4; `regained` is ours. `matrices` has Q and R. Of these square
+matrices only the entries j >= i are read; the others are NaN. Rows may be any increasing generations, such as every
+tenth. If novelty remembers, Q falls along a row. Q has its estimator's unit; R has none.
 """
 
 from collections.abc import Sequence

@@ -17,39 +17,35 @@ from brns.pictures.scene import (
     cycling_of_record,
     last_state,
     least_fitness,
-    scene,
+    scene_of,
     search_for,
     uniformity_of_record,
 )
-from brns.pictures.style import INK, TIME, axes
+from brns.pictures.style import CELLS, INK, TIME, axes
 from brns.runs.record import Record
 
 
-def coverage(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
-    """Figure 3a: the share of the grid's cells that the populations have visited up to each generation."""
-    first = next(iter(methods(records).values()))[0]
-    shape = coverages.cells_of(first.behavior_space, shape)
-    label = f"coverage of {_product(shape)} cells"
-    ax = _lines(records, lambda record: coverages.of_record(record, shape), ax, label, top=1.03)
+def coverage(records: Runs, ax: Axes | None = None) -> Axes:
+    """The share of the cells, 6 × 6 of a plane, that the populations of generations 0 to g have visited."""
+    ax = _lines(records, coverages.of_record, ax, "coverage of the cells", top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return ax
 
 
-def qd_score(records: Runs, ax: Axes | None = None, shape: Sequence[int] = (20, 20)) -> Axes:
-    """The QD score of everything evaluated up to each generation: the fitness of the elites, summed.
+def qd_score(records: Runs, ax: Axes | None = None) -> Axes:
+    """The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of the runs met.
 
-    The least fitness that any of these runs met counts 0, so that a new cell never lowers the score. Errors:
-    `ValueError` where all have one fitness.
+    Thus a new cell never lowers the score. Errors: `ValueError` where all have one fitness.
     """
     least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
-    label = f"QD score above {least:.3g}, {_product(shape)} cells"
-    ax = _lines(records, lambda record: scores(record, shape, least), ax, label)
+    ax = _lines(records, lambda record: scores(record, CELLS, least), ax, f"QD score above {least:.3g}")
     ax.autoscale(axis="y")
     return ax
 
 
 def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
-    """Table I over time: the share of signature space that everything evaluated up to each generation has visited."""
+    """The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that was visited up to generation g (table I).
+    The bounds are ours; they follow from the arena's size."""
     _only_paths(records)
     ax = _lines(records, paths.coverage_of_record, ax, "coverage of signature space")
     ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
@@ -57,36 +53,32 @@ def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
 
 
 def signature_uniformity(records: Runs, ax: Axes | None = None) -> Axes:
-    """Table I over time: how far the survivors' novelty is from uniform over the signature cells they occupy."""
+    """Jensen–Shannon distance from uniform of the survivors' novelty over the signature cells they occupy (table I)."""
     _only_paths(records)
     return _lines(records, paths.uniformity_of_record, ax, "JS distance to uniform")
 
 
 def parent_distance(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 3b: the mean distance in behavior space from the population to its parents."""
+    """Euclidean distance in behavior space between an individual and its parent, mean over the population."""
     return _lines(records, dynamics.parent_distance_of_record, ax, "distance to parent")
 
 
 def age(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 3c: the mean age of the population, in generations since birth."""
+    """Generations since birth, mean over the population."""
     return _lines(records, dynamics.age_of_record, ax, "age (generations)")
 
 
-def uniformity(records: Runs, ax: Axes | None = None, shape: Sequence[int] | None = None) -> Axes:
-    """Figure 3f: the Jensen-Shannon distance to the uniform distribution.
+def uniformity(records: Runs, ax: Axes | None = None) -> Axes:
+    """Jensen–Shannon distance (base 2) to the uniform distribution on the cells of coverage: of the archive's entries
+    for a method with an archive, of novelty at the cells' centres for the others, which is not the same quantity.
 
-    As in the paper, of the archive's occupancy of the grid where there is an archive, else of novelty at the cells'
-    centres, as a distribution. Generations whose archive is empty are left out.
+    Generations whose archive is empty are left out.
     """
-
-    def distance(record: Record) -> np.ndarray:
-        return uniformity_of_record(record, shape)[1]
-
-    return _lines(records, distance, ax, "JS distance to uniform", at=lambda record: record.snapshots)
+    return _lines(records, uniformity_of_record, ax, "JS distance to uniform", at=lambda record: record.snapshots)
 
 
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 4e: eta(i), the mean of Q(i, j) / Q(i, i) over the kept generations j > i; below 1 novelty fades."""
+    """The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, novelty fades."""
     ax = _cycling(records, "eta", ax, "η(i)")
     ax.axhline(1, color=INK, lw=0.8, ls=":")
     ax.autoscale(axis="y")
@@ -95,26 +87,22 @@ def eta(records: Runs, ax: Axes | None = None) -> Axes:
 
 
 def kappa(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 4f: kappa(i), how many kept generations after the minimum of Q(i, .) exceed it by more than epsilon."""
+    """How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: how often what was
+    visited became novel again. It grows with the number of states kept."""
     return _cycling(records, "kappa", ax, "κ(i)")
 
 
 def kappa_share(records: Runs, ax: Axes | None = None) -> Axes:
-    """kappa(i) per kept generation after i, in [0, 1]: comparable between runs of different length and stride."""
+    """κ(i) divided by the number of kept generations after i: runs of different length compare."""
     return _cycling(records, "kappa_share", ax, "κ(i) per later generation", top=1.03)
 
 
-def q(
-    records: Runs,
-    ax: Axes | None = None,
-    generations: Sequence[int] | None = None,
-    colors: Mapping[int, Any] | None = None,
-) -> Axes:
-    """Figures 3d, 3e and 4a-d: Q(i, j), the mean novelty that generation j gives to the population of generation i.
+def q(records: Runs, ax: Axes | None = None, colors: Mapping[int, Any] | None = None) -> Axes:
+    """The mean novelty that generation j gives to the population of generation i ≤ j, for three i; it falls in a
+    search that remembers. Q has its estimator's unit: compare shapes, not heights.
 
-    For some i, by default three of those kept, and all kept j >= i. The records are runs of one method, since Q has
-    the unit of its estimator. `colors` are those of the i. The axis is logarithmic where all of Q is above 0, with the
-    median and the quartiles over the runs.
+    The records are runs of one method. `colors` are those of the i. The axis is logarithmic where all of Q is above 0,
+    with the median and the quartiles over the runs.
     """
     ax = axes(ax)
     groups = methods(records)
@@ -122,11 +110,10 @@ def q(
         raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}")
     (runs,) = groups.values()
     kept = common(record.snapshots for record in runs)
-    last_state(runs[0], None, "Q(i, j)")
-    chosen = three(kept) if generations is None else list(dict.fromkeys(generations))
-    colors = colors or over_time(chosen)
+    last_state(runs[0], "Q(i, j)")
+    colors = colors or over_time(three(kept))
     lines = []
-    for i in chosen:
+    for i in three(kept):
         row = kept.index(i)
         values = np.stack([cycling_of_record(record, kept).q[row, row:] for record in runs])
         lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
@@ -152,7 +139,7 @@ def over_time(generations: Iterable[int]) -> dict[int, Any]:
 
 
 def signature(records: Runs, ax: Axes | None = None) -> Axes:
-    """Figure 5: the standard deviation of everything evaluated along each dimension of its paths' signature, level 2.
+    """Standard deviation of everything evaluated along the 6 terms of its path's signature; mean over the runs.
 
     The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing.
     """
@@ -221,14 +208,11 @@ def _seeds(name: str, runs: Sequence[Record]) -> str:
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
 
 
-def _product(shape: Sequence[int]) -> str:
-    return " × ".join(map(str, shape))
-
-
 def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
     groups = methods(records)
     first = next(iter(groups.values()))[0]
-    if not scene(search_for(first, "a signature").task).paths:
+    search_for(first, "a signature")
+    if not scene_of(first).paths:
         raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
     return groups

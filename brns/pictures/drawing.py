@@ -91,6 +91,6 @@ def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
 
 def _spaced(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
-    last_state(record, None, "a novelty map")
+    last_state(record, "a novelty map")
     kept = record.snapshots
     return [kept[i] for i in np.unique(np.linspace(min(1, len(kept) - 1), len(kept) - 1, 3).round().astype(int))]

@@ -63,14 +63,14 @@ def without_search(records: Iterable[Record]) -> str:
     )
 
 
-def last_state(record: Record, generation: int | None, what: str) -> int:
-    """The generation given, or by default the last whose state is kept; an error where none is."""
+def last_state(record: Record, what: str) -> int:
+    """The last generation whose state is kept; an error where none is."""
     if not record.snapshots:
         raise ValueError(
             f"{what} needs the search's states, and {record.path} keeps none; "
             "run it again with `brns run ... --checkpoint-every 1`"
         )
-    return record.snapshots[-1] if generation is None else generation
+    return record.snapshots[-1]
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -95,17 +95,16 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
     return float(found.min())
 
 
-def uniformity_of_record(record: Record, shape: Sequence[int] | None = None) -> tuple[list[int], np.ndarray]:
-    """Figure 3f of one run: the generations kept, and the distance to uniform; NaN where an archive is empty."""
-    space = search_for(record, "uniformity over time").task.behavior_space
-    last_state(record, None, "uniformity over time")
-    kept = record.snapshots
-    shape = cells_of(space, shape)
-    archives = [archive_entries(record, generation) for generation in kept]
+def uniformity_of_record(record: Record) -> np.ndarray:
+    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
+    search_for(record, "uniformity over time")
+    last_state(record, "uniformity over time")
+    space = record.behavior_space
+    cells = cells_of(space, None)
+    archives = [archive_entries(record, generation) for generation in record.snapshots]
     if archives[0] is None:
-        return kept, uniformities.of_record(record, shape)
-    found = [uniformities.of_points(a[0], space, shape) if a and len(a[0]) else np.nan for a in archives]
-    return kept, np.array(found)
+        return uniformities.of_record(record, cells)
+    return np.array([uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan for a in archives])
 
 
 def common(lists: Iterable[Iterable[int]]) -> list[int]:

@@ -17,7 +17,7 @@ from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
 from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, search_for, trajectories
-from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
+from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
 
@@ -30,11 +30,8 @@ HALO = [withStroke(linewidth=3.4, foreground="white")]
 
 
 def maze(record: Record, ax: Axes | None = None) -> Axes:
-    """Figure 2a: the world, and every behavior that was evaluated in it, coloured by generation; solvers are ringed.
-
-    The ways of at most three solvers are drawn: of the first, one halfway and the last. Where descriptors are paths, at
-    most 1500 of them are drawn, spread evenly over the run.
-    """
+    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solvers are ringed; ways of
+    three (the first, one halfway, the last) are drawn where the task can replay them. First seed of each method."""
     ax = axes(ax)
     world = scene_of(record)
     generations = evaluated(record, "descriptor")
@@ -62,16 +59,14 @@ def _draw_solvers(ax: Axes, world: Scene, record: Record, behaviors: Float[np.nd
         ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solver", path_effects=HALO)
 
 
-def archive(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
-    """Figure 2b: the archive's behaviors, coloured by the generation in which they entered."""
+def archive(record: Record, ax: Axes | None = None) -> Axes:
+    """The behaviors in the archive at the end, coloured by the generation in which they entered. First seed."""
     ax = axes(ax)
-    generation = last_state(record, generation, "the archive's picture")
+    generation = last_state(record, "the archive's picture")
     entries = archive_entries(record, generation)
     if entries is None:
         raise ValueError(f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}")
     descriptor, entered = entries
-    if not len(descriptor):
-        raise ValueError(f"{record.path}: the archive is empty after generation {generation}; choose a later one")
     world = scene_of(record)
     _draw_behaviors(ax, world, descriptor, entered, "generation of entry")
     ax.set_title(f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}")
@@ -81,13 +76,14 @@ def archive(record: Record, ax: Axes | None = None, generation: int | None = Non
 def novelty_map(
     record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
 ) -> Axes:
-    """Figure 2c: novelty after a generation over the behavior space, and the population that then lived.
+    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then lived, for an early, a
+    middle and the last state kept. Colours are ranks among the cells that can be reached. First seed of each method.
 
-    Omega^g at the cells' centres, coloured by rank among the cells that can be reached; the others are left out.
     `generation` is one whose state is kept, by default the last; `living` is the population's, where it is another.
     """
     ax = axes(ax)
-    generation = last_state(record, generation, "a novelty map")
+    last = last_state(record, "a novelty map")
+    generation = last if generation is None else generation
     world, novelty = scene_of(record), novelty_grid(record, generation)
     over = over_box(world, record.behavior_space)
     reached = open_cells(over, len(novelty))
@@ -115,21 +111,21 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
     return novelty.reshape(cells, cells).T
 
 
-def elites(record: Record, ax: Axes | None = None, shape: tuple[int, int] = (20, 20)) -> Axes:
-    """The fitness of the fittest that was evaluated in each cell of a planar behavior space; empty cells are clear.
+def elites(record: Record, ax: Axes | None = None) -> Axes:
+    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each method.
 
-    Errors: `ValueError` for other behavior spaces, and where all have one fitness.
+    Errors: `ValueError` where that space is no plane, and where all have one fitness.
     """
     _refuse_unless_planar(record, "a map of elites")
     least_fitness([record], "a map of elites")
-    ax, world, found = axes(ax), scene_of(record), fittest(record, shape)
-    fitness = np.full(shape, np.nan)
-    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, shape).T)] = found["fitness"]
+    ax, world, found = axes(ax), scene_of(record), fittest(record, CELLS)
+    fitness = np.full(CELLS, np.nan)
+    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, CELLS).T)] = found["fitness"]
     extent = over_box(world, record.behavior_space).extent
     shown = ax.imshow(fitness.T, NOVELTY, origin="lower", extent=extent, interpolation="nearest")
     colorbar(ax, shown, "fitness")
     draw_world(ax, world)
-    ax.set_title(f"elites of {len(found['id'])} of {shape[0]} × {shape[1]} cells")
+    ax.set_title(f"elites of {len(found['id'])} of {fitness.size} cells")
     return ax
 
 
