@@ -224,7 +224,10 @@ def build(description: Mapping[str, Any]) -> Any:
     """The part that `describe` described; a `SettingsError` if it is not a part of this package."""
     name = description.get("name")
     if not isinstance(name, str) or name not in MODULES:
-        raise SettingsError(f"{name!r} is not a part of brns: give the NoveltySearch that made it, as search=...")
+        raise SettingsError(
+            f"{name!r} is not a part of brns: give the search that has it, with --search module:object on the command "
+            "line, in Python as record.search = search or search=..."
+        )
     part = getattr(importlib.import_module(MODULES[name]), name)
     hints = typing.get_type_hints(part)
     values = {key: value for key, value in description.items() if key != "name"}

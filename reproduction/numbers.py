@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.recorded import evaluated
 from brns.metrics.summary import summary
-from brns.pictures.scene import cycling_of_record, scene, uniformity_of_record
+from brns.pictures.scene import scene, uniformity_of_record
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)
@@ -100,7 +100,7 @@ def curves(record: Record) -> dict[str, Curve]:
 
 
 def _over_kept(record: Record, name: str) -> Curve:
-    found = cycling_of_record(record)
+    found = cycling.of_record(record)
     return found.generations[:-1].tolist(), getattr(found, name)
 
 

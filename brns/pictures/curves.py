@@ -8,17 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from brns.metrics import coverage as coverages
-from brns.metrics import dynamics, paths
+from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import (
     common,
-    cycling_of_record,
     last_state,
     least_fitness,
-    scene_of,
-    search_for,
+    scene,
     uniformity_of_record,
 )
 from brns.pictures.style import CELLS, INK, TIME, axes
@@ -115,7 +113,7 @@ def q(records: Runs, ax: Axes | None = None, colors: Mapping[int, Any] | None = 
     lines = []
     for i in three(kept):
         row = kept.index(i)
-        values = np.stack([cycling_of_record(record, kept).q[row, row:] for record in runs])
+        values = np.stack([cycling.of_record(record, kept).q[row, row:] for record in runs])
         lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
     logarithmic = all((line.values > 0).all() for line in lines)
     note = bands(ax, lines, quartiles=logarithmic)
@@ -172,7 +170,7 @@ def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float 
     """Lines of what has a value for every kept generation but the last."""
 
     def statistic(record: Record) -> np.ndarray:
-        return getattr(cycling_of_record(record), name)
+        return getattr(cycling.of_record(record), name)
 
     ax = _lines(records, statistic, ax, ylabel, top, at=lambda record: record.snapshots[:-1])
     ax.set_xlabel("generation i")
@@ -212,7 +210,6 @@ def _only_paths(records: Runs) -> dict[str, list[Record]]:
     """The runs by method, of a task whose behaviors are paths."""
     groups = methods(records)
     first = next(iter(groups.values()))[0]
-    search_for(first, "a signature")
-    if not scene_of(first).paths:
+    if not scene(first.search.task).paths:
         raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
     return groups

@@ -14,7 +14,7 @@ from PIL import Image
 
 from brns.metrics.recorded import evaluated
 from brns.pictures.methods import method
-from brns.pictures.scene import mapped, scene_of, search_for
+from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import STYLE, legend_below, titled, unused
 from brns.pictures.worlds import novelty_map, population
 from brns.runs.bar import Track, untracked
@@ -24,24 +24,19 @@ from brns.tasks.scene import Filmed
 from brns.workers import innermost
 
 MOST_FRAMES = 120
+FRAMES_PER_SECOND = 6.0
 DPI = 100
 
 
-def write(
-    record: Record,
-    out: str | os.PathLike,
-    frames_per_second: float = 6.0,
-    track: Track = untracked,
-    overwrite: bool = False,
-) -> Path:
+def write(record: Record, out: str | os.PathLike, track: Track = untracked, overwrite: bool = False) -> Path:
     """Write a .gif, or an .mp4 (`pip install 'brns[video]'`), and return its path.
 
-    A frame is a generation, at most 120 of them, spread evenly: the population on the novelty map of the last state
-    that was kept until then, or alone where there is no map. `track` shows the progress. Errors: `FileExistsError`
-    where the movie is there already, unless it may be overwritten.
+    A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
+    last state that was kept until then, or alone where there is no map. `track` shows the progress. Errors:
+    `FileExistsError` where the movie is there already, unless it may be overwritten.
     """
     pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
-    return _save(unused(out, overwrite), pictures, frames_per_second)
+    return _save(unused(out, overwrite), pictures, FRAMES_PER_SECOND)
 
 
 def write_individual(
@@ -58,7 +53,7 @@ def write_individual(
     OSMesa, no display and no GPU.
     """
     out = unused(out, overwrite)
-    task = innermost(search_for(record, "a movie of an individual").task)
+    task = innermost(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with a method `film`; {name} has none")
@@ -82,13 +77,13 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     return record.genotypes(who[[row]], born[[row]])[0]
 
 
-def frames(record: Record, most: int = MOST_FRAMES) -> Iterator[np.ndarray]:
+def frames(record: Record) -> Iterator[np.ndarray]:
     """The movie's pictures, `(height, width, 3)` bytes."""
     generations = record.generations
     if len(generations) < 2:
         raise ValueError(f"a movie needs 2 generations or more; {record.path} has {len(generations)}")
     kept = np.array(record.snapshots if mapped(record) else [], int)
-    for i in np.unique(np.linspace(0, len(generations) - 1, most).round().astype(int)):
+    for i in np.unique(np.linspace(0, len(generations) - 1, MOST_FRAMES).round().astype(int)):
         now = generations[i]
         until = kept[kept <= now]
         yield _frame(record, now, int(until[-1]) if until.size else None)
@@ -112,27 +107,24 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
 def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
     if out.suffix not in (".gif", ".mp4"):
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
-    if not frames_per_second > 0:
-        raise ValueError(f"a movie needs more than 0 frames per second; got {frames_per_second}")
-    write = _gif if out.suffix == ".gif" else _mp4
+    images = map(Image.fromarray, pictures)
+    first = next(images)
     with replacing(out) as temporary:
-        write(temporary, (Image.fromarray(picture) for picture in pictures), frames_per_second)
+        if out.suffix == ".gif":
+            duration = int(1000 / frames_per_second)
+            first.save(temporary, save_all=True, append_images=images, duration=duration, loop=0)
+        else:
+            _mp4(temporary, chain([first], images), first.size, frames_per_second)
     return out
 
 
-def _gif(out: Path, images: Iterator[Image.Image], frames_per_second: float) -> None:
-    duration = int(1000 / frames_per_second)
-    next(images).save(out, format="GIF", save_all=True, append_images=images, duration=duration, loop=0)
-
-
-def _mp4(out: Path, images: Iterator[Image.Image], frames_per_second: float) -> None:
+def _mp4(out: Path, images: Iterable[Image.Image], size: tuple[int, int], frames_per_second: float) -> None:
     try:
         from imageio_ffmpeg import write_frames  # ty: ignore[import-not-found]
     except ImportError:
         raise ImportError("an .mp4 needs imageio-ffmpeg: pip install 'brns[video]'; a .gif needs no more") from None
-    first = next(images)
-    writer = write_frames(str(out), first.size, fps=frames_per_second, macro_block_size=2)
+    writer = write_frames(str(out), size, fps=frames_per_second, macro_block_size=2)
     writer.send(None)
-    for image in chain([first], images):
+    for image in images:
         writer.send(image.tobytes())
     writer.close()

@@ -1,23 +1,18 @@
 """What pictures ask of a run beside its record: how its world looks, its search, and what its states hold."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from brns.core import Task
 from brns.estimators.archive import Archive
-from brns.metrics import cycling
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
-from brns.search import NoveltySearch
-from brns.settings import SettingsError
 from brns.tasks.scene import Drawable, Scene, Traced, plain
 from brns.workers import innermost
-
-GIVE_IT = "give it with --search module:object on the command line, or in Python as `record.search = search`"
 
 
 def scene(task: Task) -> Scene:
@@ -44,14 +39,6 @@ def mapped(record: Record) -> bool:
     return record.behavior_space.dimension == 2 and bool(record.snapshots) and record.known_search is not None
 
 
-def search_for(record: Record, what: str) -> NoveltySearch:
-    """The experiment that made the run; a `SettingsError` says that `what` needs it, and how to give it."""
-    search = record.known_search
-    if search is None:
-        raise SettingsError(f"{what} needs the search that made {record.path}, which has parts of your own: {GIVE_IT}")
-    return search
-
-
 def without_search(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it; nothing where all are known."""
     unknown = next((record for record in records if record.known_search is None), None)
@@ -59,7 +46,8 @@ def without_search(records: Iterable[Record]) -> str:
         return ""
     return (
         f"Left out: η, κ, maps of novelty and the walls of the world. They need the search that made {unknown.path}, "
-        f"which has a task or an estimator of your own: {GIVE_IT}."
+        "which has a task or an estimator of your own: give it with --search module:object on the command line, or in "
+        "Python as `record.search = search`."
     )
 
 
@@ -75,16 +63,11 @@ def last_state(record: Record, what: str) -> int:
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The archive's descriptors and their generations of entry after a generation; None without an archive."""
-    state = record.state(generation, search_for(record, "the archive")).estimator
+    state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
     there = np.asarray(state.id) >= 0
     return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
-
-
-def cycling_of_record(record: Record, generations: Sequence[int] | None = None) -> cycling.Cycling:
-    """Q and what follows from it over generations whose states are kept, by default all."""
-    return cycling.of_record(record, generations, search_for(record, "Q(i, j), and with it η and κ,"))
 
 
 def least_fitness(records: Iterable[Record], what: str) -> float:
@@ -97,7 +80,6 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 def uniformity_of_record(record: Record) -> np.ndarray:
     """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
-    search_for(record, "uniformity over time")
     last_state(record, "uniformity over time")
     space = record.behavior_space
     cells = cells_of(space, None)

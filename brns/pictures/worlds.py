@@ -16,7 +16,7 @@ from brns.core import Box, novelty_of
 from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
-from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, search_for, trajectories
+from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, trajectories
 from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
@@ -100,10 +100,9 @@ def novelty_map(
 
 def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
-    search = search_for(record, "a novelty map")
     _refuse_unless_planar(record, "a novelty map")
-    state, centers = record.state(generation, search), coverages.centers(record.behavior_space, (cells, cells))
-    novelty = np.asarray(novelty_of(search.estimator, state.estimator, jnp.asarray(centers), state.population))
+    state, centers = record.state(generation), coverages.centers(record.behavior_space, (cells, cells))
+    novelty = np.asarray(novelty_of(record.search.estimator, state.estimator, jnp.asarray(centers), state.population))
     if not np.isfinite(novelty).all():
         raise ValueError(
             f"{record.path}: novelty after generation {generation} is not finite everywhere; the estimator went wrong"
