@@ -12,14 +12,13 @@ from brns.pictures.curves import over_time, three
 from brns.pictures.figures import FIGURES, PAPER, Picture
 from brns.pictures.methods import method, methods
 from brns.pictures.scene import common, last_state, mapped
-from brns.pictures.style import STYLE, Shown, legend_below, titled
+from brns.pictures.style import STYLE, Shown, columns, legend_below, titled
 from brns.pictures.worlds import maze, novelty_map, population
 from brns.runs.record import Record
 from brns.settings import near
 
 Panel = tuple[str, Callable[..., Axes]]
 """a label, and a function of `ax`"""
-COLUMNS = 3
 
 
 def overview(record: Record) -> Figure:
@@ -53,13 +52,13 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
     picture = FIGURES[name]
     panels = _panels(picture, records)
     rows = len(panels)
-    columns = max(map(len, panels))
+    across = max(map(len, panels))
     width, height = (5.4, 4.7) if picture.panels in ("run", "states") else (5.6, 3.5)
     with matplotlib.rc_context(STYLE):
-        figure = Shown(figsize=(width * columns, height * rows + 0.3), layout="constrained")
+        figure = Shown(figsize=(width * across, height * rows + 0.3), layout="constrained")
         for row, line in enumerate(panels):
             for column, (label, panel) in enumerate(line):
-                ax = panel(ax=figure.add_subplot(rows, columns, row * columns + column + 1))
+                ax = panel(ax=figure.add_subplot(rows, across, row * across + column + 1))
                 if label:
                     titled(ax, label)
         legend_below(figure)
@@ -86,7 +85,8 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
 
 
 def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
-    return [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
+    across = columns(len(panels))
+    return [panels[i : i + across] for i in range(0, len(panels), across)]
 
 
 def _spaced(record: Record) -> list[int]:

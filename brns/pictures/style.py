@@ -84,6 +84,11 @@ def colorbar(ax: Axes, shown: Any, label: str) -> None:
     bar.solids.set_alpha(1)
 
 
+def columns(panels: int) -> int:
+    """How many of these panels stand side by side: three, but four are a square."""
+    return 2 if panels == 4 else min(panels, 3)
+
+
 def unused(path: str | os.PathLike, overwrite: bool) -> Path:
     """The path, if nothing is there or it may be overwritten; else a `FileExistsError`."""
     path = Path(path)

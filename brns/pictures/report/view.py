@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from brns.metrics.recorded import survivors
 from brns.pictures.report.charts import CLEAR, TEMPLATE, text
 from brns.pictures.scene import mapped, scene_of
-from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank
+from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
 from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
@@ -26,9 +26,6 @@ MOST_VIEWS = 9
 """runs"""
 MAP_CELLS = 40
 """of novelty's maps, along each side"""
-COLUMNS = 3
-HEIGHT = 600
-"""of a row of panels, in pixels"""
 BORN = "#ff9f1c"
 PATH = "rgba(70, 130, 200, 0.35)"
 SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
@@ -45,20 +42,17 @@ class Shown(NamedTuple):
     """A run in the view: methods stand side by side, and one seed of each is seen at a time."""
 
     record: Record
-    panel: int
+    place: tuple[int, int]
+    """the panel's row and column, from 1 on"""
     seed: int
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """The panel's row and column, as plotly counts."""
-        return self.panel // COLUMNS + 1, self.panel % COLUMNS + 1
 
 
 def runs_shown(runs: Mapping[str, Sequence[Record]]) -> list[Shown]:
     """The first seeds of each method, as many as there is room for."""
     each = max(1, MOST_VIEWS // len(runs))
+    across = columns(len(runs))
     return [
-        Shown(record, panel, seed)
+        Shown(record, (panel // across + 1, panel % across + 1), seed)
         for panel, seeds in enumerate(runs.values())
         for seed, record in enumerate(seeds[:each])
     ]
@@ -97,12 +91,12 @@ def view(runs: Mapping[str, Sequence[Record]]) -> go.Figure:
 
 def _panels(names: Sequence[str], world: Scene) -> go.Figure:
     """A panel for each method."""
-    columns = min(len(names), COLUMNS)
-    rows = -(-len(names) // columns)
-    figure = make_subplots(rows, columns, subplot_titles=[text(name) for name in names])
+    across = columns(len(names))
+    rows = -(-len(names) // across)
+    figure = make_subplots(rows, across, subplot_titles=[text(name) for name in names])
     figure.update_layout(
         template=TEMPLATE,
-        height=HEIGHT * rows,
+        height=130 + rows * min(100 + 900 // across, 700),
         margin={"l": 50, "r": 20, "t": 130, "b": 20},
         hovermode="closest",
         showlegend=False,
