@@ -12,13 +12,13 @@ import numpy as np
 PIXEL, RANGE, AXLE = 3.0, 100.0, 20.0
 
 
-@numba.njit
+@numba.njit(cache=True)
 def pixel(coordinate):
     """The pixel of a world coordinate, rounding half away from zero."""
     return int(math.copysign(math.floor(abs(coordinate) / PIXEL + 0.5), coordinate))
 
 
-@numba.njit
+@numba.njit(cache=True)
 def wrap(angle):
     """An angle as its equal in (-pi, pi]."""
     while angle > math.pi:
@@ -28,14 +28,14 @@ def wrap(angle):
     return angle
 
 
-@numba.njit
+@numba.njit(cache=True)
 def wall(bitmap, i, j):
     """Whether pixel (i, j) is an obstacle; outside the map all are. `bitmap[j, i]`, True is wall."""
     size = bitmap.shape[0]
     return i < 0 or j < 0 or i >= size or j >= size or bitmap[j, i]
 
 
-@numba.njit
+@numba.njit(cache=True)
 def collision(bitmap, x, y, heading):
     """Whether a robot collides there, and its left and right bumpers."""
     center_i, center_j = pixel(x), pixel(y)
@@ -50,7 +50,7 @@ def collision(bitmap, x, y, heading):
     return collides, left, right
 
 
-@numba.njit
+@numba.njit(cache=True)
 def laser(bitmap, x, y, direction):
     """Distance to the first obstacle on the line of pixels: Bresenham's algorithm, supercover form (Dedu 2001)."""
     i, j = pixel(x), pixel(y)
@@ -84,7 +84,7 @@ def laser(bitmap, x, y, direction):
     return RANGE
 
 
-@numba.njit
+@numba.njit(cache=True)
 def step(bitmap, pose, action, next_pose, observation):
     """One step of one robot: writes `next_pose` (x, y, heading) and `observation` (3 lasers, 2 bumpers)."""
     v1, v2 = min(max(action[0], -4.0), 4.0), min(max(action[1], -4.0), 4.0)
@@ -106,7 +106,7 @@ def step(bitmap, pose, action, next_pose, observation):
     observation[3], observation[4] = left, right
 
 
-@numba.njit
+@numba.njit(cache=True)
 def act(genotype, observation, action):
     """5 -> 10 -> 10 -> 10 -> 2, tanh in the hidden layers."""
     signal, at = observation, 0
@@ -123,7 +123,7 @@ def act(genotype, observation, action):
     action[:] = signal
 
 
-@numba.njit
+@numba.njit(cache=True)
 def steps(bitmap, poses, actions):
     """Single steps: next poses `(n, 3)` and observations `(n, 5)` of poses `(n, 3)` and actions `(n, 2)`."""
     next_poses, observations = np.empty_like(poses), np.empty((len(poses), 5), np.float32)
@@ -132,7 +132,7 @@ def steps(bitmap, poses, actions):
     return next_poses, observations
 
 
-@numba.njit
+@numba.njit(cache=True)
 def final_poses(bitmap, start, genotypes, number_of_steps):
     """Where the policies `(n, 302)` end: poses `(n, 3)`, float32."""
     poses = np.empty((len(genotypes), 3), np.float32)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import brns
-from brns import PlanarArm, check_task
+from brns import PlanarArm
 
 KEY = jax.random.key(0)
 STRAIGHT, LEFT_TURN = 0.5, 0.75  # genes of the angles 0 and 90 degrees
@@ -66,10 +66,6 @@ def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
     least = PlanarArm().evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
     assert_allclose(least, -(np.pi**2) * (1 - 1 / 49), rtol=1e-5)
     assert f"offset=-{np.pi**2:.2f}" in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
-
-
-def test_it_keeps_the_contract_of_tasks():
-    check_task(PlanarArm(3, "picture"))
 
 
 def test_what_makes_no_arm_is_refused():

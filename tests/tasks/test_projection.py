@@ -1,4 +1,4 @@
-"""The linear projection and the loose box, by hand."""
+"""The linear projection and the loose box, by hand; and what all worlds in JAX keep."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from brns import LinearProjection, PlanarArm, RescaledBehaviorSpace, check_task
+from brns import DeceptiveMaze, LinearProjection, MazePath, MountainCar, PlanarArm, RescaledBehaviorSpace, check_task
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -30,9 +30,18 @@ def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)
 
 
-@pytest.mark.parametrize("task", [LinearProjection(), RescaledBehaviorSpace(PlanarArm(), 100.0)])
-def test_they_keep_the_contract_and_are_rebuilt_from_their_description(task):
-    check_task(task)
+TASKS = [
+    LinearProjection(),
+    RescaledBehaviorSpace(PlanarArm(), 100.0),
+    PlanarArm(3, "picture"),
+    MountainCar(steps=20),
+    MazePath(DeceptiveMaze(steps=6, bitmap=("." * 20,) * 20, start=(30.0, 30.0, 0.0)), positions=3),
+]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
+def test_worlds_keep_the_contract_and_are_rebuilt_from_their_description(task):
+    check_task(task, sizes=())
     assert describe(build(describe(task))) == describe(task)
 
 
