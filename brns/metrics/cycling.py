@@ -136,8 +136,10 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
         generator = np.random.default_rng(0)
         first = generator.integers(n, size=PAIRS)
         second = (first + generator.integers(1, n, size=PAIRS)) % n
-    parts = zip(np.array_split(first, 20), np.array_split(second, 20), strict=True)
-    return float(0.1 * np.median(np.concatenate([np.linalg.norm(points[i] - points[j], axis=1) for i, j in parts])))
+    distances = []
+    for i, j in zip(np.array_split(first, 20), np.array_split(second, 20), strict=True):
+        distances.append(np.linalg.norm(points[i] - points[j], axis=1))
+    return float(0.1 * np.median(np.concatenate(distances)))
 
 
 def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:

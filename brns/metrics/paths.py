@@ -45,8 +45,10 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
     """
     box = signature_space(record.behavior_space)
-    found = zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True)
-    return np.array([of_values(signatures(paths), n, box, GRID) if np.any(n) else np.nan for paths, n in found])
+    found = []
+    for paths, novelty in zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True):
+        found.append(of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan)
+    return np.array(found)
 
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:

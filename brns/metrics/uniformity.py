@@ -31,7 +31,8 @@ def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int |
     uniform = np.append(np.ones(len(weights)), float((total or len(weights)) - len(weights)))
     with np.errstate(invalid="ignore"):
         distance = jensenshannon(p, uniform, base=2)
-    return 0.0 if np.isnan(distance) else float(distance)  # SciPy's divergence may round below 0 where p is uniform
+    # SciPy's divergence may round below 0 where p is uniform.
+    return 0.0 if np.isnan(distance) else float(distance)
 
 
 def of_points(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:

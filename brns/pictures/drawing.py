@@ -76,7 +76,8 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
         return _wrapped([(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture is FIGURES["archive"]:
-        firsts = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"} or firsts
+        archived = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"}
+        firsts = archived or firsts
     if picture.panels == "run":
         return _wrapped([(label, partial(function, record)) for label, record in firsts.items()])
     return [

@@ -35,26 +35,71 @@ class Picture(NamedTuple):
 
 
 FIGURES: dict[str, Picture] = {
-    "maze": Picture("The world and what was tried", worlds.maze, ("2a", "2d"), panels="run"),
+    "maze": Picture(
+        "The world and what was tried",
+        worlds.maze,
+        ("2a", "2d"),
+        panels="run",
+    ),
     "novelty-map": Picture(
-        "Novelty over the behavior space", worlds.novelty_map, ("2c",), worlds="planar", panels="states"
+        "Novelty over the behavior space",
+        worlds.novelty_map,
+        ("2c",),
+        worlds="planar",
+        panels="states",
     ),
     "archive": Picture("The archive", worlds.archive, ("2b",), panels="run"),
     "coverage": Picture("Coverage", curves.coverage, ("3a",), worlds="planar"),
-    "uniformity": Picture("Uniformity", curves.uniformity, ("3f",), worlds="planar"),
-    "parent-distance": Picture("Distance to the parent", curves.parent_distance, ("3b",)),
+    "uniformity": Picture(
+        "Uniformity",
+        curves.uniformity,
+        ("3f",),
+        worlds="planar",
+    ),
+    "parent-distance": Picture(
+        "Distance to the parent",
+        curves.parent_distance,
+        ("3b",),
+    ),
     "age": Picture("Age", curves.age, ("3c",)),
     "q": Picture(
-        "Q(i, j): is what was visited forgotten?", curves.q, ("3d", "3e", "4a", "4b", "4c", "4d"), panels="method"
+        "Q(i, j): is what was visited forgotten?",
+        curves.q,
+        ("3d", "3e", "4a", "4b", "4c", "4d"),
+        panels="method",
     ),
     "eta": Picture("η", curves.eta, ("4e",)),
     "kappa": Picture("κ", curves.kappa, ("4f",)),
     "kappa-share": Picture("κ per later generation", curves.kappa_share),
-    "signature": Picture("Spread of the paths", curves.signature, ("5",), worlds="paths"),
-    "signature-coverage": Picture("Coverage of signature space", curves.signature_coverage, worlds="paths"),
-    "signature-uniformity": Picture("Uniformity in signature space", curves.signature_uniformity, worlds="paths"),
-    "elites": Picture("Elites", worlds.elites, worlds="planar", fitness=True, panels="run"),
-    "qd-score": Picture("QD score", curves.qd_score, worlds="planar", fitness=True),
+    "signature": Picture(
+        "Spread of the paths",
+        curves.signature,
+        ("5",),
+        worlds="paths",
+    ),
+    "signature-coverage": Picture(
+        "Coverage of signature space",
+        curves.signature_coverage,
+        worlds="paths",
+    ),
+    "signature-uniformity": Picture(
+        "Uniformity in signature space",
+        curves.signature_uniformity,
+        worlds="paths",
+    ),
+    "elites": Picture(
+        "Elites",
+        worlds.elites,
+        worlds="planar",
+        fitness=True,
+        panels="run",
+    ),
+    "qd-score": Picture(
+        "QD score",
+        curves.qd_score,
+        worlds="planar",
+        fitness=True,
+    ),
 }
 PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}
 """the figures by their numbers in the paper"""

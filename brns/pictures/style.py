@@ -126,7 +126,10 @@ def save(figure: Figure, path: str | os.PathLike, overwrite: bool = False, **opt
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for all axes, below them, in as many columns as the figure has room for."""
-    found = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    found: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
     if found:
         inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle
         columns = max(min(len(found), columns, int(figure.get_figwidth() / inches)), 1)

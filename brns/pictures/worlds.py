@@ -102,11 +102,8 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
     _refuse_unless_planar(record, "a novelty map")
     state, centers = record.state(generation), coverages.centers(record.behavior_space, (cells, cells))
-    novelty = np.asarray(novelty_of(record.search.estimator, state.estimator, jnp.asarray(centers), state.population))
-    if not np.isfinite(novelty).all():
-        raise ValueError(
-            f"{record.path}: novelty after generation {generation} is not finite everywhere; the estimator went wrong"
-        )
+    estimator = record.search.estimator
+    novelty = np.asarray(novelty_of(estimator, state.estimator, jnp.asarray(centers), state.population))
     return novelty.reshape(cells, cells).T
 
 
@@ -235,4 +232,5 @@ def with_start(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> Float[np.
     points = descriptors.reshape(len(descriptors), -1, 2)
     if world.start is None:
         return points
-    return np.concatenate([np.broadcast_to(np.asarray(world.start, np.float32), (len(points), 1, 2)), points], axis=1)
+    start = np.float32(world.start)
+    return np.insert(points, 0, start, axis=1)

@@ -24,12 +24,15 @@ def pictures(
     mujoco = load_mujoco()[0]
     context = _context()
     context.make_current()
-    data, option, frame = mujoco.MjData(model), mujoco.MjvOption(), mujoco.MjrRect(0, 0, WIDTH, HEIGHT)
+    data = mujoco.MjData(model)
+    option = mujoco.MjvOption()
+    frame = mujoco.MjrRect(0, 0, WIDTH, HEIGHT)
     scene = mujoco.MjvScene(model, maxgeom=1000)
     drawing = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
     mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, drawing)
     view = mujoco.MjvCamera()
-    view.type, view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(camera).id
+    view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+    view.fixedcamid = model.camera(camera).id
     try:
         for state in states:
             context.make_current()
