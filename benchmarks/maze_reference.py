@@ -1,7 +1,6 @@
 """The deceptive maze by its literal rules: one robot, one pixel at a time, in numba and without a table.
 
-Slow and plain on purpose: the oracle that the tests hold `brns.tasks.maze` against. The rules stand in the docstring of
-`brns.tasks.maze.DeceptiveMaze`.
+Slow and plain on purpose: the oracle that the tests hold `brns.tasks.maze` against. The rules stand in docs/method.rst.
 """
 
 import math

@@ -2,26 +2,19 @@
 
 from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.core import Box, Population
+from brns.core import Box, individuals
 from brns.search import SearchState
 
 
 def population(ids, descriptors, parents=None, born=None, solved=None):
     """Individuals by their ids and descriptors; founders unless parents and births are given."""
-    n = len(ids)
-    return Population(
-        genotype=np.zeros((n, 1), np.float32),
-        descriptor=np.asarray(descriptors, np.float32).reshape(n, -1),
-        fitness=np.zeros(n, np.float32),
-        solved=np.zeros(n, bool) if solved is None else np.asarray(solved),
-        novelty=np.zeros(n, np.float32),
-        id=np.asarray(ids, np.int32),
-        parent=np.full(n, -1, np.int32) if parents is None else np.asarray(parents, np.int32),
-        born=np.zeros(n, np.int32) if born is None else np.asarray(born, np.int32),
-    )
+    given = {"id": ids, "parent": parents, "born": born, "solved": solved}
+    founders = jax.tree.map(np.array, individuals(np.reshape(descriptors, (len(ids), -1))))
+    return founders._replace(**{name: np.asarray(column) for name, column in given.items() if column is not None})
 
 
 class FakeRecord:

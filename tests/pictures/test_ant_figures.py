@@ -7,7 +7,7 @@ import pytest
 
 from brns import ArchiveKNN, NoveltySearch, Record
 from brns import pictures as drawn
-from brns.core import Generation, Population
+from brns.core import founding, individuals
 from brns.runs import metadata
 from brns.tasks.ant import AntMaze
 
@@ -18,18 +18,8 @@ def ant_run(path, seed, reach):
     metadata.create(path, metadata.new(search, seed, [seed], 1, 1))
     record = Record(path)
     steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
-    n = 3
-    people = Population(
-        genotype=np.zeros((n, 608), np.float32),
-        descriptor=steps.reshape(n, 32).astype(np.float32),
-        fitness=np.zeros(n, np.float32),
-        solved=np.zeros(n, bool),
-        novelty=np.zeros(n, np.float32),
-        id=np.arange(n, dtype=np.int32),
-        parent=np.full(n, -1, np.int32),
-        born=np.zeros(n, np.int32),
-    )
-    record.append(0, Generation(people, people, people))
+    people = individuals(steps.reshape(3, 32))._replace(genotype=np.zeros((3, 608), np.float32))
+    record.append(0, founding(people))
     return record
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
     search, state = maze.search, maze.state(4)
     column, row = 40, 7  # The cell's centre is at x = 405, y = 75; y runs down.
     points = jnp.array([[405.0, 75.0]])
-    expected = search.estimator.score(state.estimator, points, state.population)[0]
+    expected = jax.jit(search.estimator.score)(state.estimator, points, state.population)[0]
     assert image[row, column] == pytest.approx(float(expected), rel=1e-4)
     assert ax.images[0].get_extent() == [0, 600, 0, 600]
     assert ax.yaxis_inverted()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from brns import Record, RecordError
+from brns import Record
 from brns.pictures import draw, movie, novelty_map, report, save
 
 
@@ -16,7 +16,7 @@ from brns.pictures import draw, movie, novelty_map, report, save
 def frames(mazes):
     """The pictures of a run, drawn once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(movie, "MOST_FRAMES", 3)
+        patch.setattr(movie, "MOST_FRAMES", 2)
         return list(movie.frames(mazes[0]))
 
 
@@ -27,7 +27,7 @@ def drawn(frames, monkeypatch):
 
 def test_a_gif_has_a_frame_for_each_generation(maze, drawn, frames, tmp_path):
     with Image.open(movie.write(maze, tmp_path / "run.gif")) as film:
-        assert film.n_frames == 3
+        assert film.n_frames == 2
         assert film.info["duration"] == 160  # a sixth of a second, in the hundredths of a GIF
         shown = np.asarray(film.convert("RGB"), int)
     assert all((a != b).any() for a, b in itertools.pairwise(frames))
@@ -60,24 +60,10 @@ def test_what_no_movie_can_be_made_of(maze, tmp_path):
         movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
 
 
-def test_a_movie_that_cannot_be_finished_leaves_the_old_one(maze, drawn, tmp_path, monkeypatch):
-    out = tmp_path / "run.gif"
-    out.write_bytes(b"the old one")
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Image.Image, "save", full)
-    with pytest.raises(RecordError, match=r"run.gif .*No space"):
-        movie.write(maze, out, overwrite=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["run.gif"]
-    assert out.read_bytes() == b"the old one"
-
-
 def test_an_mp4_needs_an_extra(maze, drawn, tmp_path, monkeypatch):
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs pip install 'brns[video]'")
     out = movie.write(maze, tmp_path / "run.mp4")
-    assert ffmpeg.count_frames_and_secs(out)[0] == 3
+    assert ffmpeg.count_frames_and_secs(out)[0] == 2
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(ImportError, match=r"brns\[video\]"):
         movie.write(maze, tmp_path / "without.mp4")

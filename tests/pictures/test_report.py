@@ -73,8 +73,12 @@ def test_every_figure_is_there_or_the_reason_why_not(page):
     assert len(ids) == len(set(ids))
 
 
-def test_the_view_holds_the_record(mazes):
-    shown = view.view({"a method": mazes})
+@pytest.fixture(scope="module")
+def shown(mazes):
+    return view.view({"a method": mazes})
+
+
+def test_the_view_holds_the_record(mazes, shown):
     assert [frame.name for frame in shown.frames] == ["0", "1", "2", "3", "4", "5", "6"]
     assert [trace.visible for trace in shown.data] == [True, True, False, False, None]
     record = mazes[1]
@@ -89,10 +93,9 @@ def test_the_view_holds_the_record(mazes):
         np.testing.assert_array_equal(novelty.z, shown.frames[g - g % 2].data[-2].z)  # its state is kept
 
 
-def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(mazes):
+def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(mazes, shown):
     novelty, reached = novelty_grid(mazes[0], 4, 40), open_cells(scene_of(mazes[0]), 40)
-    shown = view.view({"a method": mazes}).frames[4].data[0]
-    levels = shown.z
+    levels = shown.frames[4].data[0].z
     assert not levels[~reached].any()
     order = np.argsort(novelty[reached])
     ranks = np.argsort(order) / (reached.sum() - 1)

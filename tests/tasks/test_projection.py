@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from brns import DeceptiveMaze, LinearProjection, MazePath, MountainCar, PlanarArm, RescaledBehaviorSpace, check_task
+from brns import LinearProjection, MountainCar, PlanarArm, RescaledBehaviorSpace, check_task
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -35,7 +35,6 @@ TASKS = [
     RescaledBehaviorSpace(PlanarArm(), 100.0),
     PlanarArm(3, "picture"),
     MountainCar(steps=20),
-    MazePath(DeceptiveMaze(steps=6, bitmap=("." * 20,) * 20, start=(30.0, 30.0, 0.0)), positions=3),
 ]
 
 

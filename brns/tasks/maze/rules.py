@@ -30,18 +30,8 @@ class DeceptiveMaze(eqx.Module):
     r"""The "hard maze" of Lehman & Stanley, by the rules of libfastsim, on which the literature runs it.
 
     The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with walls all around. The
-    robot is a disc of radius 10. A step takes the displacements $v_1$ (left) and $v_2$ (right) of its wheels, each
-    clipped to [-4, 4]; with $v = (v_1 + v_2) / 2$:
-
-    1. Motion. The heading turns by $a = (v_2 - v_1) / 20$, and the robot moves $v \sin(a) / a$ along its former heading
-       and $v (\cos(a) - 1) / a$ along the normal to it.
-    2. Collision. An obstacle within 3 pixels of the new centre stops the motion, but not the turn.
-    3. Bumpers, 1 or 0: right for such an obstacle in the open quarter (0, 90) degrees from the new heading, left for
-       one in (-90, 0).
-    4. Lasers at 45, 0 and -45 degrees, along a line of pixels (Bresenham, supercover): the distance to the centre of
-       the first obstacle pixel, or, at a corner between two pixels, of the pixel beside it; at most 100.
-
-    The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
+    robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45 degrees and two bumpers; the documentation
+    has its rules, "The deceptive maze" under "The method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
     bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is the last position, and fitness 0.
 
     Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
