@@ -31,8 +31,9 @@ class DeceptiveMaze(eqx.Module):
 
     The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with walls all around. The
     robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45 degrees and two bumpers; the documentation
-    has its rules, "The deceptive maze" under "The method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers, then the left and the right
-    bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is the last position, and fitness 0.
+    has its rules, "The deceptive maze" under "The method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden
+    layers, sees the lasers, then the left and the right bumper; an episode begins with (100, 100, 100, 0, 0). Behavior
+    is the last position, and fitness 0.
 
     Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
     final position.
