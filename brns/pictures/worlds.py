@@ -230,7 +230,4 @@ def draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarr
 def with_start(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n times 2"]:
     """Paths from the world's start on, where there is one."""
     points = descriptors.reshape(len(descriptors), -1, 2)
-    if world.start is None:
-        return points
-    start = np.float32(world.start)
-    return np.insert(points, 0, start, axis=1)
+    return points if world.start is None else np.insert(points, 0, world.start, axis=1)
