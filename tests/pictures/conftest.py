@@ -79,7 +79,8 @@ def attacked(attack, recognition, archived, folder):
         rewrite(copy, facts)
         made.append(Record(copy))
         made[-1].search = record.search
-    (made[1].path / "generations" / "000006.npz").unlink()
+    for kind in ("generations", "states"):
+        (made[1].path / kind / "000006.npz").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in ("age", "archive")})
         return report.write(made, folder / "attacked.html")
