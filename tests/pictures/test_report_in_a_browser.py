@@ -32,11 +32,12 @@ def opened(browser, path, theme="light"):
     """The page, once it is drawn, and what the console and the network had to say."""
     said = []
     tab = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+    tab.set_default_timeout(120_000)
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
     tab.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
     tab.goto(path.as_uri())
-    tab.wait_for_selector("#view .slider-rail-rect", timeout=60_000)
+    tab.wait_for_selector("#view .slider-rail-rect")
     tab.locator("#view").scroll_into_view_if_needed()
     return tab, said
 
