@@ -5,7 +5,6 @@ chaos multiplies differences in the last bit, and the original's own two impleme
 the final positions within 1 unit.
 """
 
-import importlib.util
 import math
 from pathlib import Path
 
@@ -28,13 +27,11 @@ START = np.array([60, 450, math.pi / 4], np.float32)
 
 @pytest.fixture(scope="module")
 def literal():
-    path = HERE.parents[1] / "benchmarks" / "maze_reference.py"
-    spec = importlib.util.spec_from_file_location("maze_reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    rules = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rules)
-    return rules
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(HERE.parents[1] / "benchmarks")
+        import maze_reference
+
+        yield maze_reference
 
 
 @pytest.fixture(scope="module")
