@@ -35,7 +35,7 @@ class FakeRecord:
         return np.stack([getattr(self.history[g][row], name) for g in generations])
 
     def state(self, number, search=None):
-        return SearchState(jnp.int32(number), self.history[number][1], self.states[number])
+        return SearchState(jnp.int32(number), self.history[number][1], self.states[number], jnp.ones(1))
 
 
 def family():
