@@ -5,6 +5,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
+
 from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
@@ -15,6 +17,7 @@ from brns.settings import RECOMMENDED, Kind, SettingsError, chosen, configure, p
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
+from brns.workers import Chunked
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
 """the operators of a search and their kinds of part"""
@@ -97,7 +100,7 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     for part, settings in wanted.items():
         try:
             if part and settings:
-                search = dataclasses.replace(search, **{part: configure(getattr(search, part), settings)})
+                search = dataclasses.replace(search, **{part: _configured(getattr(search, part), settings)})
             elif settings:
                 search = configure(search, settings)
         except ValueError as error:
@@ -105,6 +108,13 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     if problems:
         raise SettingsError("\n".join(problems))
     return search
+
+
+def _configured(part: Any, settings: dict[str, Any]) -> Any:
+    """The part with some settings changed; of a task in chunks those of the task itself."""
+    if isinstance(part, Chunked):
+        return eqx.tree_at(lambda chunked: chunked.task, part, _configured(part.task, settings))
+    return configure(part, settings)
 
 
 def value(text: str) -> Any:

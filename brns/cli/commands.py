@@ -52,7 +52,6 @@ def run(
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: o.Place = None,
     checkpoint_every: o.KeepEvery = 10,
-    watch_cycling: o.WatchCycling = 0,
     set_: o.Changes = None,
     founders: o.Founders = None,
     workers: o.Workers = None,
@@ -65,17 +64,14 @@ def run(
     Ctrl-C ends it after the generation in progress; brns resume goes on to the same bits.
     """
     own, changes = [experiment] if ":" in experiment else [], set_ or []
-    if own and estimator is not None:
-        raise SettingsError(f"{experiment} has an estimator of its own; leave --estimator out")
-    estimator = estimator or RECOMMENDED
     if not own:
         chosen("experiment", experiment, "world")
+        estimator = estimator or RECOMMENDED
+    if estimator is not None:
         chosen("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import follow, going_on
-    from brns.cli.parallel import in_parallel
-    from brns.cli.place import default_place
-    from brns.cli.user_code import search_of
+    from brns.cli.follow import follow
+    from brns.cli.user_code import default_place, in_parallel, search_of
     from brns.runs.loop import start
     from brns.runs.paths import refuse_taken
     from brns.runs.record import records
@@ -87,7 +83,7 @@ def run(
         several = seeds if seeds > 1 else None
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
         with closing(steps):
-            follow(steps, generations, going_on(out, own), tensorboard, watch_every=watch_cycling)
+            follow(steps, generations, out, own, tensorboard)
         conclude(out, records(out, search), overwrite=True)
 
 
@@ -106,9 +102,8 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import follow, going_on
-    from brns.cli.parallel import in_parallel
-    from brns.cli.user_code import records_of
+    from brns.cli.follow import follow
+    from brns.cli.user_code import in_parallel, records_of
     from brns.runs.loop import go_on
     from brns.runs.record import records
     from brns.workers import Chunked
@@ -117,14 +112,15 @@ def resume(
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        typer.echo(f"{directory} has {completed} generations already; make it longer with --generations N")
+        fewer = f"{total} is fewer, nothing to do" if total < completed else "--generations N makes it longer"
+        typer.echo(f"{directory} already has {completed} generations; {fewer}.")
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
     with in_parallel(whole, workers, dask, timeout) as whole:
         with closing(go_on(directory, generations, search=whole)) as steps:
-            follow(steps, total, going_on(directory, search or ()), tensorboard, completed)
+            follow(steps, total, directory, search or (), tensorboard, completed)
         conclude(directory, records(directory, whole), overwrite=True)
 
 
@@ -150,14 +146,11 @@ def fork_(
     from brns.cli.user_code import records_of
     from brns.experiments import changed
     from brns.runs.fork import fork
-    from brns.workers import Chunked, innermost
+    from brns.workers import Chunked
 
-    whole = records_of([directory], search)[0].search
-    other = changed(eqx.tree_at(lambda s: s.task, whole, innermost(whole.task)), set_ or [])
-    if isinstance(whole.task, Chunked):  # a run that was started with workers
-        other = eqx.tree_at(lambda s: s.task, other, eqx.tree_at(lambda t: t.task, whole.task, other.task))
-    elif workers or dask:
-        other = eqx.tree_at(lambda s: s.task, other, Chunked(other.task))
+    other = changed(records_of([directory], search)[0].search, set_ or [])
+    if (workers or dask) and not isinstance(other.task, Chunked):
+        other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(directory, at, other, out=out, generations=generations)
     resume(out, None, workers, dask, timeout, tensorboard, search)
 

@@ -1,7 +1,7 @@
 """`brns compare`: methods side by side, in worlds of the suite or in your own."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -41,7 +41,7 @@ def compare(
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
     if own and len(worlds) > 1:
-        raise SettingsError(f"your own world is compared alone: name {own[0]} only")
+        raise SettingsError(f"a world of your own is compared alone: name {own[0]} only")
     from rich.markdown import Markdown
 
     import brns
@@ -57,13 +57,17 @@ def compare(
         made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
     if peers:
         made |= PEERS
-    mutations = {name: part.load()() for name, part in operators.items()}
-    told: dict[str, Any] = {"seeds": seeds, "generations": generations, "mutations": mutations, "workers": workers}
     try:
-        found = brns.compare(own_object(own[0]) if own else worlds, made, out=out, **told)
+        found = brns.compare(
+            own_object(own[0]) if own else worlds,
+            made,
+            seeds=seeds,
+            generations=generations,
+            out=out,
+            mutations={name: part.load()() for name, part in operators.items()},
+            workers=workers,
+        )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"Stopped. What is finished is in {out}: the same command goes on from there."
-        ) from None
+        raise KeyboardInterrupt(f"Stopped; finished methods are saved in {out}. Run the command again.") from None
     console.print(Markdown(f"{found}"))
     console.print(f"Page: {page.place(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)

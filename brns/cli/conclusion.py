@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from rich.table import Table
 
 from brns.cli.screen import console
-from brns.metrics.numbers import csv_text, finite, number
+from brns.metrics.measures import MEASURES
+from brns.metrics.numbers import finite, number
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
@@ -17,23 +17,26 @@ from brns.runs.metadata import origin
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
-CYCLING = (
-    "eta < 1: visited places stay less novel (good). kappa > 0: the search visits old ground again (bad). "
-    "regained: the same as kappa, by ranks."
-)
+CYCLING = {
+    "eta": "eta < 1: visited places stay less novel (good).",
+    "kappa": "kappa > 0: the search revisits old ground (bad).",
+    "regained": "regained > 0: old places become as novel again as they were (bad).",
+}
+DETAILS = ("uniformity_signatures", "age", "parent_distance", "eta_below_one", "kappa_share", "epsilon")
+"""numbers that only `--all` shows"""
 
 
-def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) -> None:
+def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False, details: bool = False) -> None:
     """Print a table for each method and draw an overview of each run; one that is there stays, unless `overwrite`."""
     groups, rows = by_method(found), _rows(found)
     for label, runs in groups.items():
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
-        console.print(_table(runs, [rows[record.path] for record in runs]))
-    notes = [CYCLING] if any("eta" in row for row in rows.values()) else []
+        console.print(_table(runs, [rows[record.path] for record in runs], details))
+    notes = [text for name, text in CYCLING.items() if not details and any(name in row for row in rows.values())]
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
-        console.print(note, style="dim" if note is CYCLING else None, soft_wrap=True)
+        console.print(note, soft_wrap=True)
     lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]
     if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
@@ -49,7 +52,7 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False) 
     console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
 
 
-def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None:
+def print_json(found: Sequence[Record]) -> None:
     """Print the numbers of each run, unrounded, for other programs."""
     labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
     rows = _rows(found)
@@ -57,10 +60,7 @@ def print_numbers(found: Sequence[Record], form: Literal["json", "csv"]) -> None
     for record in found:
         line = {"path": str(record.path), "method": labels[record.path], "seed": record.seed}
         lines.append(line | rows[record.path])
-    if form == "json":
-        print(json.dumps(finite(lines), indent=1, allow_nan=False))
-    else:
-        print(csv_text(lines), end="")
+    print(json.dumps(finite(lines), indent=1, allow_nan=False))
 
 
 def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
@@ -81,16 +81,18 @@ def _rows(found: Sequence[Record]) -> dict[Path, dict[str, float]]:
     return {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
 
 
-def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]]) -> Table:
+def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details: bool) -> Table:
     several = len(runs) > 1
     table = Table(box=None, header_style="bold")
     table.add_column()
     for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
         table.add_column(head, justify="right")
-    for name in dict.fromkeys(name for row in rows for name in row):
+    table.add_column()
+    for name in dict.fromkeys(name for row in rows for name in row if details or name not in DETAILS):
         values = [row[name] for row in rows if name in row]
         if several:
             mean, deviation, seeds = estimate(values)
             values = [mean, deviation, min(values), max(values), seeds]
-        table.add_row(name.replace("_", " "), *map(number, values))
+        meaning = MEASURES[name].meaning if details else ""
+        table.add_row(name.replace("_", " "), *map(number, values), meaning)
     return table

@@ -10,29 +10,28 @@ from types import FrameType
 
 from brns.cli.screen import console
 from brns.cli.tensorboard import TensorBoard
-from brns.metrics.watch import watch
 from brns.runs.bar import Bar
 from brns.runs.loop import SavedGeneration
-
-
-def going_on(out: Path, own: Sequence[str] = ()) -> str:
-    """The command that goes on with a run; `own` are the user's searches that it needs, as `module:object`."""
-    words = ["brns", "resume", str(out)]
-    for text in own:
-        words += ["--search", text]
-    return shlex.join(words)
+from brns.runs.paths import holds_runs
 
 
 def follow(
     steps: Iterable[list[SavedGeneration]],
     generations: int,
-    again: str,
+    out: Path,
+    own: Sequence[str] = (),
     tensorboard: bool = False,
     completed: int = 0,
-    watch_every: int = 0,
 ) -> None:
-    """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on."""
+    """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on.
+
+    `out` is the run's directory, `own` are the user's searches that it needs, as `module:object`.
+    """
     number = completed
+    words = ["brns", "resume", str(out)]
+    for text in own:
+        words += ["--search", text]
+    again = f"Go on with: {shlex.join(words)}"
     try:
         with (
             TensorBoard() if tensorboard else contextlib.nullcontext() as scalars,
@@ -42,17 +41,17 @@ def follow(
             for saved in steps:
                 number = saved[0].number
                 bar.show([one.row for one in saved], generations)
-                for one in saved:
-                    if scalars:
+                if scalars:
+                    for one in saved:
                         scalars.add(one.record, one.row)
-                    if watch_every and number and number % watch_every == 0:
-                        _watch(one)
                 if asked.is_set():
                     break
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Stopped at once; all finished is saved. Go on with: {again}") from None
+        if not holds_runs(out):
+            raise KeyboardInterrupt("Stopped before anything was saved; run the command again.") from None
+        raise KeyboardInterrupt(f"Stopped; all finished generations are saved. {again}") from None
     if number < generations:
-        raise KeyboardInterrupt(f"Stopped after generation {number}; all of it is saved. Go on with: {again}")
+        raise KeyboardInterrupt(f"Stopped after generation {number}, which is saved. {again}")
 
 
 @contextlib.contextmanager
@@ -71,9 +70,3 @@ def _first_ctrl_c() -> Generator[Event, None, None]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _watch(saved: SavedGeneration) -> None:
-    text, old_ground = watch(saved.record)
-    warning = " The search begins to visit old ground." if old_ground else ""
-    console.print(f"Generation {saved.number}, seed {saved.record.seed}: {text}.{warning}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from brns.cli.options import Directories, Directory, Overwrite, Search
-from brns.settings import PARTS, Kind, chosen
+from brns.settings import PARTS, Kind, chosen, settings
 
 USES: dict[Kind, str] = {
     "world": "brns run ",
@@ -32,7 +32,7 @@ def list_(
     name: Annotated[str | None, typer.Argument(help="one of them: its settings", show_default="all names")] = None,
 ) -> None:
     """List what can be run and set; of one NAME its settings with their defaults and meanings."""
-    from brns.cli.screen import console, print_settings
+    from brns.cli.screen import console
 
     if name is None:
         for one in PARTS:
@@ -44,30 +44,52 @@ def list_(
     console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
     if part.kind == "world":
         search = named(name)
-        print_settings("", search)
+        _print_settings("", search)
         for one in ("task", "estimator", *OPERATORS):
-            print_settings(f"{one}.", getattr(search, one))
+            _print_settings(f"{one}.", getattr(search, one))
     else:
         prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(part.kind, "estimator")
-        print_settings(f"{prefix}.", part.load()())
+        _print_settings(f"{prefix}.", part.load()())
+
+
+def _print_settings(prefix: str, part: Any) -> None:
+    """Print the settings of a part as `--set` takes them, with their values and meanings."""
+    from rich.table import Table
+
+    from brns.cli.screen import console
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for setting in settings(type(part)):
+        value = _written(getattr(part, setting.name))
+        table.add_row(f"  --set {prefix}{setting.name}={value}", setting.meaning)
+    console.print(table)
+
+
+def _written(value: Any) -> str:
+    """A value without the parentheses and capitals of Python; a shell would read the parentheses itself."""
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_written, value))}]"
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def show(
     directory: Directory,
     search: Search = None,
     json: Annotated[bool, typer.Option("--json", help="print the numbers of each run as JSON")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="print the numbers of each run as CSV")] = False,
+    details: Annotated[bool, typer.Option("--all", help="show all numbers and what they mean")] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
-    from brns.cli.conclusion import conclude, print_numbers
+    from brns.cli.conclusion import conclude, print_json
     from brns.cli.user_code import records_of
 
     found = records_of([directory], search)
-    if json or csv:
-        print_numbers(found, "json" if json else "csv")
+    if json:
+        print_json(found)
     else:
-        conclude(directory, found, overwrite)
+        conclude(directory, found, overwrite, details)
 
 
 def figure(

@@ -7,7 +7,6 @@ import csv
 import json
 import os
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,21 +37,14 @@ class Listed(NamedTuple):
 
 def listing(directory: str | os.PathLike) -> list[Listed]:
     """Every run in a directory or anywhere below it, in the order of their paths."""
-    found = [_listed(path) for path in sorted(_runs(Path(directory)))]
+    found = []
+    for folder, below, files in os.walk(directory, followlinks=True):  # a run may have been moved and linked to
+        below[:] = [name for name in below if "run.json" not in files and not name.startswith(".")]
+        if "run.json" in files:
+            found.append(_listed(Path(folder)))
     if not found:
         raise SettingsError(f"{directory} is not a run and holds none: there is no run.json in it or below")
-    return found
-
-
-def _runs(directory: Path) -> Iterator[Path]:
-    for folder, below, files in os.walk(directory):
-        below[:] = [name for name in below if not name.startswith(".")]
-        if "run.json" in files:
-            below.clear()
-            yield Path(folder)
-        for path in (Path(folder, name) for name in below):
-            if path.is_symlink() and (path / "run.json").is_file():  # a run that was moved and linked to
-                yield path
+    return sorted(found, key=lambda one: one.path)
 
 
 def _listed(path: Path) -> Listed:

@@ -8,7 +8,10 @@ import typer
 from brns.settings import RECOMMENDED, parts
 
 Experiment = Annotated[
-    str, typer.Argument(help=f"{', '.join(parts('world'))}, see brns list; or a search of your own as module:object")
+    str,
+    typer.Argument(
+        help=f"{', '.join(parts('world'))}, see brns list; or a task or search of your own as module:object"
+    ),
 ]
 Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
 Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
@@ -19,9 +22,6 @@ Estimator = Annotated[
 Place = Annotated[Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")]
 KeepEvery = Annotated[
     int, typer.Option(min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays")
-]
-WatchCycling = Annotated[
-    int, typer.Option(min=0, help="tell every N generations whether the search visits old ground; 0 is off")
 ]
 Changes = Annotated[
     list[str] | None,
@@ -50,8 +50,7 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="MODULE:OBJECT",
-        help="the NoveltySearch that made runs with a task or estimator of your own, or a function that returns "
-        "it; repeatable; imports your code",
+        help="the search or task that made runs with a task or estimator of your own; repeatable; imports your code",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]

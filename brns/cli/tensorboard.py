@@ -19,13 +19,11 @@ class TensorBoard:
 
     def __init__(self) -> None:
         try:
-            from tensorboardX import event_file_writer  # not SummaryWriter, whose thread can hang on a full disk
-            from tensorboardX.proto import event_pb2, summary_pb2
+            from tensorboardX import event_file_writer, summary  # not SummaryWriter: it can hang on a full disk
+            from tensorboardX.proto import event_pb2
         except ImportError:
             raise ImportError("--tensorboard needs tensorboardX: pip install 'brns[tensorboard]'") from None
-        self.make: Any = event_file_writer.EventsWriter
-        self.proto: Any = event_pb2
-        self.summary: Any = summary_pb2
+        self.tools: Any = event_file_writer.EventsWriter, event_pb2, summary.scalar
         self.files: dict[Path, Any] = {}
         self.flushed = time.monotonic()
 
@@ -38,24 +36,22 @@ class TensorBoard:
 
     def add(self, record: Record, row: Row) -> None:
         """Write the row of a generation that was saved."""
+        writer, proto, scalar = self.tools
         rows = [row]
+        events = []
         if record.path not in self.files:
             folder = record.path / "tensorboard"
             folder.mkdir(exist_ok=True)
-            self.files[record.path] = self.make(str(folder / "events"))
-            start = self.proto.SessionLog(status=self.proto.SessionLog.START)
-            self._write(record, step=0, session_log=start)
+            self.files[record.path] = writer(str(folder / "events"))
+            events = [{"step": 0, "session_log": proto.SessionLog(status=proto.SessionLog.START)}]
             rows = [*read(record.path)[: row.generation], row]
         for one in rows:
-            summary = self.summary.Summary()
             for name, value in one._asdict().items():
                 if name != "generation" and value is not None:
-                    summary.value.add(tag=name, simple_value=value)
-            self._write(record, step=one.generation, summary=summary)
+                    events.append({"step": one.generation, "summary": scalar(name, value)})
+        for event in events:
+            self.files[record.path].write_event(proto.Event(wall_time=time.time(), **event))
         if time.monotonic() > self.flushed + SECONDS:
             self.flushed = time.monotonic()
             for file in self.files.values():
                 file.flush()
-
-    def _write(self, record: Record, **content: Any) -> None:
-        self.files[record.path].write_event(self.proto.Event(wall_time=time.time(), **content))

@@ -1,28 +1,47 @@
 """The searches of a command line: the library's by name, a user's own as `module:object`."""
 
+import contextlib
 import dataclasses
 import inspect
 import os
 import pkgutil
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
+from brns.core import Task
 from brns.experiments import changed, named
 from brns.operators.founders import GivenFounders
 from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
-from brns.settings import SettingsError, build, changes, configure, describe, told
-from brns.workers import Chunked, innermost
+from brns.settings import RECOMMENDED, SettingsError, build, changes, chosen, configure, describe, told
+from brns.workers import Chunked, Dask, Processes, innermost
 
 
-def search_of(experiment: str, estimator: str, changes: Sequence[str], founders: Path | None) -> NoveltySearch:
+def default_place(experiment: str, estimator: str | None, changes: Sequence[str], seed: int, seeds: int) -> Path:
+    """Such as `runs/maze-counts-grids=256-seed0`, whatever the order of the changes."""
+    names = [name.replace(":", "-") for name in (experiment, estimator) if name]
+    for change in sorted(changes):
+        setting, _, value = change.partition("=")
+        names.append(f"{_plain(setting.strip().rpartition('.')[2])}={_plain(value)}")
+    names.append(f"seeds{seed}-{seed + seeds - 1}" if seeds > 1 else f"seed{seed}")
+    return Path("runs") / "-".join(names)
+
+
+def _plain(text: str) -> str:
+    """A text as part of a file's name."""
+    return re.sub(r"[^\w.+-]+", "_", text, flags=re.ASCII).strip("_")
+
+
+def search_of(experiment: str, estimator: str | None, changes: Sequence[str], founders: Path | None) -> NoveltySearch:
     """The search to run. Its founders may come from a file of NumPy, or be a run's last population."""
-    search = own_search(experiment) if ":" in experiment else named(experiment, estimator)
+    search = own_search(experiment, estimator) if ":" in experiment else named(experiment, estimator or RECOMMENDED)
     search = changed(search, changes)
     if founders is None:
         return search
@@ -31,11 +50,18 @@ def search_of(experiment: str, estimator: str, changes: Sequence[str], founders:
     return dataclasses.replace(search, founders=GivenFounders(genotypes))
 
 
-def own_search(text: str) -> NoveltySearch:
-    """The search that `module:object` names: a `NoveltySearch`, or a function without arguments that returns one."""
+def own_search(text: str, estimator: str | None = None) -> NoveltySearch:
+    """The search that `module:object` names, or one of the task that it names, with the estimator of this name."""
     found = own_object(text)
+    if isinstance(found, Task):
+        found = NoveltySearch(found)
+        if estimator is None:
+            return found
+        return dataclasses.replace(found, estimator=chosen("--estimator", estimator, "estimator", "preset").load()())
     if not isinstance(found, NoveltySearch):
-        raise SettingsError(f"{text} must be or return a brns.NoveltySearch; got {type(found).__name__}")
+        raise SettingsError(f"{text} must be or return a task or a brns.NoveltySearch; got {type(found).__name__}")
+    if estimator is not None:
+        raise SettingsError(f"{text} has an estimator of its own; leave --estimator out")
     return found
 
 
@@ -58,6 +84,26 @@ def own_object(text: str) -> Any:
     except TypeError as error:
         raise SettingsError(f"{text} must be callable without arguments; calling it: {error}") from None
     return found()
+
+
+@contextlib.contextmanager
+def in_parallel(
+    search: NoveltySearch, workers: int | None, dask: str | None, timeout: float | None
+) -> Generator[NoveltySearch, None, None]:
+    """The search with its task evaluated by workers until the block ends; unchanged where none are asked for.
+
+    A task in chunks keeps its chunk size, so that the bits stay the same.
+    """
+    if workers is None and dask is None and timeout is None:
+        yield search
+        return
+    if (workers is None) == (dask is None):
+        raise SettingsError("give --workers or --dask, one of them; --timeout goes with either")
+    chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
+    settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
+    world = innermost(search.task)
+    with Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings) as task:
+        yield eqx.tree_at(lambda s: s.task, search, task)
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:

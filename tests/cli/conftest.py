@@ -8,7 +8,7 @@ from shell import RUN, SHORT, call
 def folder(tmp_path_factory):
     """A folder with one finished run in the default place, and what the command said."""
     folder = tmp_path_factory.mktemp("shell")
-    several = ("--generations", 4, "--checkpoint-every", 1, "--watch-cycling", 3, "--out", RUN)
+    several = ("--generations", 4, "--checkpoint-every", 1, "--out", RUN)
     done = call("run", "maze", *several, *SHORT, folder=folder)
     assert done.returncode == 0, done.stderr
     (folder / "run.txt").write_text(done.stdout)

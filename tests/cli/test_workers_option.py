@@ -63,7 +63,7 @@ def test_a_wrong_dask_address_is_told_soon(folder):
     ("words", "told"),
     [
         (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
-        (("run", "maze", "--out", "no", "--timeout", 5), "a timeout goes with either"),
+        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with either"),
         (("resume", RUN, "--generations", 9, "--workers", 2), "was started without workers"),
     ],
 )
