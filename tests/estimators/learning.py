@@ -20,12 +20,12 @@ def learned(estimator, batches, state=None):
 
 
 @eqx.filter_jit
-def _score(estimator, state, points):
-    return estimator.score(state, points, NOBODY)
+def _score(estimator, state, points, living):
+    return estimator.score(state, points, living)
 
 
-def novelty(estimator, state, points):
-    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32)), np.float64)
+def novelty(estimator, state, points, living=NOBODY):
+    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32), living), np.float64)
 
 
 def walked(estimator, seed, spread):

@@ -36,31 +36,30 @@ class Angle(eqx.Module):
 def test_by_hand():
     """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1), so novelty is 1/4 and 1, between 5/8."""
     estimator = ExactRecognition(encoder=Angle)
-    state = learned(estimator, [[[300, 0]], [[300, 600], [300, 9]]])
+    state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
     np.testing.assert_allclose(novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6)
 
 
 def test_prior_and_memory_by_hand():
-    """A = 2 + 3 visits; then, with half a memory, 2 + 3/2 + 0; novelty 2/5 and 2/3.5."""
+    """A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other."""
     estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
     np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)
-    state = learned(estimator, [[[450, 0]]], state)
-    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 3], rtol=1e-6)
+    state = learned(estimator, [[[450, 0]] * 3], state)
+    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6)
 
 
 def test_whoever_lives_and_is_not_learned_counts_as_seen():
     """Novelty among a newborn batch is what it is after it was learned; once it was, it does not count again."""
-    batches, points = uniform(0, 2, 20), jnp.asarray(uniform(1, 30), jnp.float32)
+    batches, points = uniform(0, 2, 20), uniform(1, 50)
     state = learned(SMALL, batches[:1])
     newborn = observed(batches[1], 2)
     after = update(SMALL, state, newborn)
-    before = eqx.filter_jit(SMALL.score)(state, points, newborn.offspring)
-    later = eqx.filter_jit(SMALL.score)(after, points, newborn.offspring)
+    before, later = (novelty(SMALL, each, points, newborn.offspring) for each in (state, after))
     np.testing.assert_allclose(before, novelty(SMALL, after, points), rtol=1e-4)
     np.testing.assert_allclose(later, novelty(SMALL, after, points), rtol=1e-6)
-    assert (np.asarray(before) < novelty(SMALL, state, points)).all()
+    assert (before < novelty(SMALL, state, points)).all()
 
 
 def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
@@ -69,8 +68,7 @@ def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
     many = uniform(0, 120)
     at_once, in_turn = learned(SMALL, [many], start), learned(SMALL, many.reshape(6, 20, 2), start)
     np.testing.assert_allclose(novelty(SMALL, at_once, points), novelty(SMALL, in_turn, points), rtol=1e-4)
-    newborn = observed(many, 2).offspring
-    found = eqx.filter_jit(SMALL.score)(start, jnp.asarray(points, jnp.float32), newborn)
+    found = novelty(SMALL, start, points, observed(many, 2).offspring)
     np.testing.assert_allclose(found, novelty(SMALL, at_once, points), rtol=1e-4)
 
 
@@ -140,7 +138,7 @@ def test_it_is_the_variance_of_a_gaussian_process(fitted):
     np.testing.assert_allclose(found, deviation**2, rtol=1e-4)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]),
@@ -153,8 +151,7 @@ def test_the_novelty_of_a_fixed_behavior_never_rises(seed, spread, regularizatio
         assert (after <= before * (1 + 1e-5)).all()
 
 
-@pytest.mark.parametrize("regularization", [1.0, 1e-4])
-@pytest.mark.parametrize(("founders", "offspring"), [(12, 1), (100, 5)])
+@pytest.mark.parametrize(("regularization", "founders", "offspring"), [(1.0, 12, 1), (1e-4, 100, 5)])
 def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, founders, offspring):
     """lambda / (lambda + N) on the spot, by few and by many at once, as scored before and as learned: Q(0, 0), Q(0, 1).
 
@@ -163,7 +160,7 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
     estimator, spot = ExactRecognition(size=64, regularization=regularization), np.full((founders, 2), 420.0)
     empty, living = init(estimator), individuals(spot)
     probes = np.concatenate([spot[:1], uniform(0, 20)]).astype(np.float32)
-    found = [np.asarray(eqx.filter_jit(estimator.score)(empty, jnp.asarray(probes), living), np.float64)]
+    found = [novelty(estimator, empty, probes, living)]
     state, total = empty, founders
     for number in range(1, 7):
         born = individuals(np.full((offspring, 2), 420.0), number)
@@ -178,7 +175,7 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
     )
 
 
-@pytest.mark.parametrize("regularization", [1.0, 1e-4])
+@pytest.mark.parametrize("regularization", [1.0, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_features(regularization):
     """Against A in float64, for 100 at once with 32 features: on one spot, around it, and all over."""
     estimator, generator = ExactRecognition(size=32, regularization=regularization), np.random.default_rng(0)
@@ -256,7 +253,7 @@ def test_encoders_that_do_not_fit(encoder, said):
     "estimator",
     [
         SMALL,
-        ExactRecognition(encoder=Angle),
+        pytest.param(ExactRecognition(encoder=Angle), marks=pytest.mark.slow),
         pytest.param(ExactRecognition(32, forgetting=0.9), marks=pytest.mark.slow),
     ],
     ids=["cosines", "encoder", "forgetting"],
@@ -307,7 +304,7 @@ def test_many_seeds_at_once_are_those_seeds_alone():
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
     estimator, union = ExactRecognition(size=8), observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
-    states = jax.vmap(lambda key: estimator.init(SQUARE, key))(jax.random.split(jax.random.key(0), 3))
+    states = jax.eval_shape(jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3))
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
     assert factored(jax.make_jaxpr(scored)(states).jaxpr) == {2}
     assert factored(jax.make_jaxpr(jax.vmap(lambda root: shrunk(root, root[:3], 1.0)))(states.root).jaxpr) == {2}
