@@ -18,15 +18,15 @@ def population(descriptors, first=0, novelty=None, born=0) -> Population:
 
 def archive(estimator, descriptor, ids, novelty=None, entered=None) -> Archive:
     """An archive of the estimator's capacity whose first rows are these."""
-    descriptor = np.asarray(descriptor, np.float32)
-    d, n = descriptor.shape[1], len(ids)
-    empty = estimator.init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))
-    return empty._replace(
-        descriptor=empty.descriptor.at[:n].set(descriptor),
-        id=empty.id.at[:n].set(jnp.asarray(ids, jnp.int32)),
-        novelty=empty.novelty.at[:n].set(0.0 if novelty is None else jnp.asarray(novelty, jnp.float32)),
-        entered=empty.entered.at[:n].set(0 if entered is None else jnp.asarray(entered, jnp.int32)),
-    )
+    d, n = np.shape(descriptor)[1], len(ids)
+    columns = [np.array(column) for column in empty(estimator, d)]
+    for column, values in zip(columns, (descriptor, ids, novelty, None, entered), strict=True):
+        column[:n] = 0 if values is None else values
+    return Archive(*map(jnp.asarray, columns))
+
+
+def empty(estimator, d=2) -> Archive:
+    return estimator.init(Box(np.zeros(d), np.ones(d)), jax.random.key(0))
 
 
 def generation(g, size=10, d=2, novelty=None) -> Generation:

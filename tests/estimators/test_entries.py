@@ -4,28 +4,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from archives import archive, generation, ids
+from archives import archive, empty, generation, ids
 from square import update
 
-from brns.core import Box
 from brns.estimators.archive import ArchiveKNN
+
+SIX = ArchiveKNN(k=3, additions=6, capacity=50)
 
 
 def test_growth_is_constant_and_everyone_enters_at_most_once():
-    estimator = ArchiveKNN(k=3, additions=4, capacity=50)
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
+    state = empty(SIX)
     everyone: dict[int, np.ndarray] = {}
-    for g in range(1, 31):
+    for g in range(1, 21):
         facts = generation(g)
         for part in (facts.parents, facts.offspring):
             everyone |= {int(i): x for i, x in zip(part.id, np.asarray(part.descriptor), strict=True)}
         before = ids(state)
-        state = update(estimator, state, facts, jax.random.key(g))
+        state = update(SIX, state, facts, jax.random.key(g))
         entrants = set(ids(state)) - set(before)
-        assert len(ids(state)) == len(set(ids(state))) == min(4 * g, 50)
-        assert len(entrants) == 4
+        assert len(ids(state)) == len(set(ids(state))) == min(6 * g, 50)
+        assert len(entrants) == 6
         assert entrants <= {int(i) for i in (*facts.parents.id, *facts.offspring.id)}
-        np.testing.assert_array_equal(state.id >= 0, np.arange(50) < 4 * g)  # no gaps
+        np.testing.assert_array_equal(state.id >= 0, np.arange(50) < 6 * g)  # no gaps
         for row, number in enumerate(ids(state)):
             if number in entrants:
                 np.testing.assert_array_equal(state.descriptor[row], everyone[number])
@@ -33,24 +33,22 @@ def test_growth_is_constant_and_everyone_enters_at_most_once():
                 assert int(state.born[row]) == number // 10
 
 
-def test_who_is_in_the_archive_does_not_enter_again():
-    estimator = ArchiveKNN(k=3, additions=6, capacity=50)
+def test_who_is_in_the_archive_does_not_enter_again_and_who_is_not_finite_never():
     facts = generation(1)  # 20 individuals
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    sizes = []
+    broken = facts.offspring.descriptor.at[4, 1].set(jnp.nan)
+    facts = facts._replace(offspring=facts.offspring._replace(descriptor=broken))
+    state, sizes = empty(SIX), []
     for g in range(5):
-        state = update(estimator, state, facts, jax.random.key(g))
+        state = update(SIX, state, facts, jax.random.key(g))
         sizes.append(len(ids(state)))
-    assert sizes == [6, 12, 18, 20, 20]
-    assert sorted(ids(state)) == list(range(20))
+    assert sizes == [6, 12, 18, 19, 19]
+    assert sorted(set(range(20)) - set(ids(state))) == [14]
 
 
 def test_random_entry_draws_everyone_equally():
     estimator = ArchiveKNN(k=3, additions=5, capacity=5)
-    empty, facts = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0)), generation(1)
-    drawn = jax.jit(jax.vmap(lambda key: estimator.update(empty, facts, key).id))(
-        jax.random.split(jax.random.key(3), 4000)
-    )
+    start, facts, keys = empty(estimator), generation(1), jax.random.split(jax.random.key(3), 4000)
+    drawn = jax.jit(jax.vmap(lambda key: estimator.update(start, facts, key).id))(keys)
     counts = np.bincount(np.asarray(drawn).ravel(), minlength=20)
     # Each of 20 enters with probability 1/4: 1000 times, standard deviation 27.
     assert np.all(abs(counts - 1000) < 5 * 27.4)
@@ -59,8 +57,7 @@ def test_random_entry_draws_everyone_equally():
 def test_the_most_novel_enter():
     estimator = ArchiveKNN(k=3, additions=3, capacity=50, entry="most_novel")
     novelty = np.arange(20) % 7 + np.arange(20) / 100  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(1))
+    state = update(estimator, empty(estimator), generation(1, novelty=novelty), jax.random.key(1))
     assert ids(state) == [13, 6, 19]
     np.testing.assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])
     state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(2))
@@ -72,18 +69,8 @@ def test_only_novelty_above_the_threshold_enters(entry):
     estimator = ArchiveKNN(k=3, additions=6, capacity=50, entry=entry, threshold=1.0)
     novelty = np.zeros(20)
     novelty[[2, 5, 11]] = [3, 1, 2]  # 1 is not above 1
-    state = estimator.init(Box([0, 0], [1, 1]), jax.random.key(0))
-    state = update(estimator, state, generation(1, novelty=novelty), jax.random.key(1))
+    state = update(estimator, empty(estimator), generation(1, novelty=novelty), jax.random.key(1))
     assert sorted(ids(state)) == [2, 11]
-
-
-def test_a_descriptor_that_is_not_finite_does_not_enter():
-    estimator = ArchiveKNN(k=3, additions=20, capacity=50)
-    facts = generation(1)
-    broken = facts.offspring.descriptor.at[4, 1].set(jnp.nan)
-    facts = facts._replace(offspring=facts.offspring._replace(descriptor=broken))
-    state = update(estimator, estimator.init(Box([0, 0], [1, 1]), jax.random.key(0)), facts, jax.random.key(1))
-    assert sorted(set(range(20)) - set(ids(state))) == [14]
 
 
 def full_archive(**settings):
@@ -110,9 +97,9 @@ def test_random_removal_takes_every_entry_equally():
     assert np.all(abs(np.asarray(left) - 2000) < 5 * 25.8)
 
 
-def test_the_last_empty_rows_are_filled_before_anyone_is_removed():
-    estimator = ArchiveKNN(k=3, additions=3, capacity=5, removal="oldest")
-    state = archive(estimator, np.zeros((3, 2)), [100, 101, 102], entered=[2, 1, 3])
+def test_the_last_empty_row_is_filled_before_anyone_is_removed():
+    estimator, _ = full_archive(removal="oldest")
+    state = archive(estimator, np.zeros((5, 2)), range(100, 105), entered=[2, 1, 3, 4, 5])
     after = update(estimator, state, generation(7), jax.random.key(0))
-    assert set(ids(after)) & {100, 101, 102} == {100, 102}
-    assert len(ids(after)) == 5
+    assert set(range(100, 105)) - set(ids(after)) == {101}
+    assert len(ids(after)) == 6

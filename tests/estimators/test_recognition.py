@@ -68,7 +68,7 @@ def _explain(literal, dataset, predictor):
 
 
 def test_raw_inputs_train_as_written_out():
-    estimator = paper()
+    estimator = paper(depths=(1, 2))
     state = init(estimator)
     literal = Literal(estimator, state)
     for g in range(2, 6):
@@ -122,11 +122,11 @@ def test_d_holds_survivors_and_not_offspring_where_that_is_set():
 
 def test_what_was_visited_is_no_longer_novel():
     """The point of it all: in the third that was visited novelty falls, far more than in the opposite one."""
-    estimator, points = paper(inputs="scaled"), uniform(1000, 500)
+    estimator, points = paper(inputs="scaled", depths=(1, 2)), uniform(1000, 500)
     left, falls = Box([0.0, 0.0], [200.0, 600.0]), []
     for seed in range(2):
         first = state = init(estimator, SQUARE, jax.random.key(seed))
-        for g in range(1, 60):
+        for g in range(1, 30):
             state = update(estimator, state, generation(g, A, uniform(g, 20, left)), jax.random.key(g))
         before, after = score(estimator, first, points), score(estimator, state, points)
         falls.append([after[there].mean() / before[there].mean() for there in (points[:, 0] < 200, points[:, 0] > 400)])
