@@ -12,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs").glob("*.rst"))}
-QUICK = {"numpy_user"}  # the others take 15 to 40 s
 
 
 def numbers(pattern, output):
@@ -90,7 +89,8 @@ def is_png(path):
     return path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in EXAMPLES])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, tmp_path):
     check = globals().get(name)
     assert check, f"examples/{name}.py needs a function of its name here that says what its output must be"

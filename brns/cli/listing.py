@@ -68,7 +68,7 @@ def _read(path: Path) -> Listed:
     rows = list(csv.DictReader(text.splitlines()))[: len(files)]
     coverage = rows[-1]["coverage"] if rows else ""
     ended = "finished" if last >= facts["generations"] else "interrupted"
-    task, novelty, changed = _names(facts)
+    task, novelty, changed = names(facts)
     cells = (
         f"{number(last if files else None)}/{facts['generations']}",
         task,
@@ -94,7 +94,7 @@ def _is_running(path: Path) -> bool:
     return False
 
 
-def _names(facts: dict[str, Any]) -> tuple[str, str, str]:
+def names(facts: dict[str, Any]) -> tuple[str, str, str]:
     """Task, estimator and changed settings as the command line calls them."""
     task, estimator = facts["experiment"]["task"], facts["experiment"]["estimator"]["name"]
     changed = {name.replace("task.task", "task"): value for name, value in facts["changed"].items()}

@@ -5,25 +5,28 @@ import shutil
 from pathlib import Path
 
 import pytest
+from searches import search
 from shell import call
 
-from brns import Record, generations, run
-from brns.cli.listing import listing
+from brns import generations
+from brns.cli.listing import listing, names
 from brns.experiments import changed, named
 from brns.runs.progress import read
-from brns.settings import SettingsError
+from brns.settings import SettingsError, describe, unusual
 
-SEARCH = changed(named("arm", "paper"), ["population_size=8", "offspring_size=6", "estimator.epochs=2"])
-CHANGED = "estimator.epochs=2, population_size=8, offspring_size=6"
+CHANGED = (
+    "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=PolynomialMutation, mutate.eta=2.0, "
+    "mutate.rate=0.5"
+)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(tmp_path_factory, whole):
     """A finished run, an interrupted one, one two levels down that has not begun, and damaged ones."""
     folder = tmp_path_factory.mktemp("runs")
-    (record,) = run(SEARCH, 10, out=folder / "finished", seed=7)
-    for name in ("interrupted", "group/deep/new", "damaged/gap", "damaged/last", "damaged/json", "damaged/odd"):
-        shutil.copytree(record.path, folder / name)
+    damaged = ("damaged/gap", "damaged/last", "damaged/json", "damaged/odd")
+    for name in ("finished", "interrupted", "group/deep/new", *damaged):
+        shutil.copytree(whole, folder / name)
     for last, name in ((7, "interrupted"), (-1, "group/deep/new")):
         for number in range(last + 1, 11):
             (folder / name / f"generations/{number:06d}.npz").unlink()
@@ -37,17 +40,25 @@ def runs(tmp_path_factory):
 def test_states_progress_and_results(runs):
     found = {str(one.path.relative_to(runs)): one for one in listing(runs)}
     assert list(found) == sorted(found)
-    rows = read(Record(runs / "finished").path)
-    assert found["finished"][1:3] == (CHANGED, "finished")
-    assert found["finished"].cells == ("10/10", "arm", "paper", "7", "0", "–", f"{rows[10].coverage:.0%}")
-    # progress.csv is further than the record: what is not in the record does not count.
-    assert found["interrupted"].cells == ("7/10", "arm", "paper", "7", "0", "–", f"{rows[7].coverage:.0%}")
+    rows = read(runs / "finished")
+    first = next((f"{row.generation}" for row in rows if row.solutions), "–")
+    for name, last in (("finished", 10), ("interrupted", 7)):
+        # progress.csv is further than the record: what is not in the record does not count.
+        row = rows[last]
+        cells = (f"{last}/10", "Identity", "recognition", "7", f"{row.solutions}", first, f"{row.coverage:.0%}")
+        assert found[name][1:] == (CHANGED, name, cells)
     assert found["group/deep/new"].cells[0] == "–/10"
     assert {found[name].state for name in ("interrupted", "group/deep/new")} == {"interrupted"}
     damaged = {name: one.note for name, one in found.items() if one.state == "damaged"}
     assert set(damaged) == {f"damaged/{name}" for name in ("gap", "last", "json", "odd")}
     assert "a generation before 000010 is missing" in damaged["damaged/gap"]
     assert "000010.npz" in damaged["damaged/last"]
+
+
+def test_a_preset_is_known_by_its_settings():
+    search = changed(named("arm", "paper"), ["population_size=8", "estimator.epochs=2"])
+    facts = {"experiment": describe(search), "changed": unusual(search)}
+    assert names(facts) == ("arm", "paper", "estimator.epochs=2, population_size=8")
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
@@ -67,7 +78,7 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
 
 
 def test_a_run_is_running_until_it_is_left(tmp_path):
-    steps = generations(SEARCH, 3, out=tmp_path / "run")
+    steps = generations(search(), 3, out=tmp_path / "run")
     next(steps)
     assert listing(tmp_path)[0].state == "running"
     steps.close()
@@ -87,7 +98,7 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     assert done.returncode == 0, done.stderr
     _, head, first, changed, gap, reason = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover"]
-    assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "paper", "7"]
+    assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
     assert changed.split() == CHANGED.split()
     assert gap.split() == ["gap", "damaged"]
     assert reason.lstrip().startswith("a generation before")

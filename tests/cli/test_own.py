@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from shell import call
 
-from brns import Record
+from brns import PopulationKNN, Record, VisitCounts
+from brns.cli.user_code import own_search, search_of
 
 MODULE = '''
 import equinox as eqx
-from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Processes
+from brns import Box, Evaluation, NoveltySearch, Processes, VisitCounts
 
 
 class Lonely(eqx.Module):
@@ -29,12 +30,17 @@ class Lonely(eqx.Module):
 
 
 def search():
-    return NoveltySearch(Lonely(), ExactRecognition(size=16), population_size=6, offspring_size=6)
+    return NoveltySearch(Lonely(), **SMALL)
 
 
 class Stranger(Lonely):
     def evaluate(self, genotypes, key):
         raise KeyError("no such wall")
+
+
+class Hasty(Lonely):
+    def evaluate(self, genotypes, key):
+        raise KeyboardInterrupt
 
 
 def stopped():
@@ -45,7 +51,7 @@ def needs(genes):
     return NoveltySearch(Lonely(genes))
 
 
-SMALL = {"estimator": ExactRecognition(size=16), "population_size": 6, "offspring_size": 6}
+SMALL = {"estimator": VisitCounts(grids=8), "population_size": 6, "offspring_size": 6}
 other = NoveltySearch(Lonely(5), **SMALL)
 strange = NoveltySearch(Stranger(), **SMALL)
 spread = NoveltySearch(Processes(Lonely(), workers=1), **SMALL)
@@ -120,9 +126,19 @@ def test_an_error_in_own_code_is_told_with_its_place(folder):
     assert 'lonely_world.py", line 29, in evaluate' in done.stderr
 
 
-def test_ctrl_c_outside_of_a_run_ends_with_a_word(folder):
-    done = call("run", "lonely_world:stopped", "--out", "stopped", folder=folder)
-    assert (done.returncode, done.stdout) == (130, "Stopped.\n")
+@pytest.mark.parametrize(("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")])
+def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
+    done = call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder)
+    assert done.returncode == 130
+    assert told in done.stdout
+
+
+def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    search = search_of("lonely_world:Lonely", "population", ["task.genes=4"], None)
+    assert (type(search.task).__name__, search.task.genes) == ("Lonely", 4)
+    assert search.estimator == PopulationKNN()
+    assert own_search("lonely_world:Lonely").estimator == VisitCounts()
 
 
 def test_an_own_run_goes_on_to_the_bits_of_one_that_never_stopped(folder):
