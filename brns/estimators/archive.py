@@ -30,19 +30,15 @@ class ArchiveKNN(eqx.Module):
     r"""Novelty as sparseness among an archive and the population.
 
     $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the nearest neighbours of
-    $x$ in $A \cup P$: the archive and the population passed to `score`. An archive entry whose id is in the population
-    counts once. Nobody is its own neighbour: of the references at distance exactly 0 one is the point itself and is
-    left out, if there is one; a second is a neighbour.
-
-    In each generation `additions` individuals of parents and offspring enter that are not in the archive yet, fewer if
-    fewer qualify. When no row is empty, each takes the place of an entry.
+    $x$ in $A \cup P$; who is in both counts once. Nobody is its own neighbour: one reference at distance exactly 0 is
+    left out. Then `additions` of parents and offspring enter, fewer if fewer qualify; in a full archive each takes the
+    place of an entry.
 
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021, equation 1 and
     sections 3 and 5. Departs from equation 1 as printed, which sums k + 1 terms and divides by k, and from the
     published code, which averages k - 1.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in those units. A descriptor
-    that is not finite has novelty NaN, which sorts last, and is nobody's neighbour.
-    Errors: `ValueError` if the population has k rows or fewer.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in those units, NaN where a
+    descriptor is not finite. Errors: `ValueError` if the population has k rows or fewer.
     """
 
     k: int = 15
@@ -59,11 +55,9 @@ class ArchiveKNN(eqx.Module):
     """which entries leave a full archive: random (published code), first in first out, or least novel at entry"""
 
     def __check_init__(self):
-        _check_k(self.k)
+        _refuse_small(self.k)
         if not 1 <= self.additions <= self.capacity:
-            raise ValueError(
-                f"an archive needs 1 <= additions <= capacity; got additions={self.additions}, capacity={self.capacity}"
-            )
+            raise ValueError(f"an archive needs 1 <= additions <= capacity; got {self.additions} and {self.capacity}")
         refuse_threshold("ArchiveKNN", self.threshold)
         refuse_unknown(self)
 
@@ -73,7 +67,7 @@ class ArchiveKNN(eqx.Module):
 
     def score(self, state: Archive, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of A united with P."""
-        archived = (state.id >= 0) & ~_isin(state.id, population.id)
+        archived = (state.id >= 0) & ~jnp.isin(state.id, population.id, method="binary_search")
         return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
 
     def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
@@ -84,7 +78,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
+        eligible = _finite(everyone.descriptor) & ~jnp.isin(everyone.id, state.id, method="binary_search")
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = jax.random.uniform(key_entry, eligible.shape) if self.entry == "random" else -everyone.novelty
@@ -110,15 +104,14 @@ class ArchiveKNN(eqx.Module):
 class PopulationKNN(eqx.Module):
     """Novelty as sparseness within the population alone: `ArchiveKNN` with an archive that stays empty.
 
-    Source: the archive-less variant of novelty search; Salehi, Coninx & Doncieux, GECCO 2021, section 2. Shapes,
-    rules and errors are those of `ArchiveKNN`.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 2.
     """
 
     k: int = 15
     """nearest neighbours; paper, section 5"""
 
     def __check_init__(self):
-        _check_k(self.k)
+        _refuse_small(self.k)
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is remembered."""
@@ -142,14 +135,9 @@ def _empty(capacity: int, d: int) -> Archive:
     return Archive(jnp.zeros((capacity, d)), nobody, jnp.zeros(capacity), nobody, nobody)
 
 
-def _check_k(k: int) -> None:
+def _refuse_small(k: int) -> None:
     if k < 1:
         raise ValueError(f"novelty needs k >= 1 nearest neighbours; got k={k}")
-
-
-def _isin(ids: Int[Array, " n"], others: Int[Array, " m"]) -> Bool[Array, " n"]:
-    ordered = jnp.sort(others)
-    return ordered[jnp.minimum(jnp.searchsorted(ordered, ids), others.shape[0] - 1)] == ids
 
 
 def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
@@ -162,10 +150,7 @@ def _sparseness(
     """The mean distance from each descriptor to its k nearest others."""
     rows = population.id.shape[0]
     if rows <= k:
-        raise ValueError(
-            f"k={k} nearest neighbours need more than {k} reference descriptors; got {rows}; "
-            "take a larger population or a smaller k (brns.Novelty.score takes who lives beside as population=)"
-        )
+        raise ValueError(f"k={k} nearest neighbours need a population of more than {k}; got {rows}; take a smaller k")
     references = References(population.descriptor, _finite(population.descriptor))
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)

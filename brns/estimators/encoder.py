@@ -17,9 +17,8 @@ Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
 def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
     """The weights of an encoder of the user's own, `encoder(key, depth)`, and the number of its outputs.
 
-    The weights are its JAX arrays. What else such an encoder is made of, such as its activation or a constant of
-    NumPy's, is the same for every key, and `whole` makes it again. Errors: `ValueError` where it does not map `(n, d)`
-    to `(n, m)`.
+    The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every key; `whole` makes it
+    again. Errors: `ValueError` where it does not map `(n, d)` to `(n, m)`.
     """
     made = encoder(key, depth)
     outputs = jax.eval_shape(made, jax.ShapeDtypeStruct((2, d), jnp.float32))
@@ -73,8 +72,8 @@ def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "
 def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
     """The module with He's initialisation in all of its linear and convolutional layers, as section 3.2 asks.
 
-    For an encoder of your own: the variance of Equinox's weights is a sixth of He's, and a target made of them differs
-    so little between behaviors that novelty hardly tells them apart.
+    For encoders of your own: Equinox's weights have a sixth of He's variance, with which novelty hardly tells behaviors
+    apart.
     """
 
     def is_layer(node):

@@ -13,16 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
-from brns.estimators.features import (
-    Cosines,
-    Frame,
-    declared,
-    founded,
-    in_frame,
-    refuse_frequencies,
-    refuse_unlike,
-    unlearned,
-)
+from brns.estimators.features import Cosines, Frame, declared, founded, in_frame, refuse_unlike, unlearned
 
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
@@ -49,18 +40,13 @@ class ExactRecognition(eqx.Module):
     $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$. The state is m x m
     numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
-    The novelty of a fixed behavior never rises. In float32 it is right to $10^{-6} \sqrt{1 + N |\phi|^2 / \lambda}$ of
-    itself after N behaviors, even all on one spot, and to twice that after some 20,000 generations. A `forgetting`
-    below 1 gives this up. Each individual is learned once, at birth; founders in the first update. Whoever lives and
-    is not learned yet counts as seen when parents and offspring are scored. `Frame` is the unit of descriptors.
+    The novelty of a fixed behavior never rises, unless `forgetting` is below 1; docs/method derives it and bounds its
+    rounding. Each individual is learned once, at birth, and counts as seen already when it is scored.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error;
-    docs/method derives ours. The variance of linear regression as exploration bonus: Abbasi-Yadkori, Pal & Szepesvari
-    2011; Henaff et al. 2022, arXiv:2210.05805. Random network distillation as posterior variance: Osband et al. 2018,
-    arXiv:1806.03335. The update by orthogonal triangles: Kaminski, Bryson & Schmidt 1971, doi:10.1109/TAC.1971.1099816.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 to $|\phi|^2$.
-    Errors: `ValueError` for settings out of their range, and for an `encoder` whose output is not `(n, m)`, not finite
-    or too large for float32.
+    Errors: `ValueError` for settings out of range, and for an `encoder` whose output is not `(n, m)`, not finite or
+    too large for float32.
     """
 
     size: int = 256
@@ -78,15 +64,12 @@ class ExactRecognition(eqx.Module):
     def __check_init__(self):
         if self.size < 2 or self.size % 2:
             raise ValueError(f"ExactRecognition.size must be even and at least 2; got {self.size}")
-        refuse_frequencies("ExactRecognition", self.frequencies)
+        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
+            raise ValueError(f"ExactRecognition.frequencies needs 0 < lowest <= highest; got {self.frequencies}")
         if not 1 / LARGEST <= self.regularization < math.inf:
-            raise ValueError(
-                f"ExactRecognition.regularization must be finite, {1 / LARGEST:g} or more; got {self.regularization}"
-            )
+            raise ValueError(f"ExactRecognition.regularization must be finite, from 1e-4 on; got {self.regularization}")
         if not 0 < self.forgetting <= 1:
-            raise ValueError(
-                f"ExactRecognition.forgetting must be above 0 and at most 1 (no fading); got {self.forgetting}"
-            )
+            raise ValueError(f"ExactRecognition.forgetting must be above 0 and at most 1; got {self.forgetting}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
@@ -95,7 +78,8 @@ class ExactRecognition(eqx.Module):
         if self.encoder is None:
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
-            features, m = self._encode(d, key)
+            features, m = drawn(self.encoder, d, DEPTH, key)
+            self._refuse_large(self.encoder, d)
         return ExactState(features, declared(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
@@ -140,17 +124,14 @@ class ExactRecognition(eqx.Module):
     def merge(self, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
         r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$; the common part counts once.
 
-        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. States
-        share features and scale if they began from `island(state)` or from one another. Their searches are taken to
-        count the same generations. Computed in float64; the order does not matter.
+        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. Their
+        searches are taken to count the same generations. Computed in float64; the order does not matter.
 
-        Errors: `ValueError` if states differ in features, box or scale, and for `since` with `forgetting` below 1.
+        Errors: `ValueError` if states differ in features, box or scale, as those of `island(state)` do not, and for
+        `since` with `forgetting` below 1.
         """
         if since is not None and self.forgetting < 1:
-            raise ValueError(
-                f"what states have in common fades with forgetting={self.forgetting}: merge with forgetting=1, or "
-                "without `since`"
-            )
+            raise ValueError(f"what states have in common fades with forgetting={self.forgetting}; leave out `since`")
         everyone = [*states, *([] if since is None else [since])]
         refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
         common = np.eye(len(states[0].root)) if since is None else _precision(since)
@@ -162,21 +143,17 @@ class ExactRecognition(eqx.Module):
         newest = max(state.newest for state in everyone)
         return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
 
-    def _encode(self, d: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
-        """The weights of the user's encoder, and the number of its outputs."""
-        assert self.encoder is not None
-        found = drawn(self.encoder, d, DEPTH, key)
+    def _refuse_large(self, encoder: Callable[..., Any], d: int) -> None:
+        """A `ValueError` where a user's encoder gives features that float32 cannot hold."""
         with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
-            outputs = self.encoder(jax.random.key(0), DEPTH)(points)
+            outputs = encoder(jax.random.key(0), DEPTH)(points)
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
         if not largest <= LARGEST * self.regularization:
             raise ValueError(
                 f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most {LARGEST:g} x "
-                f"regularization; got {largest:.3g} with regularization={self.regularization}. "
-                "Divide its outputs by their length"
+                f"regularization; got {largest:.3g}. Divide its outputs by their length"
             )
-        return found
 
 
 def _precision(state: ExactState) -> np.ndarray:

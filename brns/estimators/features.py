@@ -1,8 +1,4 @@
-r"""Frozen random features: what a behavior is made of, before anything is learned.
-
-Two behaviors are alike as far as the inner product of their features is large. Cosines of many wavelengths tell what is
-near from what is far at every scale at once.
-"""
+"""Frozen random features of behaviors: two are alike as far as the inner product of their features is large."""
 
 import math
 from collections.abc import Sequence
@@ -43,9 +39,9 @@ def declared(space: Box) -> Frame:
 def founded(frame: Frame, population: Population) -> Frame:
     """Center and scale taken, once, from the founders: their mean, and three times their root mean variance.
 
-    Founders are the oldest of the first population; who is not finite does not count. The variance is the mean over
-    dimensions, since one that hardly moves at first would drown the others when it does. Where founders fill less than
-    a sixteenth of the box, they may be alike or the box too large: then the scales reach from theirs to that sixteenth.
+    Founders are the oldest of the first population that are finite. The variance is the mean over dimensions: one that
+    hardly moves at first would drown the others later. Where founders fill less than a sixteenth of the box, they may
+    be alike or the box too large: then the scales reach from theirs to that sixteenth.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
@@ -79,15 +75,9 @@ def refuse_unlike(shared: Sequence[PyTree]) -> None:
     for number, each in enumerate(shared[1:], 2):
         if not eqx.tree_equal(shared[0], each):
             raise ValueError(
-                f"states can be merged that share features, box and scale; the first and number {number} do not. "
-                "Let the others begin from estimator.island(state) of one that has had its first update"
+                f"merged states must share features, box and scale; the first and number {number} do not. "
+                "Begin the others from estimator.island(state) of an updated state"
             )
-
-
-def refuse_frequencies(estimator: str, frequencies: tuple[float, ...]) -> None:
-    """A `ValueError` where these are not the lowest and the highest of some frequencies."""
-    if len(frequencies) != 2 or not 0 < frequencies[0] <= frequencies[1] < math.inf:
-        raise ValueError(f"{estimator}.frequencies needs 0 < lowest <= highest, both finite; got {frequencies}")
 
 
 class Cosines(eqx.Module):

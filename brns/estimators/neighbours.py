@@ -28,10 +28,9 @@ class References(NamedTuple):
 def nearest(queries: Float[Array, "n d"], references: References, count: int) -> Float[Array, "n {count}"]:
     """The squared distances from each query to its `count` nearest references, sorted; infinite where there are fewer.
 
-    Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Queries are taken in
-    chunks and references in blocks, so that memory follows neither. A chunk visits the nearest block first, until what
-    is left lies beyond all that it has found. Where that is soon, many queries in the plane or in space, both are
-    put into tiles before.
+    Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Memory follows neither
+    queries, taken in chunks, nor references, in blocks. A chunk visits the nearest block first, until what is left lies
+    beyond all that it has found. Many queries in the plane or in space are put into tiles before.
     """
     n, d = queries.shape
     if n == 0:
@@ -49,8 +48,8 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
 def tiled(points: Float[Array, "m d"], size: int) -> Int[Array, " m"]:
     """Rows in an order in which each `size` of them lie close: slabs along the first axis, cut along the next.
 
-    A slab, a place in it and a row share an integer, since XLA's CPU code sorts integers several times faster than
-    pairs; places are rounded to what is left of 31 bits. Leutenegger et al. 1997, doi:10.1109/ICDE.1997.582015.
+    A slab, a place in it, rounded, and a row share an integer: XLA's CPU code sorts integers several times faster than
+    pairs. Source: Leutenegger et al. 1997, doi:10.1109/ICDE.1997.582015.
     """
     m, d = points.shape
     bits = (m - 1).bit_length()

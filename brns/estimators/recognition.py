@@ -40,22 +40,17 @@ class RecognitionState(NamedTuple):
 class BehaviorRecognition(eqx.Module):
     r"""Novelty as the error of a network that learns to recognise past behavior.
 
-    A frozen random encoder $\xi^*$ and a trained encoder $\xi_1$ embed a descriptor $b$. What was visited was
-    learned, so $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ is small where the search has been.
-    No archive, no metric on the behavior space; the cost of a generation does not grow with time.
+    $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ with a frozen random encoder $\xi^*$ and a trained
+    encoder $\xi_1$. Before the search, gradient ascent on $\mathcal{M}$ over uniform points drives them apart. In every
+    generation $\xi_1$ descends on $\mathcal{M}$ over D: the offspring, and in the first generation the founders too.
 
-    Before the search, $\xi_1$ is driven away from $\xi^*$ by gradient ascent on $\mathcal{M}$ over points drawn
-    uniformly in the behavior space. In every generation it then descends on $\mathcal{M}$ over the training set D:
-    the generation's offspring, and in the first generation the founders with them.
-
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303. The
-    defaults depart from it in four, since they are more reliable (docs/reproduction): inputs are scaled; initial
-    weights and biases are uniform, as in the published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32,
-    not 2 d. `experiments.paper_recognition()` has the paper's settings.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty
-    `(n,)`, a squared embedding distance, comparable only within one run.
-    Errors: `ValueError` for settings out of range. Where training overflows, as too large a learning rate or raw inputs
-    of 1e12 make it do, novelty is NaN from then on, with which a run ends.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303. Four
+    defaults depart from it, since they are more reliable (docs/reproduction): inputs are scaled; initial weights and
+    biases are uniform, as in the published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d.
+    `experiments.paper_recognition()` has the paper's settings.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty `(n,)`, a
+    squared embedding distance, comparable only within one run.
+    Errors: `ValueError` for settings out of range. Where training overflows novelty is NaN, with which a run ends.
     """
 
     embedding: int | None = 32
@@ -98,10 +93,8 @@ class BehaviorRecognition(eqx.Module):
         if len(self.depths) != 2 or min(self.depths) < 0:
             raise ValueError(f"BehaviorRecognition.depths needs two numbers of layers from 0 on; got {self.depths}")
         if not 0 < self.learning_rate < 1 or not 0 < self.divergence_learning_rate < 1:
-            raise ValueError(
-                "BehaviorRecognition's learning rates must be above 0 and below 1, since Adam moves every weight by "
-                f"about as much in a step; got {self.learning_rate} and {self.divergence_learning_rate}"
-            )
+            rates = f"{self.learning_rate} and {self.divergence_learning_rate}"
+            raise ValueError(f"BehaviorRecognition's learning rates must be above 0 and below 1; got {rates}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
         """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""
@@ -172,8 +165,8 @@ class BehaviorRecognition(eqx.Module):
     ) -> tuple[PyTree, optax.OptState]:
         """The weights after `epochs` passes over the training set, in batches of equal size.
 
-        The size is that of the usual training set, the offspring, cut into as few batches as `batch` allows. A larger
-        set, such as the first with its founders, takes more batches and so more steps.
+        The usual training set, the offspring, is cut into as few batches as `batch` allows; a larger one, as with
+        founders, into more of that size.
         """
         rows = -(-usual // -(-usual // self.batch))
         total = dataset.present.shape[0]
