@@ -4,6 +4,7 @@ It needs neither JAX nor NumPy, and writes nothing.
 """
 
 import csv
+import fcntl
 import json
 import os
 import zipfile
@@ -83,13 +84,11 @@ def _read(path: Path) -> Listed:
 
 def _is_running(path: Path) -> bool:
     try:
-        import fcntl
-
         with open(path / "lock", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except (OSError, ImportError):  # never locked, or on Windows, where it cannot be known
+    except OSError:  # never locked
         pass
     return False
 

@@ -62,16 +62,6 @@ def test_whoever_lives_and_is_not_learned_counts_as_seen():
     assert (before < novelty(SMALL, state, points)).all()
 
 
-def test_more_behaviors_at_once_than_features_are_the_same_as_in_turn():
-    """With 32 features, 120 at once by the one formula and 6 times 20 by the other."""
-    start, points = learned(SMALL, uniform(2, 1, 20)), uniform(1, 50)
-    many = uniform(0, 120)
-    at_once, in_turn = learned(SMALL, [many], start), learned(SMALL, many.reshape(6, 20, 2), start)
-    np.testing.assert_allclose(novelty(SMALL, at_once, points), novelty(SMALL, in_turn, points), rtol=1e-4)
-    found = novelty(SMALL, start, points, observed(many, 2).offspring)
-    np.testing.assert_allclose(found, novelty(SMALL, at_once, points), rtol=1e-4)
-
-
 def test_founders_are_learned_once_and_give_the_scale():
     """Their mean becomes 0 and three root mean deviations over all dimensions 1, in units of half the box, once."""
     search = NoveltySearch(Identity(), SMALL, population_size=10, offspring_size=5)
@@ -285,21 +275,6 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     probes = np.asarray(empty.features(box.uniform(KEY, 400)), np.float64)
     expected = np.sum(probes * np.linalg.solve(total, probes.T).T, axis=1)
     np.testing.assert_allclose(np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1), expected, rtol=2e-3)
-
-
-@pytest.mark.slow
-def test_many_seeds_at_once_are_those_seeds_alone():
-    search = NoveltySearch(Identity(), SMALL, 8, 8)
-    keys = jax.random.split(KEY, 3)
-    step = jax.jit(jax.vmap(search.step))
-    states = jax.jit(jax.vmap(search.init))(keys)
-    for _ in range(3):
-        states, _ = step(states, keys)
-    state = search.init(keys[1])
-    for _ in range(3):
-        state, _ = search.step(state, keys[1])
-    together, alone = np.asarray(states.estimator.root[1]), np.asarray(state.estimator.root)
-    np.testing.assert_allclose(together.T @ together, alone.T @ alone, atol=1e-5)  # the root is one up to a rotation
 
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():

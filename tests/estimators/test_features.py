@@ -1,17 +1,18 @@
 """Frozen random features, and the scale in which they see behaviors."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from arms import covered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning import learned, novelty
 from square import init
 
-from brns import ArchiveKNN, Box, ExactRecognition, VisitCounts
+from brns import ArchiveKNN, Box, ExactRecognition, NoveltySearch, PlanarArm, PolynomialMutation, VisitCounts
 from brns.estimators.features import Cosines, cosine_and_sine
+from brns.tasks.loose import RescaledBehaviorSpace
 
 
 @settings(deadline=None)
@@ -46,6 +47,37 @@ def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_th
     points = generator.uniform([0, 0], [250, 600], (200, 2))
     left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
     assert np.mean(left[:, None] < right) > 0.97  # the share of pairs in the right order; 0.5 is blind
+
+
+def given(genotypes, key, n, box):
+    return genotypes
+
+
+@eqx.filter_jit
+def reached(search, state, key):
+    """The places of 100 generations."""
+
+    def generation(state, _):
+        state, facts = search.step(state, key)
+        return state, facts.offspring.descriptor
+
+    return jax.lax.scan(generation, state, length=100)[1].reshape(-1, 2)
+
+
+def covered(estimator, deviation=None, times=1.0):
+    """The mean over 3 seeds of the cells of 25 x 25. Founders deviate so much from one arm, or are uniform."""
+    cells = []
+    for seed in range(3):
+        key, generator = jax.random.key(seed), np.random.default_rng(seed)
+        genes = generator.uniform(size=(100, 7))
+        if deviation is not None:
+            genes = np.clip(0.35 + 0.3 * genes[0] + deviation * generator.normal(size=genes.shape), 0, 1)
+        founders = jax.tree_util.Partial(given, jnp.asarray(genes, jnp.float32))
+        task = RescaledBehaviorSpace(PlanarArm(), times)
+        search = NoveltySearch(task, estimator, mutate=PolynomialMutation(), founders=founders)
+        places = np.asarray(reached(search, search.init(key), key))
+        cells.append(len(np.unique(np.floor(np.clip(places, 0, 0.9999) * 25) @ [25, 1])))
+    return np.mean(cells)
 
 
 @pytest.mark.slow
