@@ -100,7 +100,8 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     for part, settings in wanted.items():
         try:
             if part and settings:
-                search = dataclasses.replace(search, **{part: _configured(getattr(search, part), settings)})
+                configured = _configured(getattr(search, part), settings)
+                search = dataclasses.replace(search, **{part: configured})
             elif settings:
                 search = configure(search, settings)
         except ValueError as error:

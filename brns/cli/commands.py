@@ -112,8 +112,10 @@ def resume(
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        fewer = f"{total} is fewer, nothing to do" if total < completed else "--generations N makes it longer"
-        typer.echo(f"{directory} already has {completed} generations; {fewer}.")
+        advice = "--generations N makes it longer"
+        if total < completed:
+            advice = f"{total} is fewer, nothing to do"
+        typer.echo(f"{directory} already has {completed} generations; {advice}.")
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):

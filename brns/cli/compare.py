@@ -68,6 +68,7 @@ def compare(
             workers=workers,
         )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Stopped; finished methods are saved in {out}. Run the command again.") from None
+        saved = f"finished methods are saved in {out}"
+        raise KeyboardInterrupt(f"Stopped; {saved}. Run the command again.") from None
     console.print(Markdown(f"{found}"))
     console.print(f"Page: {page.place(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)

@@ -22,7 +22,14 @@ CYCLING = {
     "kappa": "kappa > 0: the search revisits old ground (bad).",
     "regained": "regained > 0: old places become as novel again as they were (bad).",
 }
-DETAILS = ("uniformity_signatures", "age", "parent_distance", "eta_below_one", "kappa_share", "epsilon")
+DETAILS = (
+    "uniformity_signatures",
+    "age",
+    "parent_distance",
+    "eta_below_one",
+    "kappa_share",
+    "epsilon",
+)
 """numbers that only `--all` shows"""
 
 
@@ -33,7 +40,8 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False, 
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs], details))
-    notes = [text for name, text in CYCLING.items() if not details and any(name in row for row in rows.values())]
+    there = {name for row in rows.values() for name in row if not details}
+    notes = [text for name, text in CYCLING.items() if name in there]
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
@@ -88,7 +96,10 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
     for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
         table.add_column(head, justify="right")
     table.add_column()
-    for name in dict.fromkeys(name for row in rows for name in row if details or name not in DETAILS):
+    names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        if name in DETAILS and not details:
+            continue
         values = [row[name] for row in rows if name in row]
         if several:
             mean, deviation, seeds = estimate(values)

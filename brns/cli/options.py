@@ -9,9 +9,7 @@ from brns.settings import RECOMMENDED, parts
 
 Experiment = Annotated[
     str,
-    typer.Argument(
-        help=f"{', '.join(parts('world'))}, see brns list; or a task or search of your own as module:object"
-    ),
+    typer.Argument(help=f"{', '.join(parts('world'))}; or a task or search of your own as module:object"),
 ]
 Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
 Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
@@ -50,7 +48,7 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="MODULE:OBJECT",
-        help="the search or task that made runs with a task or estimator of your own; repeatable; imports your code",
+        help="the search or task that made runs with parts of your own; repeatable; imports your code",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]

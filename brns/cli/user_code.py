@@ -41,7 +41,8 @@ def _plain(text: str) -> str:
 
 def search_of(experiment: str, estimator: str | None, changes: Sequence[str], founders: Path | None) -> NoveltySearch:
     """The search to run. Its founders may come from a file of NumPy, or be a run's last population."""
-    search = own_search(experiment, estimator) if ":" in experiment else named(experiment, estimator or RECOMMENDED)
+    own = ":" in experiment
+    search = own_search(experiment, estimator) if own else named(experiment, estimator or RECOMMENDED)
     search = changed(search, changes)
     if founders is None:
         return search
@@ -54,10 +55,8 @@ def own_search(text: str, estimator: str | None = None) -> NoveltySearch:
     """The search that `module:object` names, or one of the task that it names, with the estimator of this name."""
     found = own_object(text)
     if isinstance(found, Task):
-        found = NoveltySearch(found)
-        if estimator is None:
-            return found
-        return dataclasses.replace(found, estimator=chosen("--estimator", estimator, "estimator", "preset").load()())
+        novelty = chosen("--estimator", estimator or RECOMMENDED, "estimator", "preset")
+        return NoveltySearch(found, novelty.load()())
     if not isinstance(found, NoveltySearch):
         raise SettingsError(f"{text} must be or return a task or a brns.NoveltySearch; got {type(found).__name__}")
     if estimator is not None:

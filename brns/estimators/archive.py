@@ -1,5 +1,6 @@
 """Novelty as the mean distance to the nearest neighbours: with an archive, and within the population alone."""
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -57,7 +58,8 @@ class ArchiveKNN(eqx.Module):
     def __check_init__(self):
         _refuse_small(self.k)
         if not 1 <= self.additions <= self.capacity:
-            raise ValueError(f"an archive needs 1 <= additions <= capacity; got {self.additions} and {self.capacity}")
+            numbers = self.additions, self.capacity
+            raise ValueError(f"an archive needs 1 <= additions <= capacity; got {numbers}")
         refuse_threshold("ArchiveKNN", self.threshold)
         refuse_unknown(self)
 
@@ -67,7 +69,7 @@ class ArchiveKNN(eqx.Module):
 
     def score(self, state: Archive, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of A united with P."""
-        archived = (state.id >= 0) & ~jnp.isin(state.id, population.id, method="binary_search")
+        archived = (state.id >= 0) & ~_isin(state.id, population.id)
         return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
 
     def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
@@ -78,7 +80,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _finite(everyone.descriptor) & ~jnp.isin(everyone.id, state.id, method="binary_search")
+        eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = jax.random.uniform(key_entry, eligible.shape) if self.entry == "random" else -everyone.novelty
@@ -140,6 +142,9 @@ def _refuse_small(k: int) -> None:
         raise ValueError(f"novelty needs k >= 1 nearest neighbours; got k={k}")
 
 
+_isin = partial(jnp.isin, method="binary_search")
+
+
 def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
@@ -150,7 +155,7 @@ def _sparseness(
     """The mean distance from each descriptor to its k nearest others."""
     rows = population.id.shape[0]
     if rows <= k:
-        raise ValueError(f"k={k} nearest neighbours need a population of more than {k}; got {rows}; take a smaller k")
+        raise ValueError(f"k={k} nearest neighbours need a population above {k}; got {rows}")
     references = References(population.descriptor, _finite(population.descriptor))
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)

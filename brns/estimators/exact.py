@@ -62,14 +62,16 @@ class ExactRecognition(eqx.Module):
     [-1, 1]^d; `size` and `frequencies` play no part then"""
 
     def __check_init__(self):
-        if self.size < 2 or self.size % 2:
-            raise ValueError(f"ExactRecognition.size must be even and at least 2; got {self.size}")
-        if len(self.frequencies) != 2 or not 0 < self.frequencies[0] <= self.frequencies[1] < math.inf:
-            raise ValueError(f"ExactRecognition.frequencies needs 0 < lowest <= highest; got {self.frequencies}")
-        if not 1 / LARGEST <= self.regularization < math.inf:
-            raise ValueError(f"ExactRecognition.regularization must be finite, from 1e-4 on; got {self.regularization}")
-        if not 0 < self.forgetting <= 1:
-            raise ValueError(f"ExactRecognition.forgetting must be above 0 and at most 1; got {self.forgetting}")
+        low, high = self.frequencies
+        rules = {
+            "size": (self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
+            "frequencies": (0 < low <= high < math.inf, "0 < lowest <= highest"),
+            "regularization": (1 / LARGEST <= self.regularization < math.inf, "finite and at least 1e-4"),
+            "forgetting": (0 < self.forgetting <= 1, "above 0 and at most 1"),
+        }
+        for name, (kept, rule) in rules.items():
+            if not kept:
+                raise ValueError(f"ExactRecognition.{name} must be {rule}; got {getattr(self, name)}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""
@@ -131,7 +133,7 @@ class ExactRecognition(eqx.Module):
         `since` with `forgetting` below 1.
         """
         if since is not None and self.forgetting < 1:
-            raise ValueError(f"what states have in common fades with forgetting={self.forgetting}; leave out `since`")
+            raise ValueError("what states have in common fades with forgetting < 1; leave out `since`")
         everyone = [*states, *([] if since is None else [since])]
         refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
         common = np.eye(len(states[0].root)) if since is None else _precision(since)

@@ -91,10 +91,10 @@ class BehaviorRecognition(eqx.Module):
                 raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {value}")
         refuse_unknown(self)
         if len(self.depths) != 2 or min(self.depths) < 0:
-            raise ValueError(f"BehaviorRecognition.depths needs two numbers of layers from 0 on; got {self.depths}")
+            raise ValueError(f"BehaviorRecognition.depths needs two numbers from 0 on; got {self.depths}")
         if not 0 < self.learning_rate < 1 or not 0 < self.divergence_learning_rate < 1:
-            rates = f"{self.learning_rate} and {self.divergence_learning_rate}"
-            raise ValueError(f"BehaviorRecognition's learning rates must be above 0 and below 1; got {rates}")
+            rates = self.learning_rate, self.divergence_learning_rate
+            raise ValueError(f"BehaviorRecognition needs 0 < learning rates < 1; got {rates}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
         """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""
@@ -103,7 +103,7 @@ class BehaviorRecognition(eqx.Module):
         target, e = self._new(d, self.depths[0], key_target)
         predictor, outputs = self._new(d, self.depths[1], key_predictor)
         if e != outputs:
-            raise ValueError(f"both encoders must embed in one space; xi* has {e} outputs and xi1 has {outputs}")
+            raise ValueError(f"both encoders must embed in one space: xi* has {e} outputs and xi1 has {outputs}")
         scaled = self.inputs == "scaled"
         center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
