@@ -55,8 +55,7 @@ def compare(
     made = {}
     for name in names:
         made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
-    if peers:
-        made |= PEERS
+    made |= PEERS if peers else {}
     try:
         found = brns.compare(
             own_object(own[0]) if own else worlds,
@@ -68,7 +67,6 @@ def compare(
             workers=workers,
         )
     except KeyboardInterrupt:
-        saved = f"finished methods are saved in {out}"
-        raise KeyboardInterrupt(f"Stopped; {saved}. Run the command again.") from None
+        raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
     console.print(Markdown(f"{found}"))
     console.print(f"Page: {page.place(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)

@@ -65,7 +65,8 @@ class ArchiveKNN(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive."""
-        return _empty(self.capacity, space.dimension)
+        nobody = jnp.full(self.capacity, -1, jnp.int32)
+        return Archive(jnp.zeros((self.capacity, space.dimension)), nobody, jnp.zeros(self.capacity), nobody, nobody)
 
     def score(self, state: Archive, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of A united with P."""
@@ -130,11 +131,6 @@ class PopulationKNN(eqx.Module):
     def update(self, state: tuple[()], generation: Generation, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is learned."""
         return ()
-
-
-def _empty(capacity: int, d: int) -> Archive:
-    nobody = jnp.full(capacity, -1, jnp.int32)
-    return Archive(jnp.zeros((capacity, d)), nobody, jnp.zeros(capacity), nobody, nobody)
 
 
 def _refuse_small(k: int) -> None:
