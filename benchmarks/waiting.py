@@ -92,7 +92,7 @@ def recorded(search: NoveltySearch, generations: int, seeds: int | range = 0, ba
         with tempfile.TemporaryDirectory() as folder:
             steps = timed(start(search, generations + 1, out=Path(folder) / "run", seeds=seeds))
             if bar:
-                follow(steps, generations + 1, folder)
+                follow(steps, generations + 1, Path(folder))
             else:
                 for _ in steps:
                     pass
