@@ -68,7 +68,7 @@ class Offspring(NamedTuple):
 class NoveltySearch(eqx.Module):
     r"""An experiment: a task, a novelty, and how the population turns over.
 
-    A generation draws parents uniformly with replacement, mutates them (no crossover), evaluates the offspring, scores
+    A generation draws parents with replacement, mutates them (no crossover), evaluates the offspring, scores
     parents and offspring by the estimator, selects the survivors from both and lets the estimator learn.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the offspring, and parents
@@ -93,6 +93,8 @@ class NoveltySearch(eqx.Module):
     """score parents again each generation; False is Algorithm 1 as printed"""
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
+    tournament: int = 1
+    """how many are drawn for each parent, who is the most novel of them; of 1 parents are uniform, as in the paper"""
 
     def __repr__(self) -> str:
         return shown(self)
@@ -103,10 +105,11 @@ class NoveltySearch(eqx.Module):
         refuse_wrong("mutate", self.mutate, Mutation)
         refuse_wrong("select", self.select, Selection)
         refuse_wrong("founders", self.founders, Founders)
-        if self.population_size < 2 or self.offspring_size < 1:
+        if self.population_size < 2 or self.offspring_size < 1 or self.tournament < 1:
             raise ValueError(
-                "novelty search needs a population of at least 2 and at least 1 offspring; got "
-                f"population_size={self.population_size}, offspring_size={self.offspring_size}"
+                "novelty search needs a population of at least 2, and at least 1 offspring and 1 in a tournament; got "
+                f"population_size={self.population_size}, offspring_size={self.offspring_size}, "
+                f"tournament={self.tournament}"
             )
 
     def init(self, key: Key[Array, ""]) -> SearchState:
@@ -128,8 +131,8 @@ class NoveltySearch(eqx.Module):
         return step(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
-        """The next generation's offspring: mutants of parents drawn uniformly with replacement."""
-        return _ask(self._mixture, self.task.genotype_space, self.offspring_size, state, key)
+        """The next generation's offspring: mutants of parents drawn with replacement."""
+        return _ask(self._mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key)
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
@@ -168,10 +171,13 @@ _step_in_one = program(_step)
 
 
 @program
-def _ask(mixture: MixedMutation, space: Box, size: int, state: SearchState, key: Key[Array, ""]) -> Offspring:
+def _ask(
+    mixture: MixedMutation, space: Box, size: int, tournament: int, state: SearchState, key: Key[Array, ""]
+) -> Offspring:
     draw, vary = jax.random.split(key)
-    rows = jax.random.randint(draw, (size,), 0, state.population.id.shape[0])
-    parents = take(state.population, rows)
+    drawn = jax.random.randint(draw, (tournament, size), 0, state.population.id.shape[0])
+    best = jnp.argmax(state.population.novelty[drawn], axis=0)
+    parents = take(state.population, drawn[best, jnp.arange(size)])
     genotype, operator = mixture.vary(vary, state.credit, parents.genotype, space)
     return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, operator)
 

@@ -167,6 +167,17 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
         state = after
 
 
+def test_the_most_novel_of_a_tournament_becomes_a_parent():
+    """Of eight with novelty 0 to 7 the best of two is k or less with probability ((k + 1) / 8)^2; of one, uniform."""
+    for tournament in (1, 2):
+        many = search(offspring_size=4000, tournament=tournament)
+        state = many.init(KEY)
+        state = state._replace(population=state.population._replace(novelty=jnp.arange(8.0)))
+        parents = np.asarray(many.ask(state, KEY).parent)
+        below = [np.mean(parents <= k) for k in range(8)]
+        np.testing.assert_allclose(below, ((np.arange(8) + 1) / 8) ** tournament, atol=0.03)
+
+
 TRACES = []
 
 
@@ -246,7 +257,7 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
 
 def test_the_least_search_is_of_two_and_one():
     for sizes in ({"population_size": 1}, {"offspring_size": 0}):
-        with pytest.raises(ValueError, match="at least 2 and at least 1"):
+        with pytest.raises(ValueError, match="at least 2, and"):
             search(**sizes)
     states, _ = history(search(population_size=2, offspring_size=1), 2)
     assert states[2].population.id.shape == (2,)

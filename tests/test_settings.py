@@ -125,7 +125,7 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     assert found["width"].meaning.startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
     assert found["depths"].type == tuple[int, int]
     names = [s.name for s in settings(NoveltySearch)]
-    assert names == ["population_size", "offspring_size", "rescore_parents"]  # parts are no plain values
+    assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]  # parts are no plain values
 
 
 def test_configure_changes_what_is_named_and_nothing_else():
