@@ -1,0 +1,22 @@
+"""The library's defaults beside pyribs' methods, at equal evaluations.
+
+    python benchmarks/peers.py [OUT]
+
+Needs `pip install 'brns[peers]'`. Resumable: OUT, by default results/peers, gets a file for each world and method, and
+OUT.md is the page.
+"""
+
+import sys
+
+import brns
+from brns.comparison.worlds import world
+from brns.interoperation.peers import PEERS
+
+SEVEN = world("arm")
+TWENTY = SEVEN._replace(name="arm-20-joints", title="arm, 20 joints", task=lambda: brns.PlanarArm(20))
+WORLDS = [SEVEN, TWENTY, world("car"), world("projection"), world("maze")]
+MIXED = {"mixed": brns.MixedMutation()}
+
+if __name__ == "__main__":
+    out = sys.argv[1] if len(sys.argv) > 1 else "results/peers"
+    print(brns.compare(WORLDS, {"counts": brns.VisitCounts(), **PEERS}, mutations=MIXED, seeds=12, out=out))
