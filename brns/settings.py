@@ -129,7 +129,8 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     problems, values = [], {}
     for key, value in changes.items():
         if key not in known:
-            problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {', '.join(known) or 'none'}")
+            has = ", ".join(known) or "none that can be set; fields of a dataclass or an equinox.Module can"
+            problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {has}")
             continue
         try:
             values[key] = _checked(f"{name}.{key} ({known[key].meaning})", known[key].type, value)

@@ -181,6 +181,8 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
     """`evaluate_chunk` by an executor. Errors become texts, since a task's own might not be picklable."""
     try:
         return evaluate_chunk(_unpickled(task), genotypes, key)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{error} in a worker: it needs the task's modules on its PYTHONPATH") from None
     except ImportError:  # says what to install
         raise
     except BaseException as error:

@@ -119,8 +119,13 @@ def print_runs(directory: Path) -> None:
     table.add_column("run", overflow="fold")
     for name in COLUMNS:
         table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
+    if not console.is_terminal:
+        table.add_column("changed")
     for one in found:
-        note = f"\n  {legible(one.note)}" if one.note else ""
-        state = Text(one.state, COLORS.get(one.state, ""))
-        table.add_row(f"{one.path.relative_to(directory)}{note}", state, *map(legible, one.cells))
+        name, note = f"{one.path.relative_to(directory)}", legible(one.note)
+        state, cells = Text(one.state, COLORS.get(one.state, "")), map(legible, one.cells or [""] * 7)
+        if console.is_terminal:
+            table.add_row(f"{name}\n  {note}" if note else name, state, *cells)
+        else:
+            table.add_row(name, state, *cells, note)
     wide.print(table)
