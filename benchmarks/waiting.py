@@ -77,7 +77,7 @@ def bare(search: NoveltySearch, generations: int) -> Timed:
     return way
 
 
-def recorded(search: NoveltySearch, generations: int, seeds: int | range = 0, bar: bool = True) -> Timed:
+def recorded(search: NoveltySearch, generations: int, seeds: range | None = None, bar: bool = True) -> Timed:
     """With its record, from generation 1 to the last."""
 
     def way() -> tuple[float, float]:

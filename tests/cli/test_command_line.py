@@ -14,6 +14,7 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
+from brns.cli.follow import follow
 from brns.cli.user_code import default_place
 from brns.metrics.summary import summary
 from brns.runs.progress import read
@@ -102,6 +103,19 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
     assert f"Stopped after generation {record.last}" in done.stdout
     assert "brns resume stopped" in done.stdout
     assert record.snapshots[-1] == record.last
+
+
+def test_a_second_ctrl_c_stops_at_once():
+    def steps():
+        signal.raise_signal(signal.SIGINT)
+        met.append("the generation goes on")
+        signal.raise_signal(signal.SIGINT)
+        yield met.append("and ends")
+
+    met = []
+    with pytest.raises(KeyboardInterrupt, match="Stopped"):
+        follow(steps(), 3, Path("one"))
+    assert met == ["the generation goes on"]
 
 
 @pytest.mark.parametrize(

@@ -99,5 +99,5 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     _, head, first, gap = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover", "changed"]
     assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
-    assert changed.split() == CHANGED.split()
+    assert first.rstrip().endswith(CHANGED)
     assert gap.split()[:5] == ["gap", "damaged", "a", "generation", "before"]
