@@ -195,9 +195,9 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
 
     Runs three generations of `n` + `n` random behaviors in [0, 1]^dimension, twice, and checks: init, score and update
     compile with the estimator as an argument, as the search compiles them; novelty has shape `(n,)` and is finite; the
-    state keeps its structure, shapes and types; the same key gives the same bits. Of the last score it checks: it gives
-    the same compiled and not, and a descriptor has the same novelty wherever it stands and however many are asked
-    about, for a population of another size.
+    state keeps its structure, shapes and types; the same key gives the same bits. The last score must be the
+    same compiled and uncompiled, and a descriptor's novelty must not depend on its row or on how many others are asked
+    about, also for a population of another size.
     """
     refuse_wrong("estimator", estimator, NoveltyEstimator)
     name = type(estimator).__name__

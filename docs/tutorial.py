@@ -24,7 +24,8 @@ print(
 # ## Run it
 #
 # Each generation is written to the folder `out` as soon as it is finished. The first one takes some seconds longer,
-# because JAX compiles it. A run is never overwritten: to run this cell again, add `exist="resume"`.
+# because JAX compiles it. A run is never overwritten: to run this cell again, add `exist="resume"`. `brns.run` returns
+# a list with a record for each seed, here one.
 
 # %%
 (record,) = brns.run(search, generations=30, out="runs/tutorial", checkpoint_every=3)
@@ -59,13 +60,12 @@ for generation in (0, 10, 20, 30):
 # %% [markdown]
 # ## Another novelty
 #
-# Recognition is one way to tell what is new. Archive-based novelty search keeps behaviors and measures distances
+# Visit counts are one way to tell what is new. Archive-based novelty search keeps behaviors and measures distances
 # to them: it is another estimator in the same search.
 
 # %%
-import equinox as eqx
-
-archive = eqx.tree_at(lambda s: s.estimator, search, brns.ArchiveKNN(k=10, additions=6, capacity=1000))
+estimator = brns.ArchiveKNN(k=10, additions=6, capacity=1000)
+archive = brns.NoveltySearch(world, estimator, population_size=40, offspring_size=40)
 (other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", checkpoint_every=3)
 draw("coverage", [record, other])
 

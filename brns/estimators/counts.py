@@ -44,7 +44,7 @@ class VisitCounts(eqx.Module):
     r"""Novelty as the rarity of visits, in random grids of every scale.
 
     $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the visits of b's cell in
-    grid t. A grid lies over two random coordinates or over a random plane, every other one, with a random shift.
+    grid t. Grids lie in turn over two random coordinates and over a random plane, each with a random shift.
     Pitches lie evenly on a logarithmic axis. A grid too fine or too coarse to tell behaviors apart tells all of them
     the same, so that no scale has to be set. $1 / M - 1$ are the effective `visits`: N where all grids count N.
 

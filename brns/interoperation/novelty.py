@@ -23,8 +23,8 @@ SEAL = "brns.Novelty"
 class Novelty:
     """How novel behaviors are, given all that were learned: an estimator with its state, for any loop.
 
-    `score` asks, `learn` remembers; neither does the other. `seed` is all of the chance: the same seed and the same
-    calls give the same bits. Code is compiled for each number of rows, so that batches of one size are quickest.
+    `score` asks, `learn` remembers; neither does the other. `seed` decides all that is random: the same seed
+    and calls give the same bits. Code is compiled for each number of rows, so that batches of one size are quickest.
 
     Shapes: descriptors `(n, d)` of NumPy or any other kind, finite, in the units of `space`; novelty `(n,)`.
     """

@@ -30,20 +30,20 @@ def fork(
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
 ) -> Record:
-    """Another run that was this one up to generation `at`, in a folder of its own; `brns.resume(out)` goes on with it.
+    """A copy of a run up to generation `at`, in a folder of its own; `brns.resume(out)` continues it.
 
     `search` is the experiment to go on with, by default the run's own, which ends in the same bits as the run itself.
     `generations` is how many there shall be in all, by default as many as the run was asked for. One seed of a batch is
     forked alone, and equals the batch's up to rounding.
 
-    What a setting decided before `at` stays decided: parents keep the behavior that they had, networks the weights
-    that were drawn.
+    What was decided before `at` stays: the parents' behavior, the weights that networks began with.
 
     Errors: `RecordError` where the generation has no state, where the search's state has another shape, or where `out`
     is taken; `ValueError` where the settings change the space of behaviors, the sizes of population and offspring or
     the founders. Then nothing is made.
     """
-    source, out, at = Record(run), Path(out), whole("at", at, 0)
+    source = run if isinstance(run, Record) else Record(run)
+    out, at = Path(out), whole("at", at, 0)
     search = search or source.search
     total = whole("generations", source.planned if generations is None else generations, at + 1)
     before, after = source.experiment, describe(search)

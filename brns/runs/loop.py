@@ -50,14 +50,14 @@ def run(
     until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
-    """Run an experiment and return one record per seed.
+    """Run an experiment and return a list with one record per seed.
 
-    `seed` is one seed, a whole number from 0 to 2**32 - 1. `seeds` asks for a batch: so many from `seed` on, or those
-    of a list.
+    `seed` is one seed, a whole number from 0 to 2**32 - 1. `seeds` asks for a batch: so many seeds from
+    `seed` on, or a list of them.
 
     `out` is the run's directory; of a batch it holds one directory per seed. Without it the run is kept in a temporary
     one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
-    `exist="resume"` the one that is there goes on, if it is the same experiment with the same seeds.
+    `exist="resume"` the one that is there continues, if it is the same experiment with the same seeds.
 
     Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
     workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
@@ -105,7 +105,7 @@ def resume(
     until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
-    """Go on with a run, or the runs of a batch of seeds, to the same bits as if it had never stopped.
+    """Continue a run, or the runs of a batch of seeds, to the same bits as if they had never stopped.
 
     `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
     experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.

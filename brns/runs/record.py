@@ -44,7 +44,8 @@ class Record:
     """A run read back from its directory.
 
     `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON. Give `search`, the
-    experiment that made the run, where a part of it is your own; another experiment is a `RecordError`.
+    experiment that made the run, where a part of it is your own; another experiment is a `RecordError`. A record can
+    stand for its directory: `brns.resume(record)`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
@@ -62,6 +63,9 @@ class Record:
             if other := changes(self.experiment, describe(search)):
                 raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
             self.search = search
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     def __repr__(self) -> str:
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of {self.planned})"
@@ -164,7 +168,7 @@ class Record:
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
 
-        By default of survivors from 0 on, and from 1 on of offspring and parents: the founders are 0's offspring.
+        By default survivors from generation 0 on, offspring and parents from 1 on: the founders are 0's offspring.
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
@@ -232,7 +236,7 @@ class Record:
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
-        """The rows of progress.csv but for their seconds, worked out from the record, with the seed.
+        """A data frame with a row for each generation: the columns of progress.csv without seconds, and the seed.
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
@@ -277,7 +281,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
 
 
 def frame(population: Population) -> "pandas.DataFrame":
-    """Individuals as a frame, a row each: the columns of a `Population`, of wide ones `descriptor_0`, `genotype_0`, ...
+    """A data frame with a row for each individual: the columns of a `Population`; wide ones become `descriptor_0`, ...
 
     For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
     """
