@@ -154,10 +154,13 @@ class Comparison(NamedTuple):
 
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.judged) // len(FRACTIONS)
-        parts = [f"Coverage in {len(self.worlds)} worlds over {seeds} seeds.", table(self.summary)]
+        parts = [
+            f"Coverage in {len(self.worlds)} world{'s'[len(self.worlds) == 1 :]} over {seeds} seeds.",
+            table(self.summary),
+        ]
         if least_paired_p(seeds) * tests >= LEVEL:
             enough = next(n for n in itertools.count(seeds) if least_paired_p(n) * tests < LEVEL)
-            parts.append(f"{seeds} seeds cannot decide {tests} tests; take {enough} or more.")
+            parts.append(f"{seeds} seeds are too few for a verdict; take {enough} or more.")
         return "\n\n".join(parts)
 
     _repr_markdown_ = __repr__

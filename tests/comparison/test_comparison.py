@@ -175,7 +175,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     told = compared.out.with_suffix(".md").read_text()
     assert "| 8 + 6 |" in told
     assert f"{compared}" in told
-    assert "2 seeds cannot decide 1 tests; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
+    assert "2 seeds are too few for a verdict; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
     assert f"Commit {stored['made']['commit']}; " in told
 

@@ -58,9 +58,9 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
-    source, one = Record(whole / "batch" / "seed0001"), search(PopulationKNN(k=2), Identity())
-    fork(source.path, 4, one, out=tmp_path / "fork", generations=8)
-    (record,) = resume(tmp_path / "fork", search=one)
+    one = search(PopulationKNN(k=2), Identity())
+    source = Record(whole / "batch" / "seed0001", one)
+    (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.metadata.lanes, record.last) == (1, [1], 1, 8)
     np.testing.assert_array_equal(
         record.column("offspring.genotype", range(1, 5)), source.column("offspring.genotype", range(1, 5))
