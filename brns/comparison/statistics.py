@@ -154,10 +154,8 @@ class Comparison(NamedTuple):
 
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.judged) // len(FRACTIONS)
-        parts = [
-            f"Coverage in {len(self.worlds)} world{'s'[len(self.worlds) == 1 :]} over {seeds} seeds.",
-            table(self.summary),
-        ]
+        worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
+        parts = [f"Coverage in {worlds} over {seeds} seeds.", table(self.summary)]
         if least_paired_p(seeds) * tests >= LEVEL:
             enough = next(n for n in itertools.count(seeds) if least_paired_p(n) * tests < LEVEL)
             parts.append(f"{seeds} seeds are too few for a verdict; take {enough} or more.")
