@@ -22,7 +22,7 @@ from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
 
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
-METHODS = {"coarse": VisitCounts(grids=2), "counts": VisitCounts(grids=8)}
+METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
 
 
 def search(task=None):
@@ -99,10 +99,10 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"methods": {"coarse": VisitCounts(grids=3)}}, {"generations": 13}, {"seeds": 3}, {"cells": CELLS}]
+    "changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": CELLS}]
 )
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
-    with pytest.raises(RecordError, match=r"coarse\.json was made with other settings"):
+    with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
         again(compared, **changed)
 
 
@@ -125,29 +125,27 @@ def test_a_damaged_file_is_refused_by_name(compared, unmeasured, content):
         path.write_text(whole)
 
 
-class Busy(HostIdentity):
+def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
     """A world with one simulator, which two must not use at a time, and which can be waited for."""
+    evaluate, inside = HostIdentity.evaluate, []
 
-    def evaluate(self, genotypes, key):
+    def busy(self, genotypes, key):
         assert not inside, "two at a time"
         inside.append(True)
         time.sleep(0.01)
         inside.pop()
-        return super().evaluate(genotypes, key)
+        return evaluate(self, genotypes, key)
 
-
-inside = []
-
-
-def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path):
-    compare(search(Busy()), METHODS, seeds=1, generations=3, out=tmp_path, workers=2)
+    monkeypatch.setattr(HostIdentity, "evaluate", busy)
+    methods = dict.fromkeys(("one", "another"), PopulationKNN(k=3))
+    compare(search(), methods, seeds=1, generations=3, out=tmp_path, workers=2)
 
 
 def test_what_makes_no_comparison_is_refused(tmp_path):
     with pytest.raises(ValueError, match="cells are for a task"):
         compare("arm", METHODS, out=tmp_path, cells=CELLS)
     both = [of_task(task, 8, 2) for task in (Identity(), Identity())]
-    with pytest.raises(ValueError, match=r"Identity/coarse\.json.* twice"):
+    with pytest.raises(ValueError, match=r"Identity/near\.json.* twice"):
         compare(both, METHODS, out=tmp_path)
     with pytest.raises(ValueError, match=r"a world is one of maze.* did you mean rooms\?"):
         compare(["arm", "room"], METHODS, out=tmp_path)
@@ -190,7 +188,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
     stop = Event()
     stop.set()
     with pytest.raises(Stopped):
-        measured(search(Identity()), CELLS, 3, [0], stop)
+        measured(search(), CELLS, 3, [0], stop)
 
 
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
@@ -261,7 +259,7 @@ def test_the_table_counts_a_world_once_and_tells_apart_what_settings_were_chosen
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     genotypes = jax.random.uniform(jax.random.key(0), (20, 7))
-    picture, plain = (PlanarArm(7, kind).evaluate(genotypes, jax.random.key(0)) for kind in ("picture", "tip"))
+    picture, plain = (jax.jit(PlanarArm(7, kind).evaluate)(genotypes, None) for kind in ("picture", "tip"))
     anyone = search().init(jax.random.key(0)).population
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(tip(drawn), plain.descriptor)

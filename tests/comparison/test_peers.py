@@ -125,7 +125,7 @@ def wandering(terms):
     return Scheduler(archive, [emitter])
 
 
-METHODS = {"counts": brns.VisitCounts(grids=2), "MAP-Elites": peers.MapElites(), "own": wandering}
+METHODS = {"near": brns.PopulationKNN(k=3), "MAP-Elites": peers.MapElites(), "own": wandering}
 
 
 def beside(out, methods=METHODS):
@@ -145,7 +145,7 @@ def test_all_methods_have_as_many_founders_and_evaluations(compared):
 
 def test_what_a_peer_does_not_know_is_left_empty(compared):
     known = {(row["method"], row["measure"]) for row in compared.rows}
-    assert {("MAP-Elites", "coverage_100"), ("counts", "eta")} <= known
+    assert {("MAP-Elites", "coverage_100"), ("near", "eta")} <= known
     assert not {("MAP-Elites", "eta"), ("own", "kappa")} & known
     assert "nan" not in compared.out.with_suffix(".md").read_text()
 
@@ -163,7 +163,7 @@ def test_a_stopped_comparison_with_peers_goes_on_to_the_same_numbers(compared, m
 
 def test_operators_are_for_estimators_alone():
     mutations = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
-    ours = ["counts, polynomial", "counts, mixed"]
+    ours = ["near, polynomial", "near, mixed"]
     assert list(_methods(METHODS, mutations)) == [*ours, "MAP-Elites", "own"]
 
 

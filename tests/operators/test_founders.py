@@ -8,7 +8,7 @@ from shell import call
 from worlds import Identity
 
 import brns
-from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, VisitCounts
+from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN
 from brns.cli.user_code import search_of
 from brns.settings import build, describe
 
@@ -36,14 +36,14 @@ def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_ref
         LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))
 
 
-def identity(founders, **changes):
-    return NoveltySearch(Identity(), VisitCounts(grids=8), 6, 5, founders=founders, **changes)
+def identity(founders):
+    return NoveltySearch(Identity(), PopulationKNN(k=2), 6, 5, founders=founders)
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(finished):
     given = GivenFounders(finished.population().genotype)
-    state = NoveltySearch(Identity(), VisitCounts(grids=8), 8, 5, founders=given).init(jax.random.key(7))
+    state = NoveltySearch(Identity(), PopulationKNN(k=2), 8, 5, founders=given).init(jax.random.key(7))
     np.testing.assert_array_equal(state.population.genotype, finished.state(4).population.genotype)
 
 
@@ -75,14 +75,14 @@ def test_founders_that_cannot_be_are_refused(founders, message):
 
 
 def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
-    whole = NoveltySearch(Identity(), VisitCounts(grids=8), 6, 6, founders=lambda key, n, box: np.zeros((n, 5), int))
+    whole = identity(lambda key, n, box: np.zeros((n, 5), int))
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 
 def test_the_command_line_takes_them_from_a_file_or_a_run(finished, tmp_path):
     first = np.random.default_rng(0).uniform(0, 1, (20, 7)).astype(np.float32)
     np.save(tmp_path / "first.npy", first)
-    settings = ["--generations", 1, "--estimator", "counts", "--set", "population_size=20", "--out", "one"]
+    settings = ["--generations", 1, "--estimator", "population", "--set", "population_size=20", "--out", "one"]
     done = call("run", "arm", *settings, "--founders", "first.npy", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(brns.Record(tmp_path / "one").population(0).genotype, first)

@@ -1,4 +1,4 @@
-"""What holds of every novelty in the table of parts: memory that stays flat, and runs that resume to the same bits."""
+"""What holds of every novelty in the table of parts: memory stays flat."""
 
 import gc
 import os
@@ -21,16 +21,11 @@ ESTIMATORS = {
 }
 
 
-def quick(*names):
-    """All of them, of which only these are quick."""
-    return [name if name in names else pytest.param(name, marks=pytest.mark.slow) for name in ESTIMATORS]
-
-
 def test_the_table_of_parts_has_no_other():
     assert set(ESTIMATORS) == set(parts("estimator"))
 
 
-@pytest.mark.parametrize("name", quick("archive"))
+@pytest.mark.parametrize("name", [n if n == "archive" else pytest.param(n, marks=pytest.mark.slow) for n in ESTIMATORS])
 def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
     """JAX's arrays, and what Python and NumPy hold, after generation 20 and 40 later."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
