@@ -30,11 +30,6 @@ assert "beartype" not in sys.modules
 
 
 @pytest.mark.slow
-def test_without_the_run_time_type_checker(tmp_path):
-    use(Path(sys.executable), tmp_path)
-
-
-@pytest.mark.slow
 def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
     """Needs a package index, for `uv pip install`."""
     python = installed(tmp_path, f"{ROOT}[ant,gymnasium,report,frame]", "--resolution", "lowest-direct")

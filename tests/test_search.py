@@ -191,7 +191,7 @@ class Traced(Identity):
 
 def test_one_compilation_serves_every_generation():
     TRACES.clear()
-    history(search(Traced(), BehaviorRecognition(depths=(0, 1))), 5)
+    history(search(Traced()), 5)
     # The founders are evaluated as they are, all later generations by one trace.
     assert TRACES == [(8, 5), (6, 5)]
 

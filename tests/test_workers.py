@@ -157,38 +157,19 @@ def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeyp
         Chunked(Faulty("hangs"), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
 
 
-def hanging(shared, folder, end):
-    """What somebody is told who waits for workers that hang, when they do; and how long it took."""
-    task = Chunked(Faulty("hangs", flag=str(folder / "met")), executor=shared)
+def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
     begun = []
 
-    def wait_and_end():
-        waited((folder / "met").exists)
+    def press():
+        waited((tmp_path / "met").exists)
         begun.append(time.monotonic())
-        end()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    thread = threading.Thread(target=wait_and_end)
-    thread.start()
-    try:
-        task.evaluate(GENOTYPES, KEY)
-    except BaseException as error:
-        thread.join()
-        return error, time.monotonic() - begun[0]
-
-
-def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
-    main = threading.main_thread().ident
-    error, took = hanging(shared, tmp_path, lambda: signal.pthread_kill(main, signal.SIGINT))
-    assert isinstance(error, KeyboardInterrupt)
-    assert took < 5
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        Chunked(Faulty("hangs", flag=str(tmp_path / "met")), executor=shared).evaluate(GENOTYPES, KEY)
+    assert time.monotonic() - begun[0] < 5
     assert shared.opened is None
-
-
-@pytest.mark.slow
-def test_who_waits_while_the_workers_are_ended_is_told(shared, tmp_path):
-    error, took = hanging(shared, tmp_path, shared.shutdown)
-    assert isinstance(error, EvaluationError)
-    assert took < 5
 
 
 def test_without_the_extra_dask_is_named(monkeypatch):
@@ -240,37 +221,25 @@ def session(code, **environment):
 
 
 TYPED = """
-import gymnasium, jax, numpy as np, brns, worlds
+import jax, numpy as np, brns, worlds
 from brns.workers import Chunked
 
-SCALE = 300
-
-class Typed(worlds.HostIdentity):
+class Typed(worlds.Products):
     def evaluate(self, genotypes, key):
-        return brns.Evaluation(placed(genotypes), np.zeros(len(genotypes)), np.zeros(len(genotypes), bool))
+        return SCALED(super().evaluate(genotypes, key))
 
-def placed(genotypes):
-    return SCALE + SCALE * np.asarray(genotypes)[:, :2]
-
-line = brns.Box([-1], [1])
-pendulum = brns.GymnasiumTask("Pendulum-v1", describe=lambda e: e.observations[-1, :1], behavior_space=line, steps=3)
-spread = brns.Processes(worlds.Products(), workers=1)
-for task in (Typed(), pendulum, worlds.Products()):
-    genotypes = task.genotype_space.uniform(jax.random.key(0), 8)
-    there, here = (Chunked(task, executor=executor) for executor in (spread.executor, None))
-    there, here = (one.evaluate(genotypes, jax.random.key(0)).descriptor for one in (there, here))
-    assert np.array_equal(there, here), task
+SCALED = lambda evaluation: evaluation._replace(descriptor=0.5 * evaluation.descriptor)
+task, key = Typed(), jax.random.key(0)
+genotypes = task.genotype_space.uniform(key, 8)
+there, here = (each.evaluate(genotypes, key).descriptor for each in (brns.Processes(task, workers=1), Chunked(task)))
+assert np.array_equal(there, here)
 assert np.ptp(here) > 0
 """
 
 
 @pytest.mark.slow
 def test_workers_take_what_was_typed_into_a_session():
-    """A class, the function and the number that it uses, and a lambda; and matrix products have the bits of a thread.
-
-    It ends by itself though nobody closed the workers.
-    """
-    pytest.importorskip("gymnasium")
+    """A class and a lambda that it uses; matrix products have the bits of a thread; and it ends by itself."""
     assert session(TYPED, OMP_NUM_THREADS="1").wait() == 0
 
 

@@ -98,9 +98,7 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     assert path.exists()
 
 
-@pytest.mark.parametrize(
-    "changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": CELLS}]
-)
+@pytest.mark.parametrize("changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": CELLS}])
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
         again(compared, **changed)

@@ -6,14 +6,15 @@ import equinox as eqx
 import numpy as np
 import pytest
 from learning import SMALL
+from worlds import Identity
 
-from brns import NoveltySearch, PlanarArm, PolynomialMutation, run
+from brns import NoveltySearch, run
 from brns.experiments import ant
 from brns.metrics import cycling
 
 
 def test_a_whole_run_never_cycles(tmp_path):
-    search = NoveltySearch(PlanarArm(), SMALL, 10, 10, PolynomialMutation(eta=10.0, rate=0.1))
+    search = NoveltySearch(Identity(), SMALL, population_size=10, offspring_size=5)
     (record,) = run(search, 12, out=tmp_path / "run", checkpoint_every=1)
     never_cycles(record)
 

@@ -6,9 +6,9 @@ import shutil
 import pytest
 from files import rewrite
 from matplotlib.figure import Figure
-from worlds import Identity
+from searches import ESTIMATOR, search
 
-from brns import ArchiveKNN, BehaviorRecognition, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
+from brns import ArchiveKNN, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
 from brns.pictures import FIGURES, report
 from brns.runs.loop import run
 
@@ -20,16 +20,16 @@ def folder(tmp_path_factory):
 
 def made(path, estimator, seeds):
     """Runs whose world is our own, told to the records."""
-    search = NoveltySearch(Identity(), estimator, population_size=12, offspring_size=12)
-    runs = run(search, 6, out=path, seeds=seeds, checkpoint_every=1)
+    one = search(estimator=estimator)
+    runs = run(one, 6, out=path, seeds=seeds, checkpoint_every=1)
     for record in runs:
-        record.search = search
+        record.search = one
     return runs
 
 
 @pytest.fixture(scope="session")
 def recognition(folder):
-    return made(folder / "recognition", BehaviorRecognition(depths=(0, 1)), [0, 1])
+    return made(folder / "recognition", ESTIMATOR, [0, 1])
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ from searches import search
 from worlds import HostIdentity
 
 import brns
-from brns import RecordError
 from brns.runs import bar
 from brns.runs.bar import Bar
 from brns.runs.progress import Row
@@ -111,16 +110,6 @@ def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, mess
     with pytest.raises(ValueError, match=message):
         brns.run(settings.pop("search"), 2, out=tmp_path / "run", **settings)
     assert bits(tmp_path) == before
-
-
-def test_the_refusal_names_the_folder_that_can_be_resumed(tmp_path):
-    brns.run(ONE, 1, out=tmp_path / "run", seeds=[0, 1])
-    with pytest.raises(RecordError) as refused:
-        brns.run(ONE, 1, out=tmp_path / "run", seeds=[1, 2])
-    assert f'brns.resume("{tmp_path / "run"}")' in str(refused.value)
-    brns.resume(tmp_path / "run", 2, search=ONE)  # as it says
-    with pytest.raises(RecordError, match=r"it holds runs, which brns.records\('"):
-        brns.Record(tmp_path / "run")
 
 
 def terminal():
