@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from searches import search
 from trees import same
 from worlds import Faulty, HostIdentity, Identity, Windy
 
@@ -99,18 +100,17 @@ def test_an_executor_of_ones_own_gives_the_bits_of_chunked_and_stays_open():
 
 
 def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
-    def search(**chunks):
-        task = Chunked(Windy(), **chunks)
-        return brns.NoveltySearch(task, brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
+    def windy(**chunks):
+        return search(Chunked(Windy(), **chunks), brns.PopulationKNN(k=2))
 
-    brns.run(search(executor=shared), 2, out=tmp_path / "a")
-    (resumed,) = brns.resume(tmp_path / "a", 4, search=search())
-    (whole,) = brns.run(search(), 4, out=tmp_path / "b")
+    brns.run(windy(executor=shared), 2, out=tmp_path / "a")
+    (resumed,) = brns.resume(tmp_path / "a", 4, search=windy())
+    (whole,) = brns.run(windy(), 4, out=tmp_path / "b")
     assert resumed.experiment["task"] == {"name": "Chunked", "task": describe(Windy()), "chunk": 4}
     for column in ("survivors.descriptor", "survivors.novelty", "offspring.genotype"):
         assert np.array_equal(resumed.column(column), whole.column(column))
     with pytest.raises(brns.RecordError, match=r"task\.chunk was 4 and is 5"):
-        brns.resume(tmp_path / "a", 5, search=search(chunk=5))
+        brns.resume(tmp_path / "a", 5, search=windy(chunk=5))
 
 
 def test_a_record_rebuilds_the_task_without_workers():

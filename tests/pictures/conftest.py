@@ -8,7 +8,7 @@ from files import rewrite
 from matplotlib.figure import Figure
 from searches import ESTIMATOR, search
 
-from brns import ArchiveKNN, DeceptiveMaze, ExactRecognition, NoveltySearch, Record
+from brns import ArchiveKNN, DeceptiveMaze, NoveltySearch, PopulationKNN, Record
 from brns.pictures import FIGURES, report
 from brns.runs.loop import run
 
@@ -40,7 +40,7 @@ def archived(folder):
 @pytest.fixture(scope="session")
 def mazes(folder):
     """Two seeds, and the states of every second generation."""
-    search = NoveltySearch(DeceptiveMaze(steps=50), ExactRecognition(size=16), population_size=20, offspring_size=20)
+    search = NoveltySearch(DeceptiveMaze(steps=50), PopulationKNN(k=3), population_size=20, offspring_size=20)
     return run(search, 6, out=folder / "maze", seeds=[0, 1], checkpoint_every=2)
 
 

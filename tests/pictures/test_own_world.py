@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import brns
-from brns import Box, Evaluation, ExactRecognition, NoveltySearch, Record, run
+from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
 from brns.metrics.summary import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.report import charts, view
@@ -70,7 +70,7 @@ class Wide(Genes):
 
 def run_of(task, path):
     """A run that knows its search."""
-    search = NoveltySearch(task, ExactRecognition(size=16), population_size=6, offspring_size=6)
+    search = NoveltySearch(task, PopulationKNN(k=3), population_size=6, offspring_size=6)
     (record,) = run(search, 3, out=path, checkpoint_every=1)
     record.search = search
     return record

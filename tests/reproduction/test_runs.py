@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from worlds import Identity
+from searches import search
 
-from brns import NoveltySearch, Record, VisitCounts, run
+from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
 from brns.settings import build, describe
@@ -13,7 +13,7 @@ from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
-SEARCH = NoveltySearch(Identity(), VisitCounts(grids=8), population_size=8, offspring_size=6)
+SEARCH = search()
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 from files import bits
 from jax.custom_batching import custom_vmap
+from searches import search as small
 from trees import same
 from worlds import HostIdentity, Identity
 
@@ -21,7 +22,7 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
 def search(task):
-    return NoveltySearch(task, PopulationKNN(k=2), population_size=6, offspring_size=5)
+    return small(task, PopulationKNN(k=2))
 
 
 @pytest.mark.parametrize(
