@@ -9,7 +9,6 @@ from worlds import Identity
 
 import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN
-from brns.cli.user_code import search_of
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -79,12 +78,18 @@ def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 
-def test_the_command_line_takes_them_from_a_file_or_a_run(finished, tmp_path):
-    first = np.random.default_rng(0).uniform(0, 1, (20, 7)).astype(np.float32)
-    np.save(tmp_path / "first.npy", first)
-    settings = ["--generations", 1, "--estimator", "population", "--set", "population_size=20", "--out", "one"]
-    done = call("run", "arm", *settings, "--founders", "first.npy", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    np.testing.assert_array_equal(brns.Record(tmp_path / "one").population(0).genotype, first)
-    search = search_of("arm", "counts", [], finished.path)
-    assert search.founders == GivenFounders(finished.population().genotype)
+def test_the_command_line_takes_them_from_a_file_or_a_run(finished, tmp_path, monkeypatch):
+    begun = []
+
+    def started(search, *_, **__):
+        begun.append(search)
+        raise SystemExit(0)
+
+    monkeypatch.setattr("brns.runs.loop.start", started)
+    np.save(tmp_path / "first.npy", np.random.default_rng(0).uniform(0, 1, (20, 7)))
+    for given in ("first.npy", finished.path):
+        done = call("run", "arm", "--estimator", "counts", "--out", "one", "--founders", given, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    from_file, from_run = (search.founders for search in begun)
+    assert from_file == GivenFounders(np.load(tmp_path / "first.npy"))
+    assert from_run == GivenFounders(finished.population().genotype)
