@@ -4,6 +4,7 @@ import json
 import time
 from threading import Event
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from brns.metrics.recorded import evaluated
 from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
 
+KEY = jax.random.key(0)
 CELLS = Cells((0.0, 0.0), (600.0, 600.0), 6, 36, "all cells")
 METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
 
@@ -257,7 +259,7 @@ def test_the_table_counts_a_world_once_and_tells_apart_what_settings_were_chosen
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     genotypes = jax.random.uniform(jax.random.key(0), (20, 7))
-    picture, plain = (jax.jit(PlanarArm(7, kind).evaluate)(genotypes, None) for kind in ("picture", "tip"))
+    picture, plain = (eqx.filter_jit(PlanarArm(7, kind).evaluate)(genotypes, KEY) for kind in ("picture", "tip"))
     anyone = search().init(jax.random.key(0)).population
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(tip(drawn), plain.descriptor)
