@@ -22,7 +22,7 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
     frame = record.frame()
     for name in frame.columns.drop(["seed", "coverage"]):
         np.testing.assert_allclose([getattr(row, name) for row in rows], frame[name], rtol=1e-8)
-    expected = coverage.of_record(record, (6, 6), "evaluated", search())
+    expected = coverage.of_record(record, (6, 6), "evaluated")
     np.testing.assert_allclose([row.coverage for row in rows], expected, rtol=1e-8)
     seconds = [row.seconds for row in rows]
     assert seconds == sorted(seconds)
