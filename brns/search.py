@@ -206,6 +206,6 @@ def _tell(
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     learned = estimator.update(state.estimator, generation, key)
     same_structure(estimator, state.estimator, learned)
-    survived = jnp.isin(mu + jnp.arange(n), rows)
-    credit = mixture.credited(state.credit, offspring.operator, survived)
+    survived = jnp.zeros(mu + n, bool).at[rows].set(True)
+    credit = mixture.credited(state.credit, offspring.operator, survived[mu:])
     return SearchState(g.astype(jnp.int32), generation.survivors, learned, credit), generation
