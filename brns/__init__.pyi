@@ -51,6 +51,7 @@ from .tasks.maze import MazePath as MazePath
 from .tasks.maze import RoomsMaze as RoomsMaze
 from .tasks.policy import FeedForward as FeedForward
 from .tasks.projection import LinearProjection as LinearProjection
+from .tasks.sharded import Sharded as Sharded
 from .workers import Dask as Dask
 from .workers import Processes as Processes
 

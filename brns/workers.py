@@ -29,6 +29,7 @@ from jaxtyping import Array, Float, Key
 from brns.core import Box, Evaluation, Task, conform
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
+from brns.tasks.sharded import Sharded
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
@@ -148,13 +149,18 @@ class Dask(Chunked):
 
 
 @describe.register
+def _(part: Sharded) -> Any:
+    return describe(part.task)
+
+
+@describe.register
 def _(part: Chunked) -> Any:
     return {"name": "Chunked", "task": describe(part.task), "chunk": part.chunk}
 
 
 def innermost(task: Task) -> Task:
-    """The world itself: the task within those that evaluate it in chunks."""
-    while isinstance(task, Chunked):
+    """The world itself: the task within those that evaluate it in chunks or on several devices."""
+    while isinstance(task, Chunked | Sharded):
         task = task.task
     return task
 

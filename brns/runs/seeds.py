@@ -1,9 +1,10 @@
 """The seeds of a run, computed side by side, and ahead: while a generation is saved, the next is on its way.
 
-The seeds of a traceable task are cut into lanes: one for each core of a CPU, or for each accelerator. A lane is a batch
-(`jax.vmap`). Batches of other sizes round otherwise, so a record keeps the number of lanes, and a run goes on with as
-many, wherever that is. Seeds of a host task with workers go on each by itself. Those of any other host task are
-computed in turn, in the thread that asks, and nothing ahead.
+The seeds of a traceable task are cut into lanes: one for each core of a CPU, or for each accelerator; one in all where
+the devices share a population (`brns.Sharded`). A lane is a batch (`jax.vmap`). Batches of other sizes round otherwise,
+so a record keeps the number of lanes, and a run goes on with as many, wherever that is. Seeds of a host task with
+workers go on each by itself. Those of any other host task are computed in turn, in the thread that asks, and nothing
+ahead.
 
 Lanes are computed by threads, which JAX's settings made by `with` do not reach; `jax.config.update` does.
 """
@@ -24,6 +25,7 @@ from brns.core import Generation, Task, take
 from brns.estimators.cpu import program
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
+from brns.tasks.sharded import Sharded
 from brns.workers import has_workers
 
 Step = tuple[SearchState, Generation]
@@ -35,7 +37,7 @@ AHEAD = 2
 
 def lanes(task: Task, seeds: int) -> int:
     """How many lanes a new run of this task gets."""
-    if not task.traceable:
+    if not task.traceable or isinstance(task, Sharded):
         return 1
     return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
@@ -62,8 +64,9 @@ def generations(
         yield from _ahead(search.step, single, count)
     else:
         begun = [(stacked(states[part]), jnp.stack(keys[part])) for part in cut(len(keys), lanes)]
-        places = itertools.cycle(jax.local_devices())
-        begun = [jax.device_put(lane, place) for lane, place in zip(begun, places, strict=False)]
+        if len(begun) > 1:
+            places = itertools.cycle(jax.local_devices())
+            begun = [jax.device_put(lane, place) for lane, place in zip(begun, places, strict=False)]
         for after in _ahead(partial(_batch, search), begun, count):
             yield [take(lane, i) for lane in after for i in range(len(lane[0].generation))]
 

@@ -1,0 +1,54 @@
+"""A generation over several devices: each evaluates its part of the individuals."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, PartitionSpec
+from jaxtyping import Array, Float, Key
+
+from brns.core import Box, Evaluation, Task, conform
+
+INDIVIDUALS = PartitionSpec("individuals")
+
+
+class Sharded(eqx.Module):
+    """A task in JAX whose individuals are evaluated side by side on `devices` devices, by default on all.
+
+    What follows an evaluation is shared out by JAX: novelty by individuals, the estimator's state on every device.
+    Parts are equal, so that the last may be filled up. A record names the task alone, whoever evaluated it.
+
+    Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
+    """
+
+    task: Task
+    """the world"""
+    devices: int = eqx.field(default_factory=jax.device_count, kw_only=True)
+    """how many, the first of `jax.devices()`"""
+
+    traceable = True
+
+    def __check_init__(self):
+        if not self.task.traceable:
+            raise ValueError(f"only JAX code goes on devices; for {self.task!r} there are brns.Processes and brns.Dask")
+        if not 1 <= self.devices <= jax.device_count():
+            raise ValueError(f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {self.devices}")
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.task.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        return self.task.behavior_space
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        n = len(genotypes)
+        filled = jnp.pad(genotypes, ((0, -n % self.devices), (0, 0)), mode="edge")
+        mesh = jax.make_mesh((self.devices,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[: self.devices])
+        shard = jax.shard_map(
+            self._part, mesh=mesh, in_specs=(INDIVIDUALS, PartitionSpec()), out_specs=INDIVIDUALS, check_vma=False
+        )
+        return Evaluation(*(column[:n] for column in shard(filled, key)))
+
+    def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        return conform(self.task.evaluate(genotypes, key), len(genotypes), self.task)

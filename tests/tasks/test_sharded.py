@@ -1,0 +1,37 @@
+"""A population over several devices: the bits of one device."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from brns import DeceptiveMaze, Sharded
+from brns.workers import Chunked
+
+RUNS = """
+import jax, numpy as np, brns
+task = brns.LinearProjection(4)
+found = []
+for each in (task, brns.Sharded(task)):
+    search = brns.NoveltySearch(each, population_size=10, offspring_size=7)
+    (record,) = brns.run(search, 2, progress=False)
+    brns.resume(record.path, 4, search=search, progress=False)
+    found.append([record.population(), *(one.population() for one in brns.run(search, 2, seeds=2, progress=False))])
+assert brns.Record(record.path).search.task == task
+jax.tree.map(np.testing.assert_array_equal, found[0][0], found[1][0])
+jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), *found)
+"""
+
+
+def test_three_devices_give_the_bits_of_one():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", RUNS], env=os.environ | flags, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_devices_that_are_not_there_are_refused():
+    with pytest.raises(ValueError, match="devices must be 1 to"):
+        Sharded(DeceptiveMaze(), devices=1000)
+    with pytest.raises(ValueError, match="Processes"):
+        Sharded(Chunked(DeceptiveMaze()))
