@@ -22,8 +22,9 @@ def content(file):
 
 
 def bits(path):
-    """The content of every file of generations and states by its name."""
-    return {str(file.relative_to(path)): content(file) for file in sorted(Path(path).rglob("0*.npz"))}
+    """The content of every file of generations and states, and of progress.csv, by its name."""
+    files = [*Path(path).rglob("0*.npz"), *Path(path).rglob("progress.csv")]
+    return {str(file.relative_to(path)): content(file) for file in files}
 
 
 def rewrite(run, facts):

@@ -1,13 +1,12 @@
 """How a run goes: `progress.csv` beside its record, one row a generation, for spreadsheets, `tail -f` and plots.
 
-The file is for watching. All that a row says but its seconds comes from the record, which does not depend on the
-file: it is written again when the run is resumed.
+The file is for watching. All that it says comes from the record, which does not depend on it: it is written again when
+the run is resumed.
 """
 
 import csv
 import json
 import operator
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,8 +48,6 @@ class Row(NamedTuple):
     """survivors that were born in this generation"""
     coverage: float | None
     """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
-    seconds: float | None
-    """since the run was started or resumed; the one number that is not the same when a run is repeated"""
 
 
 class Rows:
@@ -61,7 +58,7 @@ class Rows:
         self.visited = np.zeros(self.grid or 1, bool)
         self.evaluations = self.solutions = 0
 
-    def row(self, number: int, columns: Mapping[str, np.ndarray], seconds: float | None = None) -> Row:
+    def row(self, number: int, columns: Mapping[str, np.ndarray]) -> Row:
         """The row of the generation with these columns."""
         novelty, fitness, born = (columns[f"survivors.{name}"] for name in ("novelty", "fitness", "born"))
         self.evaluations += len(columns["offspring.id"])
@@ -79,24 +76,22 @@ class Rows:
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
             coverage=float(self.visited.mean()) if self.grid else None,
-            seconds=seconds,
         )
 
 
 class Progress:
-    """The file of a run that goes on: at first the rows of these generations, from 0 on, with the seconds it has."""
+    """The file of a run that goes on: at first the rows of these generations, from 0 on."""
 
     def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, np.ndarray]]):
-        self.file, self.rows, self.began = folder / NAME, Rows(space), time.monotonic()
-        known = {row.generation: row.seconds for row in read(folder)}
-        done = [self.rows.row(g, columns, known.get(g, 0.0)) for g, columns in enumerate(generations)]
+        self.file, self.rows = folder / NAME, Rows(space)
+        done = [self.rows.row(g, columns) for g, columns in enumerate(generations)]
         self.row = done[-1]
         self._write("w", [Row._fields, *done])
 
     def add(self, number: int, generation: Generation) -> Row:
         """Append the row of a generation that was saved."""
         columns = {name: np.asarray(operator.attrgetter(name)(generation)) for name in NEEDED}
-        self.row = self.rows.row(number, columns, round(time.monotonic() - self.began, 3))
+        self.row = self.rows.row(number, columns)
         self._write("a", [self.row])
         return self.row
 

@@ -236,13 +236,13 @@ class Record:
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
-        """A data frame with a row for each generation: the columns of progress.csv without seconds, and the seed.
+        """A data frame with a row for each generation: the columns of progress.csv, and the seed.
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
         rows = progress.Rows(self.behavior_space)
         table = [rows.row(g, self._facts(g))._asdict() for g in self.generations]
-        return _pandas().DataFrame([{"seed": self.seed, **row} for row in table]).drop(columns="seconds")
+        return _pandas().DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _facts(self, number: int) -> dict[str, np.ndarray]:
         """All columns of a generation but the offspring's genotypes, read once."""
