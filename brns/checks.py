@@ -1,7 +1,6 @@
 """What is refused, and why: the search asks at every start, `check_task` and `check_estimator` before a long run."""
 
 import itertools
-import math
 import typing
 from collections.abc import Sequence
 from typing import Any
@@ -102,12 +101,6 @@ def refuse_unknown(part: Any) -> None:
         value, known = getattr(part, name), typing.get_args(hint)
         if typing.get_origin(hint) is typing.Literal and value not in known:
             raise ValueError(f"{type(part).__name__}.{name} must be {' or '.join(known)}; got {value!r}")
-
-
-def refuse_threshold(part: str, threshold: float | None) -> None:
-    """A `ValueError` for a threshold that no novelty is above, or that is no number."""
-    if threshold is not None and not math.isfinite(threshold):
-        raise ValueError(f"{part}.threshold must be a finite number, or None for none; got {threshold}")
 
 
 def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0) -> None:

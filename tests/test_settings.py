@@ -65,12 +65,12 @@ def test_the_archive_of_each_experiment_is_the_papers():
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     chunked = Chunked(brns.DeceptiveMaze(steps=7), chunk=3)
     estimator = BehaviorRecognition(depths=(1, 4), width=9, learn_from="survivors", learning_rate=0.5)
-    search = NoveltySearch(chunked, estimator, 10, 20, GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5), False)
+    search = NoveltySearch(chunked, estimator, 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False)
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
     assert (again.task.task.steps, again.task.chunk, again.estimator) == (7, 3, estimator)
     assert (again.population_size, again.offspring_size, again.rescore_parents) == (10, 20, False)
-    assert (again.mutate, again.select) == (GaussianMutation(0.1, 0.2), NSGA2(threshold=1.5))
+    assert (again.mutate, again.select) == (GaussianMutation(0.1, 0.2), NSGA2())
 
 
 class Stranger(eqx.Module):

@@ -1,5 +1,6 @@
 """Novelty as the mean distance to the nearest neighbours: with an archive, and within the population alone."""
 
+import math
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_threshold, refuse_unknown
+from brns.checks import refuse_unknown
 from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.neighbours import References, nearest
 
@@ -60,7 +61,8 @@ class ArchiveKNN(eqx.Module):
         if not 1 <= self.additions <= self.capacity:
             numbers = self.additions, self.capacity
             raise ValueError(f"an archive needs 1 <= additions <= capacity; got {numbers}")
-        refuse_threshold("ArchiveKNN", self.threshold)
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise ValueError(f"ArchiveKNN.threshold must be a finite number, or None for none; got {self.threshold}")
         refuse_unknown(self)
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:

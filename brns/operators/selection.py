@@ -5,31 +5,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from brns.checks import refuse_threshold
 from brns.core import Population
-
-
-def novel(population: Population, threshold: float | None) -> Float[Array, " n"]:
-    """Novelty as selection sees it: at or below the threshold t of section 3.1 an individual counts 0.
-
-    Where novelty may be negative, which in the paper it is not, so may t be, and then they count t.
-    """
-    if threshold is None:
-        return population.novelty
-    return jnp.where(population.novelty > threshold, population.novelty, min(threshold, 0.0))
 
 
 class Elitist(eqx.Module):
     """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order: parents before offspring."""
 
-    threshold: float | None = None
-    """novelty at or below it does not count; section 3.1's t, off by default"""
-
-    def __check_init__(self):
-        refuse_threshold("Elitist", self.threshold)
-
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
-        return jnp.argsort(-novel(population, self.threshold), stable=True)[:size]
+        return jnp.argsort(-population.novelty, stable=True)[:size]
 
 
 class Latest(eqx.Module):
@@ -49,14 +32,8 @@ class NSGA2(eqx.Module):
     ties in crowding distance aside. Cost O(n log n).
     """
 
-    threshold: float | None = None
-    """novelty at or below it does not count; section 3.1's t, off by default"""
-
-    def __check_init__(self):
-        refuse_threshold("NSGA2", self.threshold)
-
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
-        objectives = jnp.stack([novel(population, self.threshold), population.fitness], axis=1)
+        objectives = jnp.stack([population.novelty, population.fitness], axis=1)
         front = fronts(objectives)
         return jnp.lexsort((-crowding_distance(objectives, front), front))[:size]
 

@@ -140,7 +140,6 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     assert len(names.splitlines()) == len(PARTS)
     assert "\n--set mutate=gaussian" in names
     assert "founders.sizes=[5,10,10,10,2]" in call("list", "layers", folder=tmp_path).stdout
-    assert "select.threshold=none  novelty at or below" in call("list", "nsga2", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
 
 

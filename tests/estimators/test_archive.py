@@ -69,7 +69,9 @@ def test_too_few_references():
         PopulationKNN().score((), living.descriptor, living)
 
 
-@pytest.mark.parametrize("settings", [{"k": 0}, {"additions": 0}, {"additions": 7, "capacity": 6}])
+@pytest.mark.parametrize(
+    "settings", [{"k": 0}, {"additions": 0}, {"additions": 7, "capacity": 6}, {"threshold": float("inf")}]
+)
 def test_settings_that_make_no_sense(settings):
     with pytest.raises(ValueError, match="|".join(settings)):
         ArchiveKNN(**settings)

@@ -3,12 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
 
-from brns import ArchiveKNN
 from brns.core import individuals
 from brns.operators import selection
 from brns.operators.selection import NSGA2, Elitist, Latest
@@ -49,14 +47,6 @@ GRIDDED = [RANDOM.integers(0, 8, size=(60, 2)).astype(np.float32) for _ in range
 def test_elitist_keeps_the_most_novel_and_of_ties_the_first():
     assert Elitist()(population([0.1, 5.0, 3.0, 4.0, 0.2]), 3).tolist() == [1, 3, 2]
     assert Elitist()(population([1.0, 2.0, 1.0, 2.0, 1.0]), 4).tolist() == [1, 3, 0, 2]
-    assert Elitist(threshold=2.0)(population([1.0, 2.0, 1.5, 2.1]), 3).tolist() == [3, 0, 1]
-
-
-@pytest.mark.parametrize("select", [Elitist, NSGA2])
-def test_a_negative_threshold_keeps_those_above_it(select):
-    """Novelty may be negative, such as a logarithm: -1 and -3 are above -5, and the two others do not count."""
-    chosen = jax.jit(select(threshold=-5.0), static_argnums=1)
-    assert chosen(population([-10.0, -1.0, -20.0, -3.0]), 3).tolist() == [1, 3, 0]
 
 
 def test_the_latest_are_those_born_last_whatever_their_novelty():
@@ -132,16 +122,7 @@ def test_nsga2_selects_what_deap_selects_among_duplicates_ties_aside():
 
 
 def test_nsga2_by_hand():
-    """The best of both objectives; of one constant objective what is elitist; below the threshold fitness alone."""
+    """The best of both objectives; of one constant objective what is elitist."""
     assert set(select(population([1.0, 9.0, 2.0, 0.0], [1.0, 0.0, 0.5, 9.0]), 2).tolist()) == {1, 3}
     novelty = np.random.default_rng(1).normal(size=40).astype(np.float32)
     assert select(population(novelty), 25).tolist() == Elitist()(population(novelty), 25).tolist()
-    fittest = jax.jit(NSGA2(threshold=10.0), static_argnums=1)
-    assert fittest(population([9.0, 1.0, 2.0], [1.0, 3.0, 2.0]), 3).tolist() == [1, 2, 0]
-
-
-@pytest.mark.parametrize("part", [Elitist, NSGA2, ArchiveKNN])
-def test_a_threshold_that_nothing_is_above_is_refused(part):
-    for threshold in (float("nan"), float("inf")):
-        with pytest.raises(ValueError, match=f"{part.__name__}.threshold"):
-            part(threshold=threshold)
