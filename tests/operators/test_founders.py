@@ -4,11 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from searches import search
 from shell import call
-from worlds import Identity
+from worlds import HostIdentity
 
 import brns
-from brns import Box, FeedForward, GivenFounders, LayerFounders, NoveltySearch, PopulationKNN
+from brns import Box, FeedForward, GivenFounders, LayerFounders, PopulationKNN
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -35,46 +36,40 @@ def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_ref
         LayerFounders((2, 1))(KEY, 6, Box([0.0] * 5, [1.0] * 5))
 
 
-def identity(founders):
-    return NoveltySearch(Identity(), PopulationKNN(k=2), 6, 5, founders=founders)
+def begun_by(founders):
+    return search(HostIdentity(), PopulationKNN(k=2), founders=founders)
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_search_begins_with_the_founders_given_and_goes_on_where_another_ended(finished):
-    given = GivenFounders(finished.population().genotype)
-    state = NoveltySearch(Identity(), PopulationKNN(k=2), 8, 5, founders=given).init(jax.random.key(7))
-    np.testing.assert_array_equal(state.population.genotype, finished.state(4).population.genotype)
-
-
-def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(tmp_path):
-    first = np.linspace(-1, 1, 30).reshape(6, 5)
-    brns.run(identity(GivenFounders(first)), 1, out=tmp_path / "run")
+def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(finished, tmp_path):
+    first = finished.population().genotype
+    brns.run(begun_by(GivenFounders(first)), 1, out=tmp_path / "run")
     with pytest.raises(brns.RecordError, match=r"another experiment: founders\.sha256"):
-        brns.records(tmp_path / "run", identity(GivenFounders(-first)))
+        brns.records(tmp_path / "run", begun_by(GivenFounders(-first)))
     held = brns.Record(tmp_path / "run").experiment["founders"]
     again = build(held)
     assert describe(again) == held == describe(GivenFounders(first))
-    (longer,) = brns.resume(tmp_path / "run", 2, search=identity(again))
-    np.testing.assert_array_equal(longer.population(0).genotype, first.astype(np.float32))
+    (longer,) = brns.resume(tmp_path / "run", 2, search=begun_by(again))
+    np.testing.assert_array_equal(longer.population(0).genotype, first)
     with pytest.raises(ValueError, match=r"give them again, as GivenFounders\(record.population\(0\).genotype\)"):
-        identity(again).init(KEY)
+        begun_by(again).init(KEY)
 
 
 @pytest.mark.parametrize(
     ("founders", "message"),
     [
-        (lambda: GivenFounders(np.zeros((5, 5))), r"\(6, 5\); GivenFounders gave \(5, 5\)"),
-        (lambda: GivenFounders(np.full((6, 5), 1.5)), "6 of 6 founders lie outside"),
-        (lambda: GivenFounders(np.full((6, 5), np.nan)), "finite"),
+        (lambda: GivenFounders(np.zeros((5, 5))), r"\(8, 5\); GivenFounders gave \(5, 5\)"),
+        (lambda: GivenFounders(np.full((8, 5), 1.5)), "8 of 8 founders lie outside"),
+        (lambda: GivenFounders(np.full((8, 5), np.nan)), "finite"),
     ],
 )
 def test_founders_that_cannot_be_are_refused(founders, message):
     with pytest.raises(ValueError, match=message):
-        identity(founders()).init(KEY)
+        begun_by(founders()).init(KEY)
 
 
 def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
-    whole = identity(lambda key, n, box: np.zeros((n, 5), int))
+    whole = begun_by(lambda key, n, box: np.zeros((n, 5), int))
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
 
 

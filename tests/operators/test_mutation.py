@@ -3,6 +3,7 @@
 import random
 import re
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,37 +12,30 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.operators.mutation import (
-    GaussianMutation,
-    IsoLineDD,
-    MixedMutation,
-    PolynomialMutation,
-    Redraw,
-)
+from brns.operators.mutation import GaussianMutation, IsoLineDD, MixedMutation, PolynomialMutation, Redraw
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
 N = 6000
 LOW, HIGH = np.asarray(BOX.low), np.asarray(BOX.high)
 OPERATORS = [
-    PolynomialMutation(),
     PolynomialMutation(eta=0.5, rate=0.7),
     GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
-    PolynomialMutation(rate=None),
     MixedMutation(),
-    Redraw(),
 ]
+
+
+mutate = eqx.filter_jit(lambda operator, key, parents, box: operator(key, parents, box))
 
 
 def mutants(operator, parent):
     """`N` mutants of one parent."""
     parents = jnp.asarray(np.tile(np.asarray(parent, np.float32), (N, 1)))
-    return np.asarray(jax.jit(operator)(jax.random.key(0), parents, BOX))
+    return np.asarray(mutate(operator, jax.random.key(0), parents, BOX))
 
 
-@pytest.mark.parametrize("eta", [0.5, 10.0])
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 0.97])
+@pytest.mark.parametrize(("eta", "share"), [(0.5, 0.02), (10.0, 0.0), (10.0, 0.97)])
 def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
     parent = LOW + np.float32(share) * (HIGH - LOW)
     ours = mutants(PolynomialMutation(eta=eta, rate=1.0), parent)
@@ -68,27 +62,25 @@ def test_polynomial_mutation_by_hand():
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_mutants_stay_in_the_box_and_keep_their_shape(operator):
     parents = jnp.concatenate([BOX.uniform(jax.random.key(0), 2000), BOX.low[None], BOX.high[None]])
-    moved = jax.jit(operator)(jax.random.key(1), parents, BOX)
+    moved = mutate(operator, jax.random.key(1), parents, BOX)
     assert (moved.shape, moved.dtype) == (parents.shape, jnp.float32)
     assert ((moved >= BOX.low) & (moved <= BOX.high)).all()
 
 
-@pytest.mark.parametrize("bound", [LOW, HIGH])
-def test_genes_on_a_bound_move_inwards_half_of_the_time(bound):
-    moved = (mutants(PolynomialMutation(rate=1.0), bound) != bound).sum(0)
-    for count in moved:
-        assert binomtest(int(count), N, 0.5).pvalue > 1e-3
+def test_genes_on_a_bound_move_inwards_half_of_the_time():
+    for bound in (LOW, HIGH):
+        for count in (mutants(PolynomialMutation(rate=1.0), bound) != bound).sum(0):
+            assert binomtest(int(count), N, 0.5).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.1])
 @pytest.mark.parametrize("make", [PolynomialMutation, GaussianMutation])
-def test_each_gene_mutates_on_its_own_with_its_rate(make, rate):
+def test_each_gene_mutates_on_its_own_with_its_rate(make):
     parent = (LOW + HIGH) / 2
-    changed = mutants(make(rate=rate), parent) != parent
+    changed = mutants(make(rate=0.1), parent) != parent
     for count in changed.sum(0):
-        assert binomtest(int(count), N, rate).pvalue > 1e-3
+        assert binomtest(int(count), N, 0.1).pvalue > 1e-3
     both = int((changed[:, 0] & changed[:, 1]).sum())  # two genes change together with probability rate^2
-    assert binomtest(both, N, rate**2).pvalue > 1e-3
+    assert binomtest(both, N, 0.01).pvalue > 1e-3
 
 
 def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
@@ -101,8 +93,8 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
     """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it, in an unequal box."""
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
     pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])  # 60 apart along the first gene; widths 200 and 400
-    mutate = jax.jit(lambda key: IsoLineDD(s1, s2)(key, pair, box) - pair)
-    steps = np.asarray(jax.vmap(mutate)(jax.random.split(jax.random.key(0), N))).reshape(-1, 2)
+    moved = jax.jit(jax.vmap(lambda key: IsoLineDD(s1, s2)(key, pair, box)))(jax.random.split(jax.random.key(0), N))
+    steps = np.asarray(moved - pair).reshape(-1, 2)
     along, across = np.sqrt((s1 * 200) ** 2 + (s2 * 60) ** 2), s1 * 400
     assert kstest(steps[:, 0] / along, "norm").pvalue > 1e-3
     assert kstest(steps[:, 1] / across, "norm").pvalue > 1e-3
@@ -112,8 +104,8 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
 def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     """Without noise all around, each of three parents steps along a line to one of the two others, equally often."""
     corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
-    mutate = jax.jit(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D))
-    moved = np.asarray(jax.vmap(mutate)(jax.random.split(jax.random.key(1), N)))
+    keys = jax.random.split(jax.random.key(1), N)
+    moved = np.asarray(jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))(keys))
     first, second = moved[:, 0], moved[:, 1]
     horizontal = first[:, 1] == 0
     assert (horizontal | (first[:, 0] == 0)).all()
@@ -122,7 +114,7 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     on_slope = second[:, 1] != 0
     np.testing.assert_allclose((second[on_slope] - [4, 0]) @ [3, 4], 0, atol=1e-5)  # along (-4, 3)
     alone = corners[:1]
-    assert np.array_equal(jax.jit(IsoLineDD(0.0, 0.2))(jax.random.key(0), alone, BOX_2D), alone)
+    assert np.array_equal(mutate(IsoLineDD(0.0, 0.2), jax.random.key(0), alone, BOX_2D), alone)
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def points(objectives):
 
 
 RANDOM = np.random.default_rng(0)
-SMOOTH = [RANDOM.normal(size=(60, 2)).astype(np.float32) for _ in range(40)]
-GRIDDED = [RANDOM.integers(0, 8, size=(60, 2)).astype(np.float32) for _ in range(40)]
+SMOOTH = [RANDOM.normal(size=(60, 2)).astype(np.float32) for _ in range(20)]
+GRIDDED = [RANDOM.integers(0, 8, size=(60, 2)).astype(np.float32) for _ in range(20)]
 """pairs of objectives; on a grid points are duplicated and share values"""
 
 
@@ -95,22 +95,9 @@ def test_fronts_and_crowding_distance_agree_with_deap():
         np.testing.assert_allclose(crowding_distance(objectives, expected), crowding, rtol=1e-5)
 
 
-def test_nsga2_selects_what_deap_selects():
-    compared, size = 0, 20
-    for objectives in SMOOTH:
-        rows, front = select(population(*objectives.T), size), np.asarray(fronts(objectives))
-        last = front == front[rows].max()
-        if last[rows].sum() == 1 < last.sum():
-            continue  # one place for the two ends of a front, which tie at infinity: either is right
-        assert set(rows.tolist()) == {p.row for p in selNSGA2(points(objectives), size)}
-        assert len(set(rows.tolist())) == size
-        compared += 1
-    assert compared >= 30
-
-
-def test_nsga2_selects_what_deap_selects_among_duplicates_ties_aside():
+def test_nsga2_selects_what_deap_selects_ties_aside():
     """Whole fronts are the same rows; of the last one there are as many, and none left out is less crowded."""
-    for objectives in GRIDDED:
+    for objectives in SMOOTH + GRIDDED:
         rows, front = np.asarray(select(population(*objectives.T), 20)), np.asarray(fronts(objectives))
         theirs = np.array([p.row for p in selNSGA2(points(objectives), 20)])
         last = front[rows].max()
@@ -118,7 +105,7 @@ def test_nsga2_selects_what_deap_selects_among_duplicates_ties_aside():
         assert len(set(rows)) == len(rows) == len(theirs)
         crowding = np.asarray(crowding_distance(objectives, front))
         left_out = (front == last) & ~np.isin(np.arange(len(front)), rows)
-        assert (crowding[left_out] <= crowding[rows[front[rows] == last]].min()).all()
+        assert (crowding[left_out] <= crowding[rows[front[rows] == last]].min(initial=np.inf)).all()
 
 
 def test_nsga2_by_hand():
