@@ -45,21 +45,15 @@ def command() -> str:
 
 @functools.cache  # of what was imported, whatever is edited while it runs
 def commit() -> str:
-    """The commit of the checkout that brns runs from, with a plus sign where it was changed; else brns' version.
-
-    An installed brns may lie inside a repository of somebody else's, in an environment that git ignores. So the
-    repository counts only where it tracks this file.
-    """
-    git = ["git", "-C", str(Path(__file__).parent)]
+    """The commit of the checkout that brns runs from, with a plus sign where it was changed; else brns' version."""
+    checkout = Path(__file__).parents[2]
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
     try:
-        _said([*git, "ls-files", "--error-unmatch", Path(__file__).name])
-        return _said([*git, "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"])
+        if (checkout / ".git").exists():  # a repository further up is somebody else's
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        return f"version {metadata.version('brns')}"
-
-
-def _said(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+        pass
+    return f"version {metadata.version('brns')}"
 
 
 def device() -> str:

@@ -9,9 +9,9 @@ from worlds import HostIdentity
 from brns import PopulationKNN, Record, run
 from brns.checks import refuse_nan, refuse_not_finite
 from brns.core import founding, individuals
+from brns.runs.seeds import on_host
 
-SOUND = individuals(np.zeros((4, 2)), born=3, first=20)
-SOUND = SOUND._replace(**{name: np.asarray(column) for name, column in SOUND._asdict().items()})
+SOUND = on_host(individuals(np.zeros((4, 2)), born=3, first=20))
 
 
 class Spoiled(HostIdentity):
@@ -40,18 +40,18 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("who", ["offspring", "parents"])
 @pytest.mark.parametrize(
     ("column", "source"),
     [("genotype", "mutation"), ("descriptor", "task"), ("fitness", "task"), ("novelty", "estimator")],
 )
-def test_every_column_must_be_numbers(who, column, source):
+def test_every_column_must_be_numbers(column, source):
     values = np.array(getattr(SOUND, column))
     values[2] = np.inf
     facts = founding(SOUND)._replace(parents=SOUND)
     refuse_not_finite(3, facts)
-    with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .* generation 3 \(first ids 22\)"):
-        refuse_not_finite(3, facts._replace(**{who: SOUND._replace(**{column: values})}))
+    for who in ("offspring", "parents"):
+        with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .* generation 3 \(first ids 22\)"):
+            refuse_not_finite(3, facts._replace(**{who: SOUND._replace(**{column: values})}))
 
 
 def test_a_state_may_be_infinite_but_holds_no_nan():

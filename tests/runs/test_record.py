@@ -8,7 +8,8 @@ import pytest
 from searches import search
 from worlds import HostIdentity
 
-from brns import PolynomialMutation, Record, RecordError, records, run
+import brns
+from brns import PolynomialMutation, Record, RecordError, records
 
 SEARCH = search()
 
@@ -42,14 +43,10 @@ def test_numpy_alone_reads_a_generation(whole):
         assert arrays["population.genotype"].shape == (8, 5)
 
 
-def test_the_stride_keeps_states_and_the_last_is_always_kept(whole):
-    record = Record(whole)
-    assert record.snapshots == [0, 3, 6, 9, 10]
-    assert record.generations == list(range(11))
-
-
 def test_columns_are_stacked_over_generations(whole):
     record = Record(whole)
+    assert record.generations == list(range(11))
+    assert record.snapshots == [0, 3, 6, 9, 10]  # those of the stride, and the last
     assert record.column("survivors.descriptor").shape == (11, 8, 2)
     assert record.column("offspring.genotype").shape == (10, 6, 5)
     assert record.column("parents.novelty").shape == (10, 8)
@@ -63,9 +60,8 @@ def test_columns_are_stacked_over_generations(whole):
 
 def test_genotypes_are_found_where_they_were_born(whole):
     record = Record(whole)
-    last = record.state(10, SEARCH).population
-    genotypes = record.genotypes(np.asarray(last.id), np.asarray(last.born))
-    np.testing.assert_array_equal(genotypes, last.genotype)
+    for mine, its in zip(record.population(), record.state(10, SEARCH).population, strict=True):
+        np.testing.assert_array_equal(mine, its)
     with pytest.raises(RecordError, match="no individuals 999, -7"):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
@@ -92,6 +88,7 @@ def test_a_frame_holds_one_row_a_generation(whole):
     record = Record(whole)
     frame = record.frame()
     assert frame["generation"].tolist() == list(range(11))
+    assert len(brns.frame(record.population())) == 8
     assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
     assert frame["solutions"].iloc[-1] == len(record.solutions().id)
     novelty = record.column("survivors.novelty")
@@ -104,6 +101,8 @@ def test_a_frame_holds_one_row_a_generation(whole):
 def test_a_state_comes_back_with_its_bits(whole):
     record = Record(whole)
     state = record.state(9, SEARCH)
+    assert repr(state).startswith("SearchState(generation=9, population=Population(genotype=float32[8, 5], ")
+    assert repr(record) == f"Record('{whole}', seed=7, generations=10 of 10)"
     again, _ = SEARCH.step(state, jax.random.key(7))
     np.testing.assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
     with pytest.raises(RecordError, match=r"keeps no state of generation 4; it has 0, 3 \.\.\. 10 \(5 of them\)"):
@@ -124,7 +123,7 @@ def test_a_record_knows_the_search_that_it_was_made_with_and_needs_none_for_the_
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):
     assert [r.seed for r in records(whole)] == [7]
-    run(search(HostIdentity()), 1, out=tmp_path / "many", seeds=[7, 2])
+    brns.run(search(HostIdentity(), brns.PopulationKNN(k=2)), 1, out=tmp_path / "many", seeds=[7, 2])
     assert [r.seed for r in records(tmp_path / "many")] == [2, 7]
     with pytest.raises(RecordError, match=r"is not a run and holds none"):
         records(whole / "generations")
