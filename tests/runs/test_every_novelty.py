@@ -25,7 +25,9 @@ def test_the_table_of_parts_has_no_other():
     assert set(ESTIMATORS) == set(parts("estimator"))
 
 
-@pytest.mark.parametrize("name", [n if n == "population" else pytest.param(n, marks=pytest.mark.slow) for n in ESTIMATORS])
+@pytest.mark.parametrize(
+    "name", [n if n == "population" else pytest.param(n, marks=pytest.mark.slow) for n in ESTIMATORS]
+)
 def test_memory_is_flat_over_a_run(name, tmp_path, monkeypatch):
     """JAX's arrays, and what Python and NumPy hold, after generation 20 and 40 later."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time

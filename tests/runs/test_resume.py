@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from files import bits
 from searches import search
-from worlds import HostIdentity
+from worlds import HostIdentity, Identity
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, resume, run
 from brns.runs.loop import start
 from brns.runs.paths import chosen
 
-METHODS = {
-    "recognition": None,
-    "exact": brns.ExactRecognition(size=16),
-    "archive": brns.ArchiveKNN(k=3, additions=2, capacity=20),
-    "population": brns.PopulationKNN(k=2),
+HOST = search(HostIdentity(), brns.PopulationKNN(k=2))
+SEARCHES = {
+    "host": HOST,
+    "traced": search(Identity(), brns.PopulationKNN(k=2)),
+    "counts": search(HostIdentity(), brns.VisitCounts(grids=8)),
 }
 LEFT = [".run.7.tmp.json", "generations/.000009.7.tmp.npz", "states/.000009.7.tmp.npz"]
 OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
@@ -40,52 +40,37 @@ def stopped(path, generation, state):
     (path / "progress.csv").write_text("generation,")
 
 
-def rows(path):
-    """Those of progress.csv without their seconds."""
-    return [line.rsplit(",", 1)[0] for line in (path / "progress.csv").read_text().splitlines()]
-
-
 @pytest.mark.parametrize(
-    ("method", "world", "seeds", "at"),
-    [
-        ("recognition", "traced", 2, (4, 3)),
-        ("population", "host", 2, (0, 0)),
-        ("exact", "traced", None, (4, 3)),
-        ("archive", "host", None, (4, 3)),
-    ],
+    ("name", "seeds", "at"), [("traced", 2, (4, 3)), ("host", 2, (0, 0)), ("counts", None, (4, 3))]
 )
-def test_a_run_stopped_anywhere_resumes_to_the_same_files(method, world, seeds, at, made):
-    one, whole, path = made(method, world, seeds)
+def test_a_run_stopped_anywhere_resumes_to_the_same_files(name, seeds, at, made):
+    whole, path = made(name, seeds)
     for folder in sorted({file.parent.parent for file in path.rglob("0*.npz")}):
         stopped(folder, *at)
-    records = resume(path, search=one)
-    assert bits(path) == bits(whole)
-    for record in records:
-        assert rows(record.path) == rows(whole / record.path.relative_to(path))
+    for record in resume(path, search=SEARCHES[name]):
         assert [(record.path / name).exists() for name in LEFT + OTHERS] == [False] * 3 + [True] * 2
+    assert bits(path) == bits(whole)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A search, its run of 6 generations that never stopped, and a copy to be spoiled."""
+    """A search's run of 6 generations that never stopped, and a copy to be spoiled."""
     runs = tmp_path_factory.mktemp("whole")
 
-    def make(method, world, seeds):
-        estimator = {} if METHODS[method] is None else {"estimator": METHODS[method]}
-        one = search(HostIdentity(), **estimator) if world == "host" else search(**estimator)
-        whole = runs / f"{method}-{world}-{seeds}"
+    def make(name, seeds):
+        whole = runs / name
         if not whole.exists():
-            run(one, 6, out=whole, seeds=seeds, checkpoint_every=3)
-        return one, whole, Path(shutil.copytree(whole, tmp_path_factory.mktemp("copy") / "run"))
+            run(SEARCHES[name], 6, out=whole, seeds=seeds, checkpoint_every=3)
+        return whole, Path(shutil.copytree(whole, tmp_path_factory.mktemp("copy") / "run"))
 
     return make
 
 
 def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(made, tmp_path):
-    one, whole, _ = made("exact", "traced", None)
-    run(one, 4, out=tmp_path / "run", checkpoint_every=3)
-    (record,) = resume(tmp_path / "run", np.int64(6), search=one)
-    assert (record.planned, record.snapshots) == (6, [0, 3, 6])
+    whole, _ = made("host", 2)
+    run(HOST, 4, out=tmp_path / "run", seeds=2, checkpoint_every=3)
+    for record in resume(tmp_path / "run", np.int64(6), search=HOST):
+        assert (record.planned, record.snapshots) == (6, [0, 3, 6])
     assert bits(tmp_path / "run") == bits(whole)
 
 
@@ -104,16 +89,16 @@ for saved in start(search(HostIdentity(), PopulationKNN(k=2)), 6, out=sys.argv[2
 
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_same_files(made, tmp_path):
-    one, whole, _ = made("population", "host", 2)
+    whole, _ = made("host", 2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
         with pytest.raises(RecordError, match="is being written by another process"):
-            resume(tmp_path / "run", search=one)
+            resume(tmp_path / "run", search=HOST)
         os.kill(child.pid, signal.SIGKILL)
     assert Record(tmp_path / "run" / "seed0000").last < 6
-    resume(tmp_path / "run", search=one)
+    resume(tmp_path / "run", search=HOST)
     assert bits(tmp_path / "run") == bits(whole)
 
 
@@ -126,10 +111,10 @@ def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_
     ],
 )
 def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(below, generations, changes, message, made):
-    _, _, path = made("recognition", "traced", 2)
+    _, path = made("host", 2)
     before = {file: file.read_bytes() for file in path.rglob("*.*")}
     with pytest.raises(ValueError, match=message):
-        resume(path / below, generations, search=search(**changes))
+        resume(path / below, generations, search=replace(HOST, **changes))
     assert {file: file.read_bytes() for file in path.rglob("*.*")} == before
 
 
@@ -141,35 +126,34 @@ def test_a_folder_that_holds_anything_is_left_as_it_is(name, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / name).write_text("a stranger's")
     with pytest.raises(RecordError, match="exists already"):
-        run(search(HostIdentity()), 1, out=tmp_path / "run")
+        run(HOST, 1, out=tmp_path / "run")
     assert [file.name for file in tmp_path.rglob("*")] == ["run", name]
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, 2), (2, None)])
 def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, tmp_path):
-    one = search(HostIdentity(), METHODS["population"])
-    run(one, 1, out=tmp_path / "run", seeds=first)
+    run(HOST, 1, out=tmp_path / "run", seeds=first)
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
     with pytest.raises(RecordError, match="choose another place") as refused:
-        run(one, 1, out=tmp_path / "run", seeds=second)
+        run(HOST, 1, out=tmp_path / "run", seeds=second)
     assert f'brns.resume("{tmp_path / "run"}")' in str(refused.value)
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 
 def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tmp_path, monkeypatch):
     """The second looked when nobody was there, and made its founders while the first began."""
-    one, out = search(HostIdentity(), METHODS["population"]), tmp_path / "run"
+    out = tmp_path / "run"
     (tmp_path / ".run.1.tmp").mkdir()
     (tmp_path / ".run.1.tmp" / "run.json").write_text("half")
-    late = start(replace(one), 3, out=out)
-    init = type(one).init
+    late = start(replace(HOST), 3, out=out)
+    init = type(HOST).init
 
     def slow(*arguments):
-        monkeypatch.setattr(type(one), "init", init)
-        run(one, 2, out=out)
+        monkeypatch.setattr(type(HOST), "init", init)
+        run(HOST, 2, out=out)
         return init(*arguments)
 
-    monkeypatch.setattr(type(one), "init", slow)
+    monkeypatch.setattr(type(HOST), "init", slow)
     with pytest.raises(RecordError, match="was taken"):
         next(late)
     assert Record(out).planned == 2
@@ -207,8 +191,8 @@ def test_seeds_have_one_meaning(asked, found):
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys):
     with pytest.raises(ValueError, match=message):
-        run(search(HostIdentity()), out=tmp_path / "run", **({"generations": 2} | wrong))
+        run(HOST, out=tmp_path / "run", **({"generations": 2} | wrong))
     assert not (tmp_path / "run").exists()
     with pytest.raises(ValueError, match=message):
-        run(search(HostIdentity()), **({"generations": 2} | wrong))
+        run(HOST, **({"generations": 2} | wrong))
     assert capsys.readouterr().err == ""  # it names no folder
