@@ -12,8 +12,8 @@ score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
 
 
 def population(descriptors, first=0, novelty=None, born=0) -> Population:
-    everyone = individuals(descriptors, born, first)
-    return everyone if novelty is None else everyone._replace(novelty=jnp.asarray(novelty, jnp.float32))
+    everyone = jax.tree.map(np.array, individuals(descriptors, born, first))
+    return everyone if novelty is None else everyone._replace(novelty=np.asarray(novelty, np.float32))
 
 
 def archive(estimator, descriptor, ids, novelty=None, entered=None) -> Archive:
@@ -39,4 +39,4 @@ def generation(g, size=10, d=2, novelty=None) -> Generation:
 
 
 def ids(state: Archive) -> list[int]:
-    return [int(i) for i in state.id if i >= 0]
+    return [i for i in state.id.tolist() if i >= 0]

@@ -3,11 +3,14 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from searches import search
 from square import init, update
+from worlds import HostIdentity
 
 from brns import ExactRecognition, observed
 
 SMALL = ExactRecognition(size=32)
+SEARCH = search(HostIdentity(), SMALL)
 NOBODY = observed(np.zeros((0, 2)), 1).offspring
 
 

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning import learned, novelty, uniform, walked
+from searches import search
 from square import KEY, SQUARE, init, update
+from worlds import HostIdentity
 
-from brns import Box, NoveltySearch, PlanarArm, VisitCounts, check_estimator, observed, run
+from brns import Box, VisitCounts, check_estimator, observed, run
 from brns.core import individuals
 
 SMALL = VisitCounts(grids=16, rows=256)
@@ -39,10 +41,10 @@ def test_effective_visits_by_hand():
     np.testing.assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 2 - 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("d", [2, 40])
-def test_each_grid_is_exact_recognition_with_its_cells_as_features(d):
+def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
-    estimator, generator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0)), np.random.default_rng(d)
+    d, generator = 40, np.random.default_rng(40)
+    estimator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0))
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(0, 600, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
@@ -137,16 +139,15 @@ def test_many_seeds_at_once_are_those_seeds_alone():
     np.testing.assert_array_equal(together.visits[1], alone.visits)
 
 
-@pytest.mark.parametrize("describe", ["tip", pytest.param("joints", marks=pytest.mark.slow)])
-def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path, describe):
-    search = NoveltySearch(PlanarArm(20, describe), SMALL, 20, 10)
-    (record,) = run(search, 4, out=tmp_path / "run", checkpoint_every=2)
-    state = search.init(jax.random.key(0))
+def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
+    one = search(HostIdentity(), SMALL)
+    (record,) = run(one, 4, out=tmp_path / "run", checkpoint_every=2)
+    state = one.init(KEY)
     for number in range(5):
         if number in (0, 2, 4):
             jax.tree.map(np.testing.assert_array_equal, record.state(number).estimator, state.estimator)
-        state, _ = search.step(state, jax.random.key(0))
-    assert (tmp_path / "run" / "states" / "000004.npz").stat().st_size < 60_000
+        state, _ = one.step(state, KEY)
+    assert (tmp_path / "run" / "states" / "000004.npz").stat().st_size < 4 * 16 * 256
 
 
 def test_behaviors_that_are_not_finite_are_not_counted():

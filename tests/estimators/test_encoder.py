@@ -5,10 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from searches import search
 from square import KEY, SQUARE
-from worlds import Identity
+from worlds import HostIdentity
 
-from brns import BehaviorRecognition, NoveltySearch, check_estimator, resume, run
+from brns import BehaviorRecognition, check_estimator, resume, run
+from brns.core import individuals
 from brns.estimators.encoder import Encoder, he, whole
 from brns.experiments import paper_recognition
 
@@ -62,7 +64,7 @@ def test_an_encoder_of_ones_own_fulfils_the_contract():
 def test_it_equals_the_fully_connected_one_with_the_same_weights():
     own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), paper_recognition()
     points = SQUARE.uniform(KEY, 20)
-    population = NoveltySearch(Identity(), standard, 4, 4).init(KEY).population
+    population = individuals(points)
     state, like = own.init(SQUARE, KEY), standard.init(SQUARE, KEY)
     transplanted = [
         eqx.tree_at(lambda e: e.layers, encoder, tuple(weights.network.layers))
@@ -75,13 +77,13 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
 
 
 def test_runs_resume_to_the_same_bits(tmp_path):
-    search = NoveltySearch(Identity(), OWN, population_size=8, offspring_size=8)
-    (alone,) = run(search, 4, out=tmp_path / "whole")
-    run(search, 2, out=tmp_path / "parts")
-    (parts,) = resume(tmp_path / "parts", 4, search=search)
-    for a, b in zip(*(jax.tree.leaves(r.state(4, search)) for r in (alone, parts)), strict=True):
+    one = search(HostIdentity(), OWN)
+    (alone,) = run(one, 4, out=tmp_path / "whole")
+    run(one, 2, out=tmp_path / "parts")
+    (parts,) = resume(tmp_path / "parts", 4, search=one)
+    for a, b in zip(*(jax.tree.leaves(r.state(4)) for r in (alone, parts)), strict=True):
         np.testing.assert_array_equal(a, b)
-    weights = alone.state(4, search).estimator.predictor
+    weights = alone.state(4).estimator.predictor
     assert weights.constant is None  # a constant of NumPy's is no weight
     assert (whole(Own, weights, 1).constant == 600).all()
 

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import SMALL, learned, novelty, uniform, walked
+from learning import SEARCH, SMALL, learned, novelty, uniform, walked
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.linear_model import BayesianRidge
 from square import KEY, SQUARE, init, update
-from worlds import Identity
 
-from brns import Box, ExactRecognition, Generation, NoveltySearch, check_estimator, observed
+from brns import Box, ExactRecognition, Generation, check_estimator, observed
 from brns.core import individuals
 from brns.estimators.exact import shrunk
 
@@ -64,21 +63,19 @@ def test_whoever_lives_and_is_not_learned_counts_as_seen():
 
 def test_founders_are_learned_once_and_give_the_scale():
     """Their mean becomes 0 and three root mean deviations over all dimensions 1, in units of half the box, once."""
-    search = NoveltySearch(Identity(), SMALL, population_size=10, offspring_size=5)
-    state = search.init(KEY)
+    state = SEARCH.init(KEY)
     founders = np.asarray(state.population.descriptor, np.float64)
     for g in (1, 2):
-        state, _ = search.step(state, KEY)
-        assert state.estimator.seen == 10 + 5 * g
+        state, _ = SEARCH.step(state, KEY)
+        assert state.estimator.seen == 8 + 6 * g
         np.testing.assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
         np.testing.assert_allclose(state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5)
         assert state.estimator.frame.wide == 1
 
 
-@pytest.mark.parametrize("middle", [300, 3e5])
-def test_a_loose_box_changes_nothing(middle):
-    """A box 1000 times too large, about its middle or far from it: the same novelty, as the founders give the scale."""
-    loose = Box([middle - 3e5] * 2, [middle + 3e5] * 2)
+def test_a_loose_box_changes_nothing():
+    """A box 1000 times too large, far from its middle: the same features, as the founders give the scale."""
+    loose = Box([0.0] * 2, [6e5] * 2)
     estimator, batches = ExactRecognition(size=32, frequencies=(1.0, 8.0)), uniform(0, 3, 20)
     tight, wide = (learned(estimator, batches, init(estimator, box)) for box in (SQUARE, loose))
     wide = wide._replace(frame=wide.frame._replace(wide=jnp.ones(())))
@@ -89,7 +86,7 @@ def test_a_loose_box_changes_nothing(middle):
 
 @pytest.fixture(scope="module")
 def fitted():
-    """An estimator, its state after 300 behaviors, and in float64 the features of those and of 50 others."""
+    """The novelty of 50 behaviors after 300 others, and in float64 the features of both."""
     estimator = ExactRecognition(size=32, regularization=0.5)
     batches, points = uniform(0, 10, 30), uniform(1, 50)
     state = learned(estimator, batches)
@@ -193,14 +190,6 @@ def test_fading_makes_old_behaviors_new_again():
     assert novelty(estimator, later, [[300, 300]]) > 1.5 * known
 
 
-def test_order_of_batches_does_not_matter():
-    batches = uniform(0, 6, 10)
-    state = learned(SMALL, batches[:1])
-    forward, backward = (learned(SMALL, order, state) for order in (batches[1:], batches[:0:-1]))
-    points = uniform(1, 50)
-    np.testing.assert_allclose(*(novelty(SMALL, s, points) for s in (forward, backward)), rtol=1e-5)
-
-
 def test_behaviors_that_are_not_finite_are_not_learned():
     batch = uniform(0, 20)
     batch[3] = np.nan
@@ -239,17 +228,8 @@ def test_encoders_that_do_not_fit(encoder, said):
         ExactRecognition(encoder=encoder).init(SQUARE, KEY)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        SMALL,
-        pytest.param(ExactRecognition(encoder=Angle), marks=pytest.mark.slow),
-        pytest.param(ExactRecognition(32, forgetting=0.9), marks=pytest.mark.slow),
-    ],
-    ids=["cosines", "encoder", "forgetting"],
-)
-def test_it_fulfils_the_contract(estimator):
-    check_estimator(estimator)
+def test_it_fulfils_the_contract():
+    check_estimator(SMALL)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def test_features_have_length_1_and_their_inner_product_depends_on_the_differenc
     np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
 
 
-@pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (1e-3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
+@pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
 def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_the_box(deviation, times):
     """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
 

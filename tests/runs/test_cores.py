@@ -13,7 +13,7 @@ import os, shutil, sys
 os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:int(sys.argv[1])]))
 import brns
 method, size = getattr(brns, sys.argv[2])(), int(sys.argv[3])
-search = brns.NoveltySearch(brns.PlanarArm(), method, size, size)
+search = brns.NoveltySearch(brns.PlanarArm(), method, size, size, brns.PolynomialMutation())
 seeds = {"seeds": int(sys.argv[4])} if sys.argv[4] != "1" else {}
 for generations in map(int, sys.argv[6:]):
     brns.run(search, generations, out=sys.argv[5], exist="resume", progress=False, **seeds)
