@@ -33,7 +33,6 @@ NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
 
 def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
     """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
-
     was, now = (
         jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree) for tree in (before, after)
     )
@@ -108,8 +107,8 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
 
     Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior space and finite
     fitness; the same bits for the same genotypes and key; row i depends on genotype i alone (in another order, beside
-    others, beside copies, in batches of `sizes`, by default n - 1); a traceable task gives compiled what it gives
-    uncompiled. A simulator of exactly 64 worlds is checked by `check_task(task, n=64, sizes=())`.
+    others, in batches of `sizes`, by default n - 1); a traceable task gives compiled what it gives uncompiled. A
+    simulator of exactly 64 worlds is checked by `check_task(task, n=64, sizes=())`.
 
     `tolerance` is for simulators that add in any order, such as physics on a GPU (about 1e-5): how far a genotype may
     be from itself, as a share of the box or of the fitness. Such a run does not resume to the same bits. Batches may
@@ -164,16 +163,13 @@ def _batches(
     order = np.random.default_rng(0).permutation(n)
     moved = np.empty(n, int)
     moved[order] = np.roll(order, 1)  # one cycle through all rows: every one gets another place
-    batches = [
+    kept = rows % 2 == 0
+    beside = jnp.where(kept[:, None], genotypes, task.genotype_space.uniform(jax.random.key(1), n))
+    return [
         ("in another order", genotypes[moved], moved),
-        ("beside copies of itself", genotypes[np.zeros(n, int)], np.zeros(n, int)),
+        ("beside other genotypes", beside, np.where(kept, rows, -1)),
         *((f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes),
     ]
-    others = task.genotype_space.uniform(jax.random.key(1), n)
-    for kept in (rows % 2 == 0, rows % 2 == 1):
-        beside = jnp.where(kept[:, None], genotypes, others)
-        batches.append(("beside other genotypes", beside, np.where(kept, rows, -1)))
-    return batches
 
 
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:

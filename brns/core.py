@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 T = TypeVar("T")
@@ -187,8 +186,7 @@ class Selection(Protocol):
 def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
 
-    `solved` is bools, or exact zeros and ones where the task is no JAX code. One value of fitness or `solved` is
-    everyone's.
+    One value of fitness or `solved` is everyone's.
     """
     said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
@@ -201,11 +199,9 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
             raise ValueError(f"{said} {name} of shape {shape}; got {values.shape}")
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{said} {name} as real numbers; got {values.dtype}")
-    if solved.dtype != bool and (isinstance(solved, Tracer) or not np.isin(solved, (0, 1)).all()):
+    if solved.dtype != bool:
         raise ValueError(f"{said} solved as bools, as in distance < 40; got {solved.dtype}")
-    return Evaluation(
-        jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved, bool)
-    )
+    return Evaluation(jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
 
 
 def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:

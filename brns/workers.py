@@ -109,7 +109,7 @@ class Chunked(eqx.Module):
             for future in filter(Future.done, futures):
                 future.result()
             return [future.result() for future in futures]
-        except (EvaluationError, ImportError):
+        except EvaluationError:
             raise
         except Exception as error:
             raise EvaluationError(f"{name} was given up by its executor: {error!r}") from error
@@ -187,10 +187,6 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
     """`evaluate_chunk` by an executor. Errors become texts, since a task's own might not be picklable."""
     try:
         return evaluate_chunk(_unpickled(task), genotypes, key)
-    except ModuleNotFoundError as error:
-        raise ImportError(f"{error} in a worker: it needs the task's modules on its PYTHONPATH") from None
-    except ImportError:  # says what to install
-        raise
     except BaseException as error:
         failed = EvaluationError(f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}")
         failed.add_note(f"In the worker:\n{traceback.format_exc()}")

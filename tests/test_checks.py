@@ -67,9 +67,6 @@ def descriptor(change):
         pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
         pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
         pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
-        pytest.param(
-            descriptor(lambda d, g: d * np.unique(g, axis=0, return_counts=True)[1].max()), id="copies of itself"
-        ),
         pytest.param(broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"),
     ],
 )
@@ -107,7 +104,7 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
-        (broken(lambda e, g, k: e._replace(solved=np.full(len(g), 0.3))), "solved as bools"),
+        (broken(lambda e, g, k: e._replace(solved=np.zeros(len(g)))), "solved as bools"),
         (Untraceable(), "traceable is True, but evaluate is not JAX code"),
         (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
     ],
@@ -137,20 +134,9 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
             descriptor=evaluation.descriptor * nearly[:, None], fitness=1e-4 * evaluation.fitness + nearly - 1
         )
 
-    with pytest.raises(ValueError, match=r"the same result .* tolerance"):
-        check_task(broken(rounded))
     check_task(broken(rounded), tolerance=1e-5)
-    with pytest.raises(ValueError, match="the same result"):
+    with pytest.raises(ValueError, match=r"the same result .* tolerance"):
         check_task(broken(rounded), tolerance=1e-8)
-
-
-@pytest.mark.parametrize("solved", [jnp.array([0.0, 1.0]), jnp.array([0, 1])])
-def test_zeros_and_ones_are_bools_but_not_in_compiled_code(solved):
-    """There nobody can see whether they are."""
-    evaluation = Evaluation(jnp.zeros((2, 2)), jnp.zeros(2), solved)
-    np.testing.assert_array_equal(conform(evaluation, 2, Identity()).solved, [False, True])
-    with pytest.raises(ValueError, match=r"Identity\.evaluate .* solved as bools.*got (float32|int32)"):
-        jax.jit(lambda solved: conform(evaluation._replace(solved=solved), 2, Identity()))(solved)
 
 
 def test_a_descriptor_alone_is_an_evaluation_without_fitness_in_which_nobody_solved():

@@ -145,11 +145,6 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told):
         assert "worlds.py" in "".join(caught.value.__notes__)
 
 
-def test_what_a_world_lacks_is_told_as_without_workers(shared):
-    with pytest.raises(ImportError, match=r"^pip install 'brns\[ant\]'$"):
-        Chunked(Faulty("lacks"), executor=shared).evaluate(GENOTYPES, KEY)
-
-
 def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeypatch):
     Chunked(HostIdentity(), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
     monkeypatch.setattr(shared, "timeout", 5.0)

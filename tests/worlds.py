@@ -59,8 +59,6 @@ class Faulty(eqx.Module):
                 raise ZeroDivisionError("the floor has no friction")
             if self.fault == "mute":
                 raise Mute
-            if self.fault == "lacks":
-                raise ImportError("pip install 'brns[ant]'")
             if self.fault == "hangs":
                 time.sleep(3600)
             if self.fault == "wide":

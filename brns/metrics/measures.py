@@ -20,13 +20,8 @@ class Measure(NamedTuple):
     """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states"""
 
 
-def _solved(record: Record) -> list[np.ndarray]:
-    """Whether each individual evaluated solved the task, by generation."""
-    return evaluated(record, "solved")
-
-
 def _first_solved(record: Record) -> float | None:
-    return next((float(g) for g, rows in enumerate(_solved(record)) if rows.any()), None)
+    return next((float(g) for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None)
 
 
 def _mean(curve: np.ndarray) -> float | None:
@@ -44,17 +39,17 @@ MEASURES = {
     "generations": Measure(
         "Generations",
         "finished after the founders",
-        lambda record: float(len(_solved(record)) - 1),
+        lambda record: float(len(evaluated(record, "id")) - 1),
     ),
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: float(sum(map(len, _solved(record)))),
+        lambda record: float(sum(map(len, evaluated(record, "id")))),
     ),
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's success criterion",
-        lambda record: float(sum(rows.sum() for rows in _solved(record))),
+        lambda record: float(np.concatenate(evaluated(record, "solved")).sum()),
     ),
     "first_solved": Measure(
         "First solution",

@@ -128,8 +128,6 @@ def start(
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
-    if exist not in ("refuse", "resume"):
-        raise ValueError(f'exist must be "refuse" or "resume"; got {exist!r}')
     several, numbers = chosen(seed, seeds)
     generations, stride = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import filelock
+import numpy as np
 
 from brns.runs import metadata
 from brns.runs.storage import RecordError, sync
@@ -38,21 +39,18 @@ def chosen(
     Errors: `ValueError` where they are no seeds.
     """
     try:
-        first = operator.index(seed)
         if seeds is None:
-            found = range(first, first + 1)
-        elif isinstance(seeds, SupportsIndex) and not getattr(seeds, "ndim", 0):
-            found = range(first, first + operator.index(seeds))
-        elif first:
-            raise ValueError(f"give seed= with a number of seeds, not with a list of them; got seed={seed}")
-        else:
+            found = [operator.index(seed)]
+        elif np.iterable(seeds):
             found = sorted(map(operator.index, seeds))  # ty: ignore[invalid-argument-type]
+        else:
+            found = [operator.index(seed) + i for i in range(operator.index(seeds))]  # ty: ignore[invalid-argument-type]
     except TypeError:
         raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}") from None
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
     if not found or found[0] < 0 or found[-1] >= 2**32 or len(set(found)) < len(found):
         raise ValueError(f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}")
-    return seeds is not None, list(found)
+    return seeds is not None, found
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:

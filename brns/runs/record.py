@@ -240,9 +240,11 @@ class Record:
 
         Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
         """
+        import pandas
+
         rows = progress.Rows(self.behavior_space)
         table = [rows.row(g, self._facts(g))._asdict() for g in self.generations]
-        return _pandas().DataFrame([{"seed": self.seed, **row} for row in table])
+        return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _facts(self, number: int) -> dict[str, np.ndarray]:
         """All columns of a generation but the offspring's genotypes, read once."""
@@ -285,16 +287,10 @@ def frame(population: Population) -> "pandas.DataFrame":
 
     For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
     """
+    import pandas
+
     made: dict[str, np.ndarray] = {}
     for name in (*PLAIN, "genotype"):
         column = np.asarray(getattr(population, name))
         made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": column[:, i] for i in range(column.shape[1])}
-    return _pandas().DataFrame(made)
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("a frame needs pandas: pip install 'brns[frame]'") from None
-    return pandas
+    return pandas.DataFrame(made)

@@ -184,9 +184,8 @@ def test_seeds_have_one_meaning(asked, found):
         ({"generations": 0}, "generations must be a whole number from 1 on"),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
-        ({"seed": -1}, "got range"),
+        ({"seed": -1}, r"got \[-1\]"),
         ({"seeds": np.array([0, 1.5])}, "a seed is a whole number"),
-        ({"seed": 3, "seeds": [1]}, "not with a list"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys):
