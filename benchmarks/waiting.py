@@ -1,9 +1,9 @@
 """What a run waits for: the disk, cores that do nothing, workers that do nothing, and its own start.
 
-    python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [--repeats 7]
+    python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [large] [devices] [--repeats 7]
 
-Two minutes for all but dask, on an idle machine; ratios mean something on such a one only. What is compared takes turns
-within a repeat, and the median over repeats is printed, with the least and the most.
+Without a name saving, seeds, workers, start, small, in two minutes on an idle machine: on others ratios mean nothing. What is
+compared takes turns within a repeat, and the median over repeats is printed, with the least and the most.
 
 saving   the maze with its record and its progress bar, against the bare search: wall time of a generation
 seeds    8 seeds of the maze: in lanes, against one batch with the compiler's threads and against one batch on one core
@@ -11,10 +11,14 @@ workers  the share of 16 processes that is busy: 4 seeds of 25 individuals that 
 dask     the same on a Dask cluster of 16 threads
 start    CPU time of a second process from its start to the first generation of the maze
 small    20 + 20 individuals of the car: a generation bare, 10 at a time by `lax.scan`, and with its record
+large    10,000 and 100,000 individuals of the arm: a generation bare, and with its record
+devices  2000 individuals of the maze on one device and on all; the CPU has as many as
+         XLA_FLAGS=--xla_force_host_platform_device_count=2 says
 """
 
 import argparse
 import contextlib
+import dataclasses
 import os
 import resource
 import statistics
@@ -30,7 +34,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns import Box, Evaluation, NoveltySearch, PopulationKNN
+from brns import Box, Evaluation, NoveltySearch, PlanarArm, PopulationKNN, Sharded
 from brns.cli.follow import follow
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
@@ -258,6 +262,20 @@ def small(repeats: int) -> None:
     compare(ways, repeats)
 
 
+def large(repeats: int) -> None:
+    for n, goal in (10_000, 150), (100_000, 2000):
+        print(f"large: the arm, {n} + {n}; goal for the last: {goal} ms of CPU")
+        search = NoveltySearch(PlanarArm(), population_size=n, offspring_size=n)
+        compare({"bare": bare(search, 3), "recorded, with a progress bar": recorded(search, 3)}, repeats)
+
+
+def devices(repeats: int) -> None:
+    print(f"devices: the maze, 2000 + 2000, {jax.device_count()} devices; goal of two on two cores: 1.7")
+    alone = dataclasses.replace(maze(), population_size=2000, offspring_size=2000)
+    shared = dataclasses.replace(alone, task=Sharded(alone.task))
+    compare({"one device": bare(alone, 2), "all devices": bare(shared, 2)}, repeats)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     every = {
@@ -267,13 +285,15 @@ def main() -> None:
         "dask": lambda _: by_dask(),
         "start": starting,
         "small": small,
+        "large": large,
+        "devices": devices,
     }
     parser.add_argument("parts", nargs="*", help=", ".join(every))
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     with contextlib.suppress(OSError):
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} as this begins")
-    for name in arguments.parts or [name for name in every if name != "dask"]:
+    for name in arguments.parts or ["saving", "seeds", "workers", "start", "small"]:
         every[name](arguments.repeats)
 
 
