@@ -2,8 +2,9 @@
 
     python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [large] [devices] [--repeats 7]
 
-Without a name saving, seeds, workers, start, small, in two minutes on an idle machine: on others ratios mean nothing. What is
-compared takes turns within a repeat, and the median over repeats is printed, with the least and the most.
+Without a name saving, seeds, workers, start and small, in two minutes on an idle machine: on others ratios mean
+nothing. What is compared takes turns within a repeat, and the median over repeats is printed, with the least and the
+most.
 
 saving   the maze with its record and its progress bar, against the bare search: wall time of a generation
 seeds    8 seeds of the maze: in lanes, against one batch with the compiler's threads and against one batch on one core
