@@ -19,6 +19,7 @@ from .estimators.counts import VisitCounts as VisitCounts
 from .estimators.exact import ExactRecognition as ExactRecognition
 from .estimators.recognition import BehaviorRecognition as BehaviorRecognition
 from .interoperation.novelty import Novelty as Novelty
+from .metrics.frame import frame as frame
 from .operators.founders import GivenFounders as GivenFounders
 from .operators.founders import LayerFounders as LayerFounders
 from .operators.founders import UniformFounders as UniformFounders
@@ -36,7 +37,6 @@ from .runs.loop import generations as generations
 from .runs.loop import resume as resume
 from .runs.loop import run as run
 from .runs.record import Record as Record
-from .runs.record import frame as frame
 from .runs.record import records as records
 from .runs.storage import RecordError as RecordError
 from .search import NoveltySearch as NoveltySearch

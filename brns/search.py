@@ -9,7 +9,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
 from brns.checks import refuse_outside, refuse_wrong, same_structure
 from brns.core import (
@@ -24,7 +24,6 @@ from brns.core import (
     Task,
     begun,
     conform,
-    individuals,
     newborn,
     refuse_shape,
     scored,
@@ -114,7 +113,7 @@ class NoveltySearch(eqx.Module):
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
-        draw, evaluate, estimate = jax.random.split(jax.random.fold_in(key, 0), 3)
+        draw, evaluate, estimate = keys(key, 0)
         n, space = self.population_size, self.task.genotype_space
         genotype = self.founders(draw, n, space)
         refuse_shape("founders", self.founders, genotype, (n, space.dimension))
@@ -123,7 +122,7 @@ class NoveltySearch(eqx.Module):
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
         founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
         population, state = _begun(self.estimator, self.task.behavior_space, founders, estimate)
-        return SearchState(jnp.int32(0), population, state, self._mixture.credit())
+        return SearchState(jnp.int32(0), population, state, self.mixture.credit())
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation. `key` is the run's own key, the same in every generation."""
@@ -132,35 +131,31 @@ class NoveltySearch(eqx.Module):
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement."""
-        return _ask(self._mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key)
+        return _ask(self.mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key)
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(
-            self.estimator, self._mixture, self.select, self.rescore_parents, state, offspring, evaluation, key
-        )
+        return _tell(self.estimator, self.mixture, self.select, self.rescore_parents, state, offspring, evaluation, key)
 
     @property
-    def _mixture(self) -> MixedMutation:
+    def mixture(self) -> MixedMutation:
+        """The variation operator; one that is no mixture as a mixture of one."""
         return self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
 
-    def state_shape(self) -> SearchState:
-        """The state's tree with shapes and types in place of arrays, without evaluating anything."""
-        space = self.task.behavior_space
-        founders = individuals(jnp.zeros((self.population_size, space.dimension)))
-        founders = founders._replace(genotype=jnp.zeros((self.population_size, self.task.genotype_space.dimension)))
-        shapes = eqx.filter_eval_shape(_begun, self.estimator, space, founders, jax.random.key(0))
-        return SearchState(jnp.int32(0), *shapes, self._mixture.credit())
+
+def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
+    """A generation's keys of a run's key: for `ask`, `evaluate` and `tell`."""
+    return jax.random.split(jax.random.fold_in(key, generation), 3)
 
 
 _begun = program(begun)
 
 
 def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
-    ask, evaluate, tell = jax.random.split(jax.random.fold_in(key, state.generation + 1), 3)
+    ask, evaluate, tell = keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
     evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)

@@ -187,13 +187,6 @@ def test_one_compilation_serves_every_generation():
     assert TRACES == [(8, 5), (6, 5)]
 
 
-def test_the_shape_of_a_state_is_known_without_evaluating(run):
-    def shapes(state):
-        return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), state)
-
-    assert shapes(search().state_shape()) == shapes(run[0][0])
-
-
 # What is wrong is said
 
 

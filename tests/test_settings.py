@@ -46,7 +46,6 @@ def test_every_world_has_every_estimator(world):
         assert type(search.task) is parts("world")[world].load()
         assert (describe(search.estimator) == describe(paper_recognition())) == (name == "paper")
         assert type(search.estimator) is getattr(brns, part.attribute)
-    assert search.state_shape().population.id.shape == (search.population_size,)
 
 
 @pytest.mark.parametrize("world", ["maze", "car", "arm"])

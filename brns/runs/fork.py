@@ -52,11 +52,14 @@ def fork(
             raise ValueError(f"a fork cannot change {name}: {run} has {before[name]!r}; got {after[name]!r}")
     if not eqx.tree_equal(source.behavior_space, search.task.behavior_space):
         raise ValueError(f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}")
+    state = source.state(at, search)
+    genes, known = search.task.genotype_space.dimension, state.population.genotype.shape[1]
+    if genes != known:
+        raise ValueError(f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}")
     made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every)
     kept = source.metadata.model_dump(include={"id", "forked", *Made.model_fields})
     made.forked = Forked(path=os.fspath(run), generation=at, changed=changes(before, after), **kept)
     refuse_taken(out)
-    state = source.state(at, search)
     with building(out) as aside:
         metadata.create(aside, made)
         copy = Record(aside)

@@ -15,7 +15,7 @@ from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import follow
 from brns.runs.paths import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
-from brns.runs.progress import NEEDED, Progress, Row
+from brns.runs.progress import Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
@@ -186,7 +186,7 @@ def _advance(
     kept, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
-        done = (record.read(g, NEEDED) for g in range(kept + 1))
+        done = (record.read(g) for g in range(kept + 1))
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
         founders = [founding(side_by_side.on_host(state.population)) for state in states]
@@ -199,8 +199,8 @@ def _advance(
         try:
             for number, after in enumerate(steps, kept + 1):
                 told = []
-                for record, (_, generation), one in zip(runs, after, progress, strict=True):
-                    record.append(number, generation)
+                for record, (state, generation), one in zip(runs, after, progress, strict=True):
+                    record.append(number, generation, state.credit)
                     told.append(SavedGeneration(record, number, generation, one.add(number, generation)))
                 states = [state for state, _ in after]
                 due = number % runs[0].checkpoint_every == 0 or number == generations

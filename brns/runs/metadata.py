@@ -45,7 +45,7 @@ class Forked(Made):
 class Metadata(Made):
     """All that run.json says."""
 
-    format: Literal[6]
+    format: Literal[7]
     id: str
     experiment: dict[str, Any]
     changed: dict[str, Any]
@@ -68,7 +68,7 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
     """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
-        format=6,
+        format=7,
         id=secrets.token_hex(8),
         experiment=describe(search),
         changed=unusual(search),

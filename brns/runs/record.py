@@ -2,8 +2,9 @@
 
     run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
     generations/000123.npz  tables, a row an individual: offspring and survivors (all columns but the genotype), parents
-                            (id, and the novelty as selected by); and the offspring's genotypes
-    states/000123.npz       the search's state after generation 123, one entry a leaf, named by its path
+                            (id, and the novelty as selected by); the genotypes of the offspring that are kept, since
+                            they survived or solved the task; and the credit of each operator
+    states/000123.npz       the estimator's state after generation 123, one entry a leaf, named by its path
     progress.csv            a line a generation, to watch
     lock                    empty; locked by the process that writes, so that no second one does
 
@@ -17,25 +18,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from brns.checks import refuse_nan, refuse_not_finite
-from brns.core import Box, Generation, Population, Recounts, founding
+from brns.core import Box, Generation, Population, Recounts, begun, founding
 from brns.metrics.numbers import ranges
 from brns.runs import metadata, progress, storage
 from brns.runs.storage import RecordError, numbers_in
-from brns.search import NoveltySearch, SearchState
+from brns.search import NoveltySearch, SearchState, keys
 from brns.settings import SettingsError, build, changes, describe, told
 
 if TYPE_CHECKING:
     import pandas
 
 PLAIN = tuple(column for column in Population._fields if column != "genotype")
-"""the columns of individuals that are read at once; genotypes take longer"""
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
-"""of each generation, with their columns"""
 FACTS = tuple(f"{who}.{name}" for who, names in TABLES.items() for name in names)
 GENOTYPE = "offspring.genotype"
+ROUNDING = 1e-4
+"""as a share of the genotypes' box, between the genotypes on disk and those that are made again"""
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
 
@@ -114,17 +116,19 @@ class Record:
 
     def begin(self, search: NoveltySearch, state: SearchState) -> None:
         """Save the founders, and the state that they are in."""
-        self.append(0, founding(state.population))
+        self.append(0, founding(state.population), state.credit)
         self.checkpoint(search, state, before=-1)
 
-    def append(self, number: int, generation: Generation) -> None:
+    def append(self, number: int, generation: Generation, credit: np.ndarray | jax.Array) -> None:
         """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
         refuse_not_finite(number, generation)
-        arrays = {who: _table(getattr(generation, who), names) for who, names in TABLES.items()}
-        self.write("generations", number, arrays | {GENOTYPE: generation.offspring.genotype}, synced=False)
+        arrays = {who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()}
+        kept = np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"]) | arrays["offspring"]["solved"]
+        genotypes = np.asarray(generation.offspring.genotype)[kept]
+        self.write("generations", number, arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit}, synced=False)
 
     def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
-        """Save the search's state, but for what the estimator can count again, and have the disk confirm all until now.
+        """Save the estimator's state, but for what it can count again, and have the disk confirm all until now.
 
         `before` is the generation of the last state. That one is removed where the stride does not keep it.
         """
@@ -134,7 +138,7 @@ class Record:
             for g in range(before + 1, number + 1):
                 storage.sync(self._file("generations", g))
             storage.sync(self.path / "generations")
-        self.write("states", number, storage.named_leaves(_emptied(search, state)))
+        self.write("states", number, storage.named_leaves(_emptied(search, state.estimator)))
         if before % self.checkpoint_every:
             self._file("states", before).unlink(missing_ok=True)
 
@@ -175,21 +179,15 @@ class Record:
         generations = list(generations)
         if not generations:
             raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
-        read = self._facts if name in FACTS else lambda g: self.read(g, (name,))
-        return np.stack([read(g)[name] for g in generations])
+        if name not in (*FACTS, GENOTYPE):
+            raise RecordError(f"a run has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}")
+        return np.stack([self._offspring(g) if name == GENOTYPE else self._facts(g)[name] for g in generations])
 
-    def read(self, number: int, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """These columns of one generation, read anew; each has a row an individual."""
-        names = tuple(names)
-        if unknown := [name for name in names if name not in (*FACTS, GENOTYPE)]:
-            raise RecordError(f"a run has no column {unknown[0]!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-        tables = {name.split(".")[0] for name in names if name != GENOTYPE}
-        arrays = self.arrays("generations", number, (*tables, *({GENOTYPE} & {*names})))
-        found = {}
-        for name in names:
-            who, column = name.split(".")
-            found[name] = arrays[GENOTYPE] if name == GENOTYPE else arrays[who][column]
-        return found
+    def read(self, number: int) -> dict[str, np.ndarray]:
+        """What is on disk of one generation, read anew: the columns of its tables, some genotypes, and the credit."""
+        arrays = self.arrays("generations", number)
+        facts = {f"{who}.{name}": arrays[who][name] for who, names in TABLES.items() for name in names}
+        return facts | arrays
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
@@ -199,16 +197,24 @@ class Record:
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
                 "The states of all generations are kept by `brns run ... --checkpoint-every 1`"
             )
-        like = eqx.filter_eval_shape(lambda state: _emptied(search, state), search.state_shape())
-        state = storage.restore(like, self.arrays("states", number), self._file("states", number))
-        if not isinstance(search.estimator, Recounts):
-            return state
-        born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
-        return state._replace(estimator=search.estimator.recounted(state.estimator, born))
+        state, space = self._parents(number, search), search.task.behavior_space
+        begins = eqx.filter_eval_shape(begun, search.estimator, space, state.population, jax.random.key(0))
+        like = eqx.filter_eval_shape(functools.partial(_emptied, search), begins[1])
+        estimator = storage.restore(like, self.arrays("states", number), self._file("states", number))
+        if isinstance(search.estimator, Recounts):
+            born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
+            estimator = search.estimator.recounted(estimator, born)
+        return state._replace(estimator=estimator)
 
-    def arrays(self, kind: str, number: int, names: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
-        """What such a file holds, all of it or what is named."""
-        return storage.read_arrays(self._file(kind, number), self.seal(number), names)
+    def _parents(self, number: int, search: NoveltySearch) -> SearchState:
+        """The search's state after a generation, without its estimator's."""
+        credit, even = self._facts(number)["credit"], search.mixture.credit()
+        known = credit if credit.shape == even.shape else even  # a fork may have other operators
+        return SearchState(np.int32(number), self.population(number), None, known)
+
+    def arrays(self, kind: str, number: int) -> dict[str, np.ndarray]:
+        """What such a file holds."""
+        return storage.read_arrays(self._file(kind, number), self.seal(number))
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
@@ -218,18 +224,42 @@ class Record:
         )
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
-        """The genotypes of individuals, from the generations where they were born."""
+        """The genotypes of individuals, from the generations where they were born.
+
+        Those that are not on disk are made again, which needs the search and gives the same up to rounding; a
+        `RecordError` where it gives others.
+        """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            columns = self.read(g, ("offspring.id", GENOTYPE))
-            rows |= dict(zip(columns["offspring.id"].tolist(), columns[GENOTYPE], strict=True))
+            facts = self._facts(g)
+            everyone, kept = facts["offspring.id"], facts["kept"]
+            if np.isin(ids[born == g], everyone[~kept]).any():
+                rows |= dict(zip(everyone.tolist(), self._offspring(g), strict=True))
+            rows |= dict(zip(everyone[kept].tolist(), facts[GENOTYPE], strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(f"{self.path} has no individuals {ranges(unknown)} that were born in these generations")
-        return np.stack([rows[i] for i in ids.tolist()]) if rows else self.read(0, (GENOTYPE,))[GENOTYPE][:0]
+        return np.stack([rows[i] for i in ids.tolist()]) if rows else self._facts(0)[GENOTYPE][:0]
+
+    def _offspring(self, number: int) -> np.ndarray:
+        """The genotypes of all who were born in a generation."""
+        facts = self._facts(number)
+        if (kept := facts["kept"]).all():
+            return facts[GENOTYPE]
+        before, key = self._parents(number - 1, self.search), keys(jax.random.key(self.seed), number)[0]
+        again = self.search.ask(before, key)
+        genotypes, space = np.array(again.genotype), self.search.task.genotype_space
+        far = np.abs(genotypes[kept] - facts[GENOTYPE]) > ROUNDING * (space.high - space.low)
+        if far.any() or not np.array_equal(again.parent, facts["offspring.parent"]):
+            raise RecordError(
+                f"{self.path} has only genotypes of survivors and solutions, and those of the others in generation "
+                f"{number} cannot be made again here: they were drawn by other versions, {self.versions}"
+            )
+        genotypes[kept] = facts[GENOTYPE]
+        return genotypes
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
-        facts = self.read(self.last if generation is None else generation, FACTS)
+        facts = self._facts(self.last if generation is None else generation)
         return self._with_genotypes({name: facts[f"survivors.{name}"] for name in PLAIN})
 
     def _with_genotypes(self, columns: Mapping[str, np.ndarray]) -> Population:
@@ -247,26 +277,14 @@ class Record:
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _facts(self, number: int) -> dict[str, np.ndarray]:
-        """All columns of a generation but the offspring's genotypes, read once."""
+        """What is on disk of a generation, read once."""
         if number not in self._read:
-            self._read[number] = self.read(number, FACTS)
+            self._read[number] = self.read(number)
         return self._read[number]
 
 
-def _table(individuals: Population, names: Iterable[str]) -> np.ndarray:
-    """These columns as a structured array."""
-    columns = {name: np.asarray(getattr(individuals, name)) for name in names}
-    fields = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
-    table = np.empty(len(individuals.id), fields)
-    for name, column in columns.items():
-        table[name] = column
-    return table
-
-
-def _emptied(search: NoveltySearch, state: SearchState) -> SearchState:
-    if not isinstance(search.estimator, Recounts):
-        return state
-    return state._replace(estimator=search.estimator.emptied(state.estimator))
+def _emptied(search: NoveltySearch, estimator: Any) -> Any:
+    return search.estimator.emptied(estimator) if isinstance(search.estimator, Recounts) else estimator
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
@@ -280,17 +298,3 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     if not folders:
         raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
     return sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
-
-
-def frame(population: Population) -> "pandas.DataFrame":
-    """A data frame with a row for each individual: the columns of a `Population`; wide ones become `descriptor_0`, ...
-
-    For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
-    """
-    import pandas
-
-    made: dict[str, np.ndarray] = {}
-    for name in (*PLAIN, "genotype"):
-        column = np.asarray(getattr(population, name))
-        made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": column[:, i] for i in range(column.shape[1])}
-    return pandas.DataFrame(made)

@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import zipfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,8 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
-def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, all or those named; read-only.
+def read_arrays(path: Path, seal: str) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, read-only.
 
     Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a `RecordError`. Members are
     read whole, so that zipfile compares each with its checksum.
@@ -67,7 +67,7 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
             if (found := str(_array(archive, SEAL))) != seal:
                 raise ValueError(f"it belongs to {found!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {name: _array(archive, name) for name in names or members if name != SEAL}
+            return {name: _array(archive, name) for name in members if name != SEAL}
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
@@ -88,6 +88,16 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool 
     content = io.BytesIO()  # zipfile's many small writes cost more at a file
     np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
     write_bytes(path, content.getvalue(), synced)
+
+
+def table(columns: Any, names: Iterable[str]) -> np.ndarray:
+    """These attributes, columns of one length, as a structured array."""
+    found = {name: np.asarray(getattr(columns, name)) for name in names}
+    fields = [(name, column.dtype, column.shape[1:]) for name, column in found.items()]
+    rows = np.empty(len(next(iter(found.values()))), fields)
+    for name, column in found.items():
+        rows[name] = column
+    return rows
 
 
 def file_name(number: int) -> str:

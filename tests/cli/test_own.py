@@ -148,7 +148,7 @@ def test_an_own_run_goes_on_to_the_bits_of_one_that_never_stopped(folder):
     assert refused.returncode == 2
     done = call("resume", RUN, "--generations", 3, *SEARCH, folder=folder)
     assert done.returncode == 0, done.stderr
-    for name in ("offspring.genotype", "survivors.novelty"):
+    for name in ("offspring.descriptor", "survivors.novelty"):
         np.testing.assert_array_equal(Record(folder / RUN).column(name), Record(folder / "whole").column(name))
 
 

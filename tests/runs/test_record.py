@@ -1,12 +1,13 @@
 """A run on disk: what is written, and what a record reads from it."""
 
+import dataclasses
 import json
 
 import jax
 import numpy as np
 import pytest
 from searches import search
-from worlds import HostIdentity
+from worlds import HostIdentity, Identity
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
@@ -16,7 +17,7 @@ SEARCH = search()
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 6, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
+    expected = {"format": 7, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
@@ -33,18 +34,19 @@ def test_numpy_alone_reads_a_generation(whole):
         assert arrays["survivors"]["descriptor"].shape == (8, 2)
     assert found == {
         "seal": ((), []),
-        "offspring.genotype": ((6, 5), []),
+        "offspring.genotype": ((3, 5), []),
+        "kept": ((6,), []),
+        "credit": ((1,), []),
         "offspring": ((6,), each),
         "survivors": ((8,), each),
         "parents": ((8,), ["id", "novelty"]),
     }
     with np.load(whole / "states" / "000003.npz", allow_pickle=False) as arrays:
-        assert arrays["generation"] == 3
-        assert arrays["population.genotype"].shape == (8, 5)
+        assert {"center", "seal"} < {*arrays.files}
 
 
 def test_columns_are_stacked_over_generations(whole):
-    record = Record(whole)
+    record = Record(whole, SEARCH)
     assert record.generations == list(range(11))
     assert record.snapshots == [0, 3, 6, 9, 10]  # those of the stride, and the last
     assert record.column("survivors.descriptor").shape == (11, 8, 2)
@@ -66,14 +68,32 @@ def test_genotypes_are_found_where_they_were_born(whole):
         record.genotypes(np.array([3, 999, -7]), np.array([0, 2, 2]))
 
 
+def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
+    search = brns.NoveltySearch(Identity(), population_size=8, offspring_size=6)
+    record = brns.run(search, 4, out=tmp_path / "mixed", seed=3, progress=False)[0]
+    key = jax.random.key(3)
+    state = search.init(key)
+    for g in range(1, 5):
+        state, generation = search.step(state, key)
+        assert not record.read(g)["kept"].all()
+        np.testing.assert_allclose(
+            record.column("offspring.genotype", [g])[0], generation.offspring.genotype, rtol=1e-5
+        )
+    other = dataclasses.replace(Record(whole, SEARCH).search, mutate=brns.GaussianMutation())
+    drawn = Record(whole, SEARCH)
+    drawn.search = other
+    with pytest.raises(RecordError, match="cannot be made again"):
+        drawn.column("offspring.genotype", [3])
+
+
 def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
-    record = Record(whole)
+    record = Record(whole, SEARCH)
     expected, seen = [], []
     for g in record.generations:
-        arrays = record.read(g, ["offspring.genotype", "offspring.id"])
+        genotypes, ids = (record.column(f"offspring.{name}", [g])[0] for name in ("genotype", "id"))
         # Identity is solved where both first genes are above 0.8.
-        solved = (arrays["offspring.genotype"][:, :2] > 0.8).all(axis=1)
-        expected += arrays["offspring.id"][solved].tolist()
+        solved = (genotypes[:, :2] > 0.8).all(axis=1)
+        expected += ids[solved].tolist()
         seen += [g] * int(solved.sum())
     solutions = record.solutions()
     assert expected
