@@ -271,13 +271,16 @@ def scored(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`; a `ValueError` where the shape is another."""
-    novelty = estimator.score(state, descriptors, population)
-    if jnp.shape(novelty) != descriptors.shape[:1]:
-        raise ValueError(
-            f"{type(estimator).__name__}.score of {descriptors.shape[0]} descriptors must return novelty of shape "
-            f"{descriptors.shape[:1]}; got {jnp.shape(novelty)}"
-        )
+    with jax.default_matmul_precision("highest"):  # accelerators' own products are short
+        novelty = estimator.score(state, descriptors, population)
+    refuse_shape("score", estimator, novelty, descriptors.shape[:1])
     return jnp.asarray(novelty, jnp.float32)
+
+
+def learned(estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+    """The estimator's state after one more generation."""
+    with jax.default_matmul_precision("highest"):
+        return estimator.update(state, generation, key)
 
 
 def begun(

@@ -24,6 +24,7 @@ from brns.core import (
     Task,
     begun,
     conform,
+    learned,
     newborn,
     refuse_shape,
     scored,
@@ -199,8 +200,8 @@ def _tell(
     rows = select(union, mu)
     refuse_shape("select", select, rows, (mu,))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
-    learned = estimator.update(state.estimator, generation, key)
-    same_structure(estimator, state.estimator, learned)
+    after = learned(estimator, state.estimator, generation, key)
+    same_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.credited(state.credit, offspring.operator, survived[mu:])
-    return SearchState(g.astype(jnp.int32), generation.survivors, learned, credit), generation
+    return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation

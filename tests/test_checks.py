@@ -208,7 +208,7 @@ class AsksItsOwnArray(Sound):
         ("score", tied_to_the_place, "must permute"),
         ("score", ranks_what_is_asked, "what else is asked about"),
         ("score", not_a_number, "not finite in generation 1"),
-        ("score", one_too_few, r"\(64,\); got \(63,\)"),
+        ("score", one_too_few, r"\(64,\); .* gave \(63,\)"),
         ("init", begins_on_the_host, "must be JAX code"),
         ("update", grows, "same structure"),
         ("update", asks_the_host, "same state and the same novelty"),

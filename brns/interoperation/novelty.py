@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from brns.checks import refuse_wrong, same_structure
-from brns.core import Box, NoveltyEstimator, founding, individuals, scored
+from brns.core import Box, NoveltyEstimator, founding, individuals, learned, scored
 from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
 
@@ -69,9 +69,9 @@ class Novelty:
         if not len(rows):
             return
         batch = rows, told, np.int32(number), np.int32(self.learned)
-        learned = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
-        same_structure(self.estimator, self.state, learned)
-        self.state = learned
+        after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
+        same_structure(self.estimator, self.state, after)
+        self.state = after
         self.batches = number
         self.learned += len(rows)
 
@@ -123,4 +123,4 @@ def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) ->
 @eqx.filter_jit
 def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any) -> PyTree:
     batch = individuals(rows, number, first)._replace(novelty=novelty)
-    return estimator.update(state, founding(batch), jax.random.fold_in(key, number))
+    return learned(estimator, state, founding(batch), jax.random.fold_in(key, number))
