@@ -17,8 +17,6 @@ from brns.tasks.policy import FeedForward
 try:
     import gymnasium
     from gymnasium import spaces
-
-    import brns.tasks.environments  # noqa: F401 (makes our own environments known)
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 

@@ -1,4 +1,4 @@
-"""Gymnasium's environments as tasks, and our tasks as Gymnasium's environments."""
+"""Gymnasium's environments as tasks."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from trees import same
 
-from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, check_task
+from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.workers import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
-from gymnasium.utils.env_checker import check_env  # noqa: E402
-
-from brns.tasks.ant.rules import POLICY, observation  # noqa: E402
 
 KEY = jax.random.key(0)
 
@@ -156,48 +153,3 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
 def test_what_does_not_fit_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         check_task(corridor(**settings))
-
-
-@pytest.mark.parametrize("name", ["AntMaze", "DeceptiveMaze"])
-@pytest.mark.filterwarnings("ignore:.*(infinity|normalized space)")  # bounds that the worlds have
-@pytest.mark.filterwarnings("error::UserWarning:gymnasium")
-def test_environment_passes_gymnasium_s_own_check(name):
-    env = gymnasium.make(f"brns/{name}-v0", max_episode_steps=2)
-    check_env(env.unwrapped, skip_render_check=True)
-    env.reset(seed=1)
-    ends = [env.step(env.action_space.sample())[2:4] for _ in range(2)]
-    assert ends == [(False, False), (False, True)]
-    env.close()
-
-
-def test_ant_environment_is_the_task():
-    genotypes = np.random.default_rng(1).uniform(-1, 1, (1, POLICY.genotype_length)).astype(np.float32)
-    path = AntMaze(steps=30).episodes(genotypes).path[0]
-    env = gymnasium.make("brns.tasks.environments:brns/AntMaze-v0").unwrapped
-    sensed, info = env.reset(seed=0)
-    policy = POLICY.on_host(genotypes)
-    for t in range(1, 31):
-        sensed, reward, terminated, _, info = env.step(policy(sensed[None])[0])
-        assert np.array_equal(info["position"], path[t])
-        assert (reward, terminated) == (0, False)
-    assert np.array_equal(observation(env.state)[0], sensed)
-    env.state[0, 1:3] = 34, -25
-    _, reward, terminated, _, info = env.step(np.zeros(8, np.float32))
-    assert (reward, terminated, info["visited"].tolist()) == (1, False, [True, False, False])
-    assert env.step(np.zeros(8, np.float32))[1] == 0
-
-
-def test_maze_environment_is_the_task():
-    maze, env = DeceptiveMaze(), gymnasium.make("brns/DeceptiveMaze-v0").unwrapped
-    sensed, _ = env.reset(seed=0)
-    assert sensed.tolist() == [100, 100, 100, 0, 0]
-    genotype = maze.genotype_space.uniform(KEY, 1)
-    policy = FeedForward((5, 10, 10, 10, 2))
-    for _ in range(20):
-        sensed, reward, terminated, _, info = env.step(np.asarray(policy(genotype, sensed[None]))[0])
-    expected = DeceptiveMaze(steps=20).evaluate(genotype, KEY).descriptor[0]
-    assert info["position"] == pytest.approx(np.asarray(expected), abs=1e-2)
-    assert (reward, terminated) == (0, False)
-    env.pose = np.array([60, 60, 0], np.float32)
-    _, reward, terminated, _, info = env.step(np.zeros(2, np.float32))
-    assert (reward, terminated, info["visited"]) == (1, True, True)
