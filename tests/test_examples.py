@@ -67,6 +67,10 @@ def islands(output, folder):
     assert sharing > apart
 
 
+def gpu_simulator(output, folder):
+    growing(output, 85, 90)
+
+
 def own_estimator(output, folder):
     assert "(21, 100, 2)" in output
     assert (folder / "runs/own-estimator/run.json").exists()
