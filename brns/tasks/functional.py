@@ -1,7 +1,7 @@
 """An environment in JAX as a task, such as one of MuJoCo Playground or Brax: a policy acts in it, time is scanned."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,18 +11,6 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Evaluation
 from brns.tasks.policy import FeedForward, fitted
-
-
-@runtime_checkable
-class Environment(Protocol):
-    """What MuJoCo Playground's environments are, and Brax's. A state has `obs`, `reward` and `done`."""
-
-    @property
-    def action_size(self) -> int: ...
-
-    def reset(self, key: Key[Array, ""]) -> Any: ...
-
-    def step(self, state: Any, action: Float[Array, " a"]) -> Any: ...
 
 
 class Episode(NamedTuple):
@@ -42,19 +30,19 @@ def flat(state: Any) -> Float[Array, " o"]:
     return ravel_pytree(state.obs)[0]
 
 
-def last_observation(episode: Episode) -> Float[Array, " o"]:
+def last_observation(episode: Any) -> Any:
     """The behavior of an episode: its last observation."""
     return episode.observations[-1]
 
 
 class FunctionalTask(eqx.Module):
-    """An environment in JAX in which policies live one episode each.
+    """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's, or your own.
 
-    The output of the policy is the action, by default squashed into [-1, 1], as Playground and Brax have it. Fitness is
-    the sum of the rewards. Nothing leaves the device; several seeds run in one batch.
+    It has `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has `obs`, `reward` and
+    `done`. The output of the policy is the action, by default squashed into [-1, 1]. Fitness is the sum of the rewards.
     """
 
-    env: Environment
+    env: Any
     """the environment, without wrappers that reset it or batch it"""
     steps: int
     """most steps of an episode"""

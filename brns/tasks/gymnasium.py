@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
 from brns.settings import shown
+from brns.tasks.functional import last_observation
 from brns.tasks.policy import FeedForward, fitted
 
 try:
@@ -23,6 +24,7 @@ try:
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
+Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 MADE = threading.local()
 
 
@@ -31,8 +33,6 @@ class Episode(NamedTuple):
 
     observations: Float[np.ndarray, "times o"]
     """flattened; the first is that of the reset"""
-    actions: Float[np.ndarray, "t a"]
-    """as the environment took them, flattened"""
     rewards: Float[np.ndarray, " t"]
     infos: list[dict[str, Any]]
     """the environment's own; the first is that of the reset"""
@@ -53,11 +53,6 @@ class Policy(Protocol):
         It is made anew for each batch of episodes. Row i is for genotype i.
         """
         ...
-
-
-def last_observation(episode: Episode) -> Float[np.ndarray, " o"]:
-    """The behavior of an episode: its last observation."""
-    return episode.observations[-1]
 
 
 class GymnasiumTask(eqx.Module):
@@ -101,7 +96,7 @@ class GymnasiumTask(eqx.Module):
         """The policy's."""
         return self.policy.genotype_space
 
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         episodes = self.episodes(genotypes, seed)
         descriptor = np.stack([np.asarray(self.describe(episode), np.float32) for episode in episodes])
@@ -109,24 +104,19 @@ class GymnasiumTask(eqx.Module):
         solved = np.array([bool(self.success and self.success(episode)) for episode in episodes])
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
-    def episodes(
-        self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], seed: int | None = None
-    ) -> list[Episode]:
+    def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype from this seed, by default the task's, or 0 where the task has none."""
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
         n = len(genotypes)
         worlds = self._worlds(n)
         sensed = partial(_flat, worlds.observation_space, worlds.single_observation_space)
-        took = partial(_flat, worlds.action_space, worlds.single_action_space)
         act = _actor(worlds, self.policy, genotypes)
         start: Any = seed if self.vector else [seed] * n
         observation, info = worlds.reset(seed=start)
-        observations, actions, rewards, infos = [sensed(observation)], [], [], [info]
+        observations, rewards, infos = [sensed(observation)], [], [info]
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
-            action = act(observations[-1])
-            observation, reward, ended, truncated, info = worlds.step(action)
-            actions.append(took(action))
+            observation, reward, ended, truncated, info = worlds.step(act(observations[-1]))
             observations.append(sensed(observation))
             rewards.append(np.array(reward, float))
             infos.append(info)
@@ -135,9 +125,9 @@ class GymnasiumTask(eqx.Module):
             living &= ~(ended | truncated)
             if not living.any():
                 break
-        seen, acted, earned = (np.stack(rows, axis=1) for rows in (observations, actions, rewards))
+        seen, earned = np.stack(observations, axis=1), np.stack(rewards, axis=1)
         return [
-            Episode(seen[i, : t + 1], acted[i, :t], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended)
+            Episode(seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended)
             for i, (t, ended) in enumerate(zip(lengths.tolist(), terminated.tolist(), strict=True))
         ]
 
@@ -149,7 +139,7 @@ class GymnasiumTask(eqx.Module):
                 worlds.close()
             made |= {"by": (self.make_env, self.vector), "worlds": {}}
         if n not in made["worlds"]:
-            made["worlds"][n] = _vector(self.make_env, n) if self.vector else _single(self.make_env, n)
+            made["worlds"][n] = _made(self.make_env, n, self.vector)
         return made["worlds"][n]
 
 
@@ -170,30 +160,23 @@ class Ended(gymnasium.Wrapper):
         return self.last, reward, terminated, truncated, info
 
 
-def _single(make_env: Callable[[], gymnasium.Env] | str, n: int) -> VectorEnv:
-    """n environments, stepped one after another."""
-    make = partial(gymnasium.make, make_env) if isinstance(make_env, str) else make_env
-    return SyncVectorEnv([lambda: Ended(make())] * n)
-
-
-def _vector(make_env: Callable[[int], VectorEnv] | str, n: int) -> VectorEnv:
-    """n worlds of an environment's own vector form; a `ValueError` for another number or early resets."""
-    worlds = gymnasium.make_vec(make_env, n) if isinstance(make_env, str) else make_env(n)
+def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
+    """n environments as one; a `ValueError` where an own vector form has another number, or resets too early."""
+    if not vector:
+        make = partial(gymnasium.make, make_env) if isinstance(make_env, str) else make_env
+        return SyncVectorEnv([lambda: Ended(make())] * n)
+    worlds = make_env(n)
     if worlds.num_envs != n:
-        raise ValueError(
-            f"make_env made {worlds.num_envs} worlds for {n} individuals; brns.workers.Chunked cuts batches"
-        )
+        raise ValueError(f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.workers.Chunked")
     if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
         raise ValueError(f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}")
     return worlds
 
 
 def _flat(space: spaces.Space, single: spaces.Space, rows: Any) -> Float[np.ndarray, "n o"]:
-    """A batch of observations or actions as n vectors."""
+    """A batch of observations as n vectors."""
     if isinstance(single, spaces.Box):
         return np.array(rows, float).reshape(len(rows), -1)
-    if isinstance(single, spaces.Discrete):
-        return np.eye(int(single.n))[np.asarray(rows) - single.start]
     return np.array([spaces.flatten(single, row) for row in iterate(space, rows)], float)
 
 
@@ -206,9 +189,7 @@ def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _actor(
-    worlds: VectorEnv, policy: FeedForward | Policy, genotypes: Float[np.ndarray, "n p"]
-) -> Callable[[Float[np.ndarray, "n o"]], Any]:
+def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
     """A function from observations to actions, for one batch of episodes."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
