@@ -44,6 +44,7 @@ from .search import SearchState as SearchState
 from .tasks.ant import AntMaze as AntMaze
 from .tasks.arm import PlanarArm as PlanarArm
 from .tasks.car import MountainCar as MountainCar
+from .tasks.functional import FunctionalTask as FunctionalTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
 from .tasks.loose import RescaledBehaviorSpace as RescaledBehaviorSpace
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze

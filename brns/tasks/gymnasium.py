@@ -1,7 +1,8 @@
-"""Any Gymnasium environment as a task: a policy acts in it, a function of yours says what the behavior was."""
+"""Any Gymnasium environment as a task: policies act in a batch of it, a function of yours says what a behavior was."""
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -12,16 +13,18 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
 from brns.settings import shown
-from brns.tasks.policy import FeedForward
+from brns.tasks.functional import last_observation
+from brns.tasks.policy import FeedForward, fitted
 
 try:
     import gymnasium
     from gymnasium import spaces
-
-    import brns.tasks.environments  # noqa: F401 (makes our own environments known)
+    from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+    from gymnasium.vector.utils import iterate
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
+Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 MADE = threading.local()
 
 
@@ -30,8 +33,6 @@ class Episode(NamedTuple):
 
     observations: Float[np.ndarray, "times o"]
     """flattened; the first is that of the reset"""
-    actions: Float[np.ndarray, "t a"]
-    """as the environment took them, flattened"""
     rewards: Float[np.ndarray, " t"]
     infos: list[dict[str, Any]]
     """the environment's own; the first is that of the reset"""
@@ -46,14 +47,12 @@ class Policy(Protocol):
     @property
     def genotype_space(self) -> Box: ...
 
-    def actor(self, genotype: Float[np.ndarray, " p"]) -> Callable[[Float[np.ndarray, " o"]], Any]:
-        """A function from flattened observations to actions of the environment, made anew for each episode."""
+    def actor(self, genotypes: Float[np.ndarray, "n p"]) -> Callable[[Float[np.ndarray, "n o"]], Any]:
+        """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
+
+        It is made anew for each batch of episodes. Row i is for genotype i.
+        """
         ...
-
-
-def last_observation(episode: Episode) -> Float[np.ndarray, " o"]:
-    """The behavior of an episode: its last observation."""
-    return episode.observations[-1]
 
 
 class GymnasiumTask(eqx.Module):
@@ -63,12 +62,12 @@ class GymnasiumTask(eqx.Module):
     action is the output clipped to the bounds; a squashed output is first scaled from [-1, 1] to them. Fitness is the
     sum of the rewards.
 
-    Each process and thread makes one environment and resets it for each episode; `reset(seed=...)` must forget the
-    episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
+    A batch has an environment for each individual, made once and reset for each episode; `reset(seed=...)` must forget
+    the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
     """
 
-    make_env: Callable[[], gymnasium.Env] | str
-    """the environment's id, or a function that makes it"""
+    make_env: Callable[..., Any] | str
+    """the environment's id, or a function that makes one; if `vector`, a function of n that makes n"""
     policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
     """from flattened observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
     describe: Callable[[Episode], Any] = last_observation
@@ -81,113 +80,156 @@ class GymnasiumTask(eqx.Module):
     """whether an episode solves the task; by default none does"""
     seed: int | None = 0
     """every episode resets with this seed; None draws one for each generation"""
+    vector: bool = False
+    """whether to use the environment's own vector form; it must begin every world alike"""
 
     traceable = False
 
     def __post_init__(self):
         if self.policy is None:
-            self.policy = FeedForward(_sizes(self._env(), 10, 10), squash_output=True)
+            self.policy = fitted(None, *_sizes(self._worlds(1)))
         if self.behavior_space is None:
-            self.behavior_space = _bounds(self._env(), self.describe)
+            self.behavior_space = _bounds(self._worlds(1), self.describe)
 
     @property
     def genotype_space(self) -> Box:
         """The policy's."""
         return self.policy.genotype_space
 
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        descriptors, fitness, solved = [], [], []
-        for genotype in np.asarray(genotypes):
-            episode = self.episode(genotype, seed)
-            descriptors.append(np.asarray(self.describe(episode), float))
-            fitness.append(episode.rewards.sum())
-            solved.append(bool(self.success and self.success(episode)))
-        descriptor = jnp.asarray(np.stack(descriptors), jnp.float32)
-        return Evaluation(descriptor, jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
+        episodes = self.episodes(genotypes, seed)
+        descriptor = np.stack([np.asarray(self.describe(episode), np.float32) for episode in episodes])
+        fitness = np.array([episode.rewards.sum() for episode in episodes], np.float32)
+        solved = np.array([bool(self.success and self.success(episode)) for episode in episodes])
+        return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
-    def episode(self, genotype: Float[Array, " p"] | Float[np.ndarray, " p"], seed: int | None = None) -> Episode:
-        """One episode from this seed, by default the task's, or 0 where the task has none."""
-        env = self._env()
-        act = _actor(env, self.policy, np.asarray(genotype))
-        observation, info = env.reset(seed=(self.seed or 0) if seed is None else seed)
-        observations = [_flat(env.observation_space, observation)]
-        actions, rewards, infos, terminated = [], [], [info], False
+    def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
+        """An episode of each genotype from this seed, by default the task's, or 0 where the task has none."""
+        genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
+        n = len(genotypes)
+        worlds = self._worlds(n)
+        sensed = partial(_flat, worlds.observation_space, worlds.single_observation_space)
+        act = _actor(worlds, self.policy, genotypes)
+        start: Any = seed if self.vector else [seed] * n
+        observation, info = worlds.reset(seed=start)
+        observations, rewards, infos = [sensed(observation)], [], [info]
+        lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
-            action = act(observations[-1])
-            observation, reward, terminated, truncated, info = env.step(action)
-            actions.append(_flat(env.action_space, action))
-            observations.append(_flat(env.observation_space, observation))
-            rewards.append(float(reward))
+            observation, reward, ended, truncated, info = worlds.step(act(observations[-1]))
+            observations.append(sensed(observation))
+            rewards.append(np.array(reward, float))
             infos.append(info)
-            if terminated or truncated:
+            lengths += living
+            terminated |= living & ended
+            living &= ~(ended | truncated)
+            if not living.any():
                 break
-        return Episode(np.stack(observations), np.stack(actions), np.array(rewards), infos, bool(terminated))
+        seen, earned = np.stack(observations, axis=1), np.stack(rewards, axis=1)
+        return [
+            Episode(seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended)
+            for i, (t, ended) in enumerate(zip(lengths.tolist(), terminated.tolist(), strict=True))
+        ]
 
-    def _env(self) -> gymnasium.Env:
-        """This thread's environment; one made for another task is closed."""
+    def _worlds(self, n: int) -> VectorEnv:
+        """This thread's environments for a batch of n; those made for another task are closed."""
         made = MADE.__dict__
-        if made.get("by") is not self.make_env:
-            if "env" in made:
-                made.pop("env").close()
-            made["env"] = gymnasium.make(self.make_env) if isinstance(self.make_env, str) else self.make_env()
-            made["by"] = self.make_env
-        return made["env"]
+        if made.get("by") != (self.make_env, self.vector):
+            for worlds in made.get("worlds", {}).values():
+                worlds.close()
+            made |= {"by": (self.make_env, self.vector), "worlds": {}}
+        if n not in made["worlds"]:
+            made["worlds"][n] = _made(self.make_env, n, self.vector)
+        return made["worlds"][n]
 
 
-def _flat(space: spaces.Space, value: Any) -> Float[np.ndarray, " o"]:
-    return np.asarray(spaces.flatten(space, value), float)
+class Ended(gymnasium.Wrapper):
+    """Rests after the end of an episode, where a vector environment begins another that nobody asked for."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        if seed is None:
+            return self.last, {}
+        self.ended = False
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any):
+        if self.ended:
+            return self.last, 0.0, False, False, {}
+        self.last, reward, terminated, truncated, info = self.env.step(action)
+        self.ended = terminated or truncated
+        return self.last, reward, terminated, truncated, info
 
 
-def _actor(
-    env: gymnasium.Env, policy: FeedForward | Policy, genotype: Float[np.ndarray, " p"]
-) -> Callable[[Float[np.ndarray, " o"]], Any]:
-    """A function from observations to actions, for one episode."""
+def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
+    """n environments as one; a `ValueError` where an own vector form has another number, or resets too early."""
+    if not vector:
+        make = partial(gymnasium.make, make_env) if isinstance(make_env, str) else make_env
+        return SyncVectorEnv([lambda: Ended(make())] * n)
+    worlds = make_env(n)
+    if worlds.num_envs != n:
+        raise ValueError(f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.workers.Chunked")
+    if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
+        raise ValueError(f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}")
+    return worlds
+
+
+def _flat(space: spaces.Space, single: spaces.Space, rows: Any) -> Float[np.ndarray, "n o"]:
+    """A batch of observations as n vectors."""
+    if isinstance(single, spaces.Box):
+        return np.array(rows, float).reshape(len(rows), -1)
+    return np.array([spaces.flatten(single, row) for row in iterate(space, rows)], float)
+
+
+def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
+    """World i's part of a vector environment's infos, where `_key` says who has `key`."""
+    return {
+        key: _own(i, value) if isinstance(value, dict) else value[i]
+        for key, value in infos.items()
+        if not key.startswith("_") and (f"_{key}" not in infos or infos[f"_{key}"][i])
+    }
+
+
+def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
+    """A function from observations to actions, for one batch of episodes."""
     if not isinstance(policy, FeedForward):
-        return policy.actor(genotype)
-    network = policy.on_host(genotype[None])
-    taken = _taken(env, policy)
-    return lambda observation: taken(network(observation[None])[0])
+        return policy.actor(genotypes)
+    fitted(policy, *_sizes(worlds))
+    network, taken = policy.on_host(genotypes), _taken(worlds.single_action_space, policy)
+    return lambda observations: taken(network(observations))
 
 
-def _sizes(env: gymnasium.Env, *hidden: int) -> tuple[int, ...]:
-    """Neurons a layer of a network from its observations to its actions."""
-    space = env.action_space
+def _sizes(worlds: VectorEnv) -> tuple[int, int]:
+    """The numbers of a network's inputs and outputs."""
+    space = worlds.single_action_space
     if not isinstance(space, spaces.Discrete | spaces.Box):
         raise ValueError(f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own")
-    return (spaces.flatdim(env.observation_space), *hidden, spaces.flatdim(space))
+    return spaces.flatdim(worlds.single_observation_space), spaces.flatdim(space)
 
 
-def _bounds(env: gymnasium.Env, describe: Callable[[Episode], Any]) -> Box:
+def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
     """The box of the last observation."""
-    space: Any = spaces.flatten_space(env.observation_space)
+    space: Any = spaces.flatten_space(worlds.single_observation_space)
     bounded = isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all()
     if describe is not last_observation or not bounded:
         raise ValueError(
             "give behavior_space, where behaviors lie: it is known only if they are last observations with finite "
-            f"bounds; got describe={shown(describe)} and observations {env.observation_space}"
+            f"bounds; got describe={shown(describe)} and observations {worlds.single_observation_space}"
         )
     return Box(space.low.ravel(), space.high.ravel())
 
 
-def _taken(env: gymnasium.Env, policy: FeedForward) -> Callable[[Float[np.ndarray, " a"]], Any]:
-    """From a policy's output to an action of the environment."""
-    sensed, outputs = _sizes(env)
-    space: Any = env.action_space
-    if (policy.sizes[0], policy.sizes[-1]) != (sensed, outputs):
-        raise ValueError(
-            f"this environment needs a policy from {sensed} observations to {outputs} actions; got sizes={policy.sizes}"
-        )
+def _taken(space: Any, policy: FeedForward) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
+    """From a policy's outputs to actions of the environment."""
     if isinstance(space, spaces.Discrete):
-        return lambda output: int(space.start + np.argmax(output))
+        return lambda outputs: space.start + np.argmax(outputs, axis=1)
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     half = (most - least) / 2
     middle = least + half
 
-    def act(output: Float[np.ndarray, " a"]) -> np.ndarray:
-        scaled = middle + half * output if policy.squash_output else output
-        return np.clip(scaled, low, high).astype(space.dtype).reshape(space.shape)
+    def act(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+        scaled = middle + half * outputs if policy.squash_output else outputs
+        return np.clip(scaled, low, high).astype(space.dtype).reshape(-1, *space.shape)
 
     return act

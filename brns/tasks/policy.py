@@ -85,6 +85,15 @@ class FeedForward(eqx.Module):
             at = middle + outputs
 
 
+def fitted(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
+    """The policy, by default with two hidden layers of 10 and a squashed output; a `ValueError` for other sizes."""
+    policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
+    if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):
+        wanted = f"from {observations} observations to {actions} actions"
+        raise ValueError(f"this environment needs a policy {wanted}; got sizes={policy.sizes}")
+    return policy
+
+
 class HostPolicies:
     """n policies in NumPy, from observations `(n, sizes[0])` to actions `(n, sizes[-1])`; indexing selects some.
 

@@ -73,7 +73,7 @@ def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(built):
     with playwright.sync_playwright() as engines:
         browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page(viewport={"width": 1280, "height": 900})
-        for page in ("tutorial", "extending", "encoders", "commandline", "quickstart", "cluster"):
+        for page in ("tutorial", "simulators", "extending", "encoders", "commandline", "quickstart", "cluster"):
             tab.goto((built / f"{page}.html").as_uri())
             wide = "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
             assert tab.evaluate(wide) == 0, page

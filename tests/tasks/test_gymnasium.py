@@ -1,7 +1,8 @@
-"""Gymnasium's environments as tasks, and our tasks as Gymnasium's environments."""
+"""Gymnasium's environments as tasks."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -9,14 +10,11 @@ import numpy as np
 import pytest
 from trees import same
 
-from brns import AntMaze, Box, DeceptiveMaze, FeedForward, GymnasiumTask, check_task
+from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.workers import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
-from gymnasium.utils.env_checker import check_env  # noqa: E402
-
-from brns.tasks.ant.rules import POLICY, observation  # noqa: E402
 
 KEY = jax.random.key(0)
 
@@ -54,14 +52,13 @@ def corridor(**changes):
 
 def test_an_episode_worked_out_by_hand():
     # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the world ends.
-    episode = corridor().episode(np.zeros(2, np.float32))
-    assert episode.observations.ravel().tolist() == [0, 2, 4]
-    assert episode.actions.ravel().tolist() == [2, 2]
-    assert episode.rewards.tolist() == [2, 4]
-    assert [info["step"] for info in episode.infos] == [0, 1, 1]
-    assert episode.terminated
     # tanh(0 x - 9) is -1, nearly, the lower bound: x stays at 0 until the steps end.
     rows = np.array([[0, 0], [0, -9]], np.float32)
+    episode, other = corridor().episodes(rows)
+    assert episode.observations.ravel().tolist() == [0, 2, 4]
+    assert episode.rewards.tolist() == [2, 4]
+    assert [info["step"] for info in episode.infos] == [0, 1, 1]
+    assert (episode.terminated, other.terminated, len(other.infos)) == (True, False, 6)
     evaluation = corridor().evaluate(rows, KEY)
     assert np.asarray(evaluation.descriptor).ravel() == pytest.approx([4, 0], abs=1e-5)
     assert np.asarray(evaluation.fitness) == pytest.approx([6, 0], abs=1e-5)
@@ -70,16 +67,16 @@ def test_an_episode_worked_out_by_hand():
 
 def test_a_linear_policy_is_clipped_to_the_bounds():
     task = corridor(policy=FeedForward((1, 1)))
-    assert task.episode(np.array([0, 1.5], np.float32)).observations.ravel().tolist() == [0, 1.5, 3]
-    assert task.episode(np.array([0, 99], np.float32)).observations.ravel().tolist() == [0, 4]
+    episodes = task.episodes(np.array([[0, 1.5], [0, 99]], np.float32))
+    assert [episode.observations.ravel().tolist() for episode in episodes] == [[0, 1.5, 3], [0, 4]]
 
 
 def test_an_episode_is_that_of_the_seed_and_without_one_each_generation_draws_one_for_all():
     rows = np.zeros((2, 2), np.float32)
     task = corridor(seed=7)
     descriptor = task.evaluate(rows, KEY).descriptor
-    assert task.episode(rows[0]).observations[-1] == pytest.approx(descriptor[0])
-    assert task.episode(rows[0], 8).observations[0] != task.episode(rows[0]).observations[0]
+    assert task.episodes(rows)[0].observations[-1] == pytest.approx(descriptor[0])
+    assert task.episodes(rows, 8)[0].observations[0] != task.episodes(rows)[0].observations[0]
     one, other = (corridor(seed=None, steps=1).evaluate(rows, jax.random.key(n)).descriptor for n in (0, 1))
     assert one[0] == one[1]
     assert one[0] != other[0]
@@ -94,20 +91,55 @@ class Listed(Corridor):
         self.made.append(threading.get_ident())
 
 
-def test_an_environment_is_made_once_in_each_thread():
+def test_environments_are_made_once_for_a_batch_in_each_thread():
     task, made = corridor(make_env=Listed), Listed.made
     rows = task.genotype_space.uniform(KEY, 9)
     alone = [task.evaluate(rows, KEY) for _ in range(2)]
+    assert made == 9 * [threading.get_ident()]
     with ThreadPoolExecutor(2) as pool:
         spread = [Chunked(task, executor=pool, chunk=2).evaluate(rows, KEY) for _ in range(2)]
     assert all(same(one, alone[0]) for one in (*alone, *spread))
-    assert made[0] == threading.get_ident()
-    assert 2 <= len(made) == len(set(made)) <= 3
+    assert len(made) <= 9 + 2 * (2 + 1)
 
 
-def test_a_real_environment_keeps_the_contract():
-    task = GymnasiumTask("CartPole-v1", FeedForward((4, 4, 2)), last_place, Box([-5.0, -1.0], [5.0, 1.0]), steps=50)
+class Beginning(Corridor):
+    """The corridor that begins at 0 whatever the seed."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset()
+
+
+def test_a_vector_form_of_its_own_gives_the_same_and_what_follows_an_end_is_ignored():
+    rows = corridor().genotype_space.uniform(KEY, 9)
+    task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Beginning] * n), vector=True)
+    for own, other in zip(task.episodes(rows), corridor().episodes(rows), strict=True):
+        assert same(own, other)
+    fixed = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Corridor] * 4), vector=True)
+    with pytest.raises(ValueError, match="4 worlds for 9 individuals"):
+        fixed.evaluate(rows, KEY)
+    instant = partial(gymnasium.vector.SyncVectorEnv, autoreset_mode="SameStep")
+    with pytest.raises(ValueError, match="NEXT_STEP"):
+        corridor(make_env=lambda n: instant([Corridor] * n), vector=True).evaluate(rows, KEY)
+
+
+def test_a_batch_is_a_plain_loop_of_single_environments():
+    """To the bit; of these poles some fall much earlier than others."""
+    policy = FeedForward((4, 4, 2))
+    task = GymnasiumTask("CartPole-v1", policy, behavior_space=Box([-5.0] * 4, [5.0] * 4), steps=60)
     check_task(task, n=4)
+    rows, env = np.asarray(task.genotype_space.uniform(KEY, 20)), gymnasium.make("CartPole-v1")
+    lengths = []
+    for row, episode in zip(rows, task.episodes(rows, 3), strict=True):
+        network, observations = policy.on_host(row[None]), [env.reset(seed=3)[0]]
+        ended = False
+        while not ended and len(observations) <= 60:
+            action = int(np.argmax(network(observations[-1][None].astype(float))))
+            observation, _, ended, _, _ = env.step(action)
+            observations.append(observation)
+        assert np.array_equal(episode.observations, observations)
+        assert (episode.rewards.sum(), episode.terminated) == (len(observations) - 1, ended)
+        lengths.append(len(observations))
+    assert min(lengths) < 20 < max(lengths)
 
 
 def test_an_id_is_enough_where_observations_are_bounded():
@@ -121,16 +153,16 @@ def test_an_id_is_enough_where_observations_are_bounded():
 
 
 class Counting:
-    """A policy with a memory: the action is gain times the number of observations seen in this episode."""
+    """A policy with a memory: the action is gain times the number of observations seen in its episode."""
 
     genotype_space = Box([0.0], [4.0])
 
-    def actor(self, genotype):
+    def actor(self, genotypes):
         seen = []
 
-        def act(observation):
-            seen.append(observation)
-            return np.array([genotype[0] * len(seen)])
+        def act(observations):
+            seen.append(observations)
+            return genotypes * len(seen)
 
         return act
 
@@ -140,64 +172,11 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
     task = corridor(policy=Counting())
     assert task.genotype_space.high.tolist() == [4]
     for _ in range(2):
-        episode = task.episode(np.array([0.5]))
+        (episode,) = task.episodes(np.array([[0.5]]))
         assert episode.observations.ravel().tolist() == [0, 0.5, 1.5, 3]
-        assert episode.actions.ravel().tolist() == [0.5, 1, 1.5]
     assert np.asarray(task.evaluate(np.array([[0.5], [0.0]]), KEY).descriptor).ravel().tolist() == [3, 0]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"policy": FeedForward((2, 1))}, "from 1 observations to 1 actions"),
-        ({"behavior_space": Box([0.0, 0.0], [1.0, 1.0])}, r"got \(8, 1\)"),
-    ],
-)
-def test_what_does_not_fit_is_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        check_task(corridor(**settings))
-
-
-@pytest.mark.parametrize("name", ["AntMaze", "DeceptiveMaze"])
-@pytest.mark.filterwarnings("ignore:.*(infinity|normalized space)")  # bounds that the worlds have
-@pytest.mark.filterwarnings("error::UserWarning:gymnasium")
-def test_environment_passes_gymnasium_s_own_check(name):
-    env = gymnasium.make(f"brns/{name}-v0", max_episode_steps=2)
-    check_env(env.unwrapped, skip_render_check=True)
-    env.reset(seed=1)
-    ends = [env.step(env.action_space.sample())[2:4] for _ in range(2)]
-    assert ends == [(False, False), (False, True)]
-    env.close()
-
-
-def test_ant_environment_is_the_task():
-    genotypes = np.random.default_rng(1).uniform(-1, 1, (1, POLICY.genotype_length)).astype(np.float32)
-    path = AntMaze(steps=30).episodes(genotypes).path[0]
-    env = gymnasium.make("brns.tasks.environments:brns/AntMaze-v0").unwrapped
-    sensed, info = env.reset(seed=0)
-    policy = POLICY.on_host(genotypes)
-    for t in range(1, 31):
-        sensed, reward, terminated, _, info = env.step(policy(sensed[None])[0])
-        assert np.array_equal(info["position"], path[t])
-        assert (reward, terminated) == (0, False)
-    assert np.array_equal(observation(env.state)[0], sensed)
-    env.state[0, 1:3] = 34, -25
-    _, reward, terminated, _, info = env.step(np.zeros(8, np.float32))
-    assert (reward, terminated, info["visited"].tolist()) == (1, False, [True, False, False])
-    assert env.step(np.zeros(8, np.float32))[1] == 0
-
-
-def test_maze_environment_is_the_task():
-    maze, env = DeceptiveMaze(), gymnasium.make("brns/DeceptiveMaze-v0").unwrapped
-    sensed, _ = env.reset(seed=0)
-    assert sensed.tolist() == [100, 100, 100, 0, 0]
-    genotype = maze.genotype_space.uniform(KEY, 1)
-    policy = FeedForward((5, 10, 10, 10, 2))
-    for _ in range(20):
-        sensed, reward, terminated, _, info = env.step(np.asarray(policy(genotype, sensed[None]))[0])
-    expected = DeceptiveMaze(steps=20).evaluate(genotype, KEY).descriptor[0]
-    assert info["position"] == pytest.approx(np.asarray(expected), abs=1e-2)
-    assert (reward, terminated) == (0, False)
-    env.pose = np.array([60, 60, 0], np.float32)
-    _, reward, terminated, _, info = env.step(np.zeros(2, np.float32))
-    assert (reward, terminated, info["visited"]) == (1, True, True)
+def test_a_policy_of_another_size_is_refused():
+    with pytest.raises(ValueError, match="from 1 observations to 1 actions"):
+        check_task(corridor(policy=FeedForward((2, 1))))
