@@ -4,4 +4,4 @@ import lazy_loader
 
 # The names stand in __init__.pyi. They are imported when first used: importing JAX takes seconds, `brns --help` none.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
