@@ -20,7 +20,7 @@ class Grids(NamedTuple):
     """Where the cells of every grid lie; drawn once."""
 
     direction: Float[Array, "grids d axes"]
-    """unit vectors at right angles, every other grid's those of two coordinates"""
+    """unit vectors at right angles, every other grid's those of coordinates; zeros where a grid has fewer axes"""
     shift: Float[Array, "grids axes"]
     """in cells"""
     multiplier: UInt32[Array, "grids axes"]
@@ -70,6 +70,8 @@ class VisitCounts(eqx.Module):
     pitches: tuple[float, float] = (0.03, 6.0)
     """the finest and the coarsest, of half the box; every eighth grid may be finer, where founders are narrow: they may
     be alike, or the box too large"""
+    axes: tuple[int, ...] = (2,)
+    """how many dimensions a grid has, in turn; (2, 4, 8) where many numbers of a behavior vary each by itself"""
 
     def __check_init__(self):
         if self.grids < 1:
@@ -78,15 +80,19 @@ class VisitCounts(eqx.Module):
             raise ValueError(f"VisitCounts.rows must be a power of two; got {self.rows}")
         if len(self.pitches) != 2 or not 0 < self.pitches[0] <= self.pitches[1] < float("inf"):
             raise ValueError(f"VisitCounts.pitches needs 0 < finest <= coarsest, both finite; got {self.pitches}")
+        if not self.axes or min(self.axes) < 1:
+            raise ValueError(f"VisitCounts.axes needs numbers of dimensions from 1 on; got {self.axes}")
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale."""
         turn, pick, place, row = jax.random.split(key, 4)
-        d, axes = space.dimension, min(space.dimension, 2)
+        d, axes = space.dimension, min(space.dimension, max(self.axes))
+        own = jnp.asarray(self.axes)[jnp.arange(self.grids) // 2 % len(self.axes)]
         plane = jnp.linalg.qr(jax.random.normal(turn, (self.grids, d, axes)))[0]
         order = jax.vmap(lambda key: jax.random.permutation(key, d))(jax.random.split(pick, self.grids))
         coordinates = jax.nn.one_hot(order[:, :axes], d, axis=1)
         direction = jnp.where(jnp.arange(self.grids)[:, None, None] % 2, plane, coordinates)
+        direction *= jnp.arange(axes) < own[:, None, None]
         shift = jax.random.uniform(place, (self.grids, axes))
         grids = Grids(direction, shift, jax.random.bits(row, (self.grids, axes), jnp.uint32) | 1)
         empty = jnp.zeros(self.grids * self.rows, jnp.int32)

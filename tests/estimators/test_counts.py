@@ -44,7 +44,7 @@ def test_effective_visits_by_hand():
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
     d, generator = 40, np.random.default_rng(40)
-    estimator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0))
+    estimator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0), axes=(2, 3))
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(0, 600, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
@@ -159,7 +159,7 @@ def test_behaviors_that_are_not_finite_are_not_counted():
     assert np.isnan(novelty(SMALL, state, [[np.nan, 0]])).all()
 
 
-@pytest.mark.parametrize("setting", [{"grids": 0}, {"rows": 1000}, {"pitches": (2.0, 1.0)}])
+@pytest.mark.parametrize("setting", [{"grids": 0}, {"rows": 1000}, {"pitches": (2.0, 1.0)}, {"axes": (0,)}])
 def test_settings_out_of_range(setting):
     with pytest.raises(ValueError, match=f"VisitCounts.{next(iter(setting))} "):
         VisitCounts(**setting)
