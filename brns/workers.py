@@ -1,8 +1,7 @@
 """Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster, or by an executor of yours.
 
-A task's answer for a genotype depends on that genotype and the batch's key alone (`brns.Task`), and `chunk` says what
-is evaluated together: the bits are the same for any number of workers. Large matrix products also round by BLAS's
-threads. Workers have one each: for such a task start Python with OMP_NUM_THREADS=1 where it has no workers.
+`chunk` says what is evaluated together, so that the bits are the same for any number of workers. Large matrix products
+also round by BLAS's threads. Workers have one each: where there are none, start Python with OMP_NUM_THREADS=1.
 """
 
 import contextlib

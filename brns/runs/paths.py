@@ -66,14 +66,12 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
-    if holds_runs(out):
+    if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = shlex.join(["brns", "resume", str(out)])
         raise RecordError(
-            f"{out} exists already and holds a run; a folder holds one run or one batch: resume it ({again}, or in "
-            f'Python brns.resume("{out}") or exist="resume"), or choose another place'
+            f"{out} exists already; a folder holds one run or one batch. Resume what is there ({again}, or in Python "
+            f'brns.resume("{out}") or exist="resume"), or choose another place'
         )
-    if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
-        raise RecordError(f"{out} exists already, and is no run; choose another place, or see what it holds")
 
 
 def holds_runs(out: Path) -> bool:

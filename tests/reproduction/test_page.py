@@ -152,23 +152,3 @@ def test_each_part_from_end_to_end(tmp_path, here, capsys):
         assert f"({picture})" in text
     found = json.loads((tmp_path / "maze" / "results.json").read_text(), parse_constant=pytest.fail)
     assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 4
-
-
-@pytest.mark.slow
-def test_a_page_of_finished_ants_runs_none_and_loses_none(tmp_path, here):
-    with pytest.raises(SystemExit, match="no run is finished"):
-        main(["ant", "--finished", "--out", str(tmp_path)])
-    plan = SCALES["smoke"].ant
-    todo = runs.jobs(parts.ant_methods(16, plan.generations), plan, tmp_path / "runs" / "ant")
-    first, second = (next(job for job in todo if job.name == name) for name in ("archive-6000", "paper"))
-    first()
-    second._replace(generations=1)()
-    main(["ant", "--finished", "--out", str(tmp_path)])
-    text = (tmp_path / "README.md").read_text()
-    assert "of 1 seeds of each: BR-NS, paper's settings: 0;" in text
-    assert "| archive k-NN, 6000 (n = 1) |" in text
-    assert second.done == 1
-    shutil.rmtree(first.folder)
-    second()
-    with pytest.raises(SystemExit, match="1 runs that are not here"):
-        main(["ant", "--finished", "--out", str(tmp_path)])
