@@ -35,11 +35,6 @@ def shared():
         yield processes.executor
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 100])
-def test_cutting_changes_no_bit(chunk):
-    assert same(Chunked(Windy(), chunk=chunk).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
-
-
 def test_a_traceable_task_meets_one_shape_whatever_the_batch():
     shapes = []
 
@@ -91,7 +86,9 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
     assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY))
 
 
-def test_an_executor_of_ones_own_gives_the_bits_of_chunked_and_stays_open():
+def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
+    for chunk in (1, 7, 100):
+        assert same(Chunked(Windy(), chunk=chunk).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
     with ThreadPoolExecutor(2) as threads:
         with Chunked(Windy(), executor=threads) as task:
             assert same(task.evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
