@@ -55,8 +55,7 @@ class IsoLineDD(eqx.Module):
     $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. What leaves the box is put on its border. A batch of one
     has no line.
 
-    Source: Vassiliades & Mouret, GECCO 2018, "Discovering the elite hypervolume by leveraging interspecies
-    correlation", doi:10.1145/3205455.3205602; there both are elites of an archive.
+    Source: Vassiliades & Mouret, GECCO 2018, doi:10.1145/3205455.3205602; there both are elites of an archive.
     """
 
     sigma_iso: float = 0.01
