@@ -138,8 +138,8 @@ class Dask(Chunked):
     """A task evaluated on the Dask cluster of the scheduler at `address`.
 
     Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at any time. Errors:
-    those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError` where no scheduler answers, or has no
-    worker for ten minutes; `ImportError` without the extra `dask`.
+    those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError` where no scheduler answers, or has
+    no worker for ten minutes; `ImportError` without the extra `dask`.
     """
 
     def __init__(self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None) -> None:
