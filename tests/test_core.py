@@ -35,7 +35,9 @@ def test_what_is_no_box_is_refused(low, high):
 
 
 def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
-    union = unite(individuals([[0, 1], [2, 3]]), individuals([[4, 5], [6, 7], [8, 9]], born=1, first=5))
+    parents = individuals([[0, 1], [2, 3]])
+    offspring = individuals([[4, 5], [6, 7], [8, 9]], born=1, first=5)
+    union = unite(parents, offspring)
     assert (union.id.tolist(), union.born.tolist()) == ([0, 1, 5, 6, 7], [0, 0, 1, 1, 1])
     assert [len(column) for column in union] == [5] * 8
     taken = take(union, jnp.array([4, 0]))

@@ -87,11 +87,13 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
 
 
 def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
+    expected = Windy().evaluate(GENOTYPES, KEY)
     for chunk in (1, 7, 100):
-        assert same(Chunked(Windy(), chunk=chunk).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+        task = Chunked(Windy(), chunk=chunk)
+        assert same(task.evaluate(GENOTYPES, KEY), expected)
     with ThreadPoolExecutor(2) as threads:
         with Chunked(Windy(), executor=threads) as task:
-            assert same(task.evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+            assert same(task.evaluate(GENOTYPES, KEY), expected)
         with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
             Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
 

@@ -110,7 +110,9 @@ def test_founders_are_learned_in_the_first_generation_only():
 @pytest.mark.parametrize("learn_from", ["offspring", "survivors"])
 def test_d_holds_offspring_or_survivors_as_is_set(learn_from):
     estimator = paper(learn_from=learn_from, **SMALL)
-    usual, other_survivors, other_offspring = (trained(estimator, 3, A, *those) for those in ((B, C), (B, D), (D, C)))
+    usual = trained(estimator, 3, A, B, C)
+    other_survivors = trained(estimator, 3, A, B, D)
+    other_offspring = trained(estimator, 3, A, D, C)
     assert same(usual, other_survivors) == (learn_from == "offspring")
     assert same(usual, other_offspring) == (learn_from == "survivors")
 
@@ -201,7 +203,12 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
 
 
 def test_settings_out_of_range_are_refused():
-    nan = float("nan")
-    for wrong in ({"embedding": 0}, {"depths": (3, -1)}, {"learning_rate": 1.0}, {"divergence_learning_rate": nan}):
+    wrong = [
+        {"embedding": 0},
+        {"depths": (3, -1)},
+        {"learning_rate": 1.0},
+        {"divergence_learning_rate": float("nan")},
+    ]
+    for settings in wrong:
         with pytest.raises(ValueError, match="BehaviorRecognition"):
-            paper(**wrong)
+            paper(**settings)

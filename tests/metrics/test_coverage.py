@@ -68,7 +68,12 @@ def test_coverage_of_a_record():
 
 
 def test_points_that_lie_in_no_grid_are_refused():
-    for points, shape in [([[0, 0], [np.nan, 0]], (6, 6)), ([[0, 0, 0]], (6, 6)), ([[0, 0]], (6, 0))]:
+    wrong = [
+        ([[0, 0], [np.nan, 0]], (6, 6)),
+        ([[0, 0, 0]], (6, 6)),
+        ([[0, 0]], (6, 0)),
+    ]
+    for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)
 

@@ -34,9 +34,9 @@ def test_agrees_with_signax(c, level):
 def test_chens_identity_and_a_path_and_back_again_is_nothing():
     """The signature of a whole path is the product of those of its parts. The direction of time counts."""
     path = walk(1, n=1, t=9, c=3)
-    whole, first, then, back = (
-        levels(signature(p, level=3)[0], 3, 3) for p in (path, path[:, :5], path[:, 4:], path[:, 4::-1])
-    )
+    parts = path, path[:, :5], path[:, 4:], path[:, 4::-1]
+    signed = [signature(part, level=3)[0] for part in parts]
+    whole, first, then, back = (levels(terms, 3, 3) for terms in signed)
     for expected, found, nothing in zip(whole, chen(first, then), chen(first, back), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(nothing, 0, atol=1e-4)

@@ -85,7 +85,8 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
     """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it, in an unequal box."""
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
     pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])  # 60 apart along the first gene; widths 200 and 400
-    moved = jax.jit(jax.vmap(lambda key: IsoLineDD(s1, s2)(key, pair, box)))(jax.random.split(jax.random.key(0), N))
+    keys = jax.random.split(jax.random.key(0), N)
+    moved = jax.jit(jax.vmap(lambda key: IsoLineDD(s1, s2)(key, pair, box)))(keys)
     steps = np.asarray(moved - pair).reshape(-1, 2)
     along, across = np.sqrt((s1 * 200) ** 2 + (s2 * 60) ** 2), s1 * 400
     assert kstest(steps[:, 0] / along, "norm").pvalue > 1e-3
