@@ -114,7 +114,8 @@ def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tm
 
 def test_a_record_rebuilds_the_task_without_workers():
     maze = brns.DeceptiveMaze(steps=20)
-    for spread in (Processes(maze, workers=8, timeout=1.0, chunk=5), Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
+    processes = Processes(maze, workers=8, timeout=1.0, chunk=5)
+    for spread in (processes, Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
         rebuilt = build(describe(spread))
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
@@ -203,7 +204,8 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
         assert same(on(Windy()).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
         once = on(Faulty("dies", flag=str(tmp_path / "died")))
         assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
-        for fault, message in [("dies", "ended its process 2 times"), ("raises", "ZeroDivisionError: the floor")]:
+        told = {"dies": "ended its process 2 times", "raises": "ZeroDivisionError: the floor"}
+        for fault, message in told.items():
             with pytest.raises(EvaluationError, match=f"individuals 8 to 11 of 26 .*{message}"):
                 on(Faulty(fault)).evaluate(GENOTYPES, KEY)
 

@@ -35,7 +35,8 @@ def walked(estimator, seed, spread):
     """The novelty of fixed behaviors after each batch of a random walk that clusters, repeats and leaves the box."""
     generator = np.random.default_rng(seed)
     state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
-    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
+    all_over, inside = generator.uniform(-600, 1200, (20, 2)), generator.normal(size=(20, 2))
+    probes = np.concatenate([all_over, 300 + spread * inside])
     yield novelty(estimator, state, probes)
     for _ in range(6):
         batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))

@@ -169,7 +169,8 @@ def test_behaviors_that_are_not_finite_are_not_learned():
     batch[3] = np.nan
     state, clean = learned(SMALL, [batch, batch]), learned(SMALL, [np.delete(batch, 3, 0)] * 2)
     assert state.seen == 38
-    np.testing.assert_allclose(novelty(SMALL, state, uniform(1, 20)), novelty(SMALL, clean, uniform(1, 20)), rtol=1e-4)
+    points = uniform(1, 20)
+    np.testing.assert_allclose(novelty(SMALL, state, points), novelty(SMALL, clean, points), rtol=1e-4)
     assert np.isnan(novelty(SMALL, state, [[np.nan, 0]])).all()
 
 
@@ -228,15 +229,18 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
         total += phi.T @ phi
     probes = np.asarray(empty.features(box.uniform(KEY, 400)), np.float64)
     expected = np.sum(probes * np.linalg.solve(total, probes.T).T, axis=1)
-    np.testing.assert_allclose(np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1), expected, rtol=2e-3)
+    found = np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1)
+    np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
-    estimator, union = ExactRecognition(size=8), observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
+    estimator = ExactRecognition(size=8)
+    union = observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
     states = jax.eval_shape(jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3))
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
     assert factored(jax.make_jaxpr(scored)(states).jaxpr) == {2}
-    assert factored(jax.make_jaxpr(jax.vmap(lambda root: shrunk(root, root[:3], 1.0)))(states.root).jaxpr) == {2}
+    shrinks = jax.vmap(lambda root: shrunk(root, root[:3], 1.0))
+    assert factored(jax.make_jaxpr(shrinks)(states.root).jaxpr) == {2}
 
 
 def factored(jaxpr):

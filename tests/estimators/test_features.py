@@ -25,14 +25,15 @@ def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
 
 def test_features_have_length_1_and_their_inner_product_depends_on_the_difference_alone():
     phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
-    a, b = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]])), phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
+    a = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]]))
+    b = phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
     np.testing.assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
     np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
 
 
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
 @pytest.mark.parametrize("estimator", [ExactRecognition(), VisitCounts()], ids=["exact", "counts"])
-def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_the_box(estimator, deviation, times):
+def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, deviation, times):
     """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
 
     The box about the square is `times` too wide.

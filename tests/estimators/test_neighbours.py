@@ -36,7 +36,8 @@ def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
 def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
     """Most tiles are left out; with clusters, duplicates, rows that do not count and a query that is no point."""
     random = np.random.default_rng(d)
-    points = np.concatenate([random.normal(0, 0.01, (3000, d)), random.uniform(-1, 1, (3000, d))]).astype(np.float32)
+    cluster, others = random.normal(0, 0.01, (3000, d)), random.uniform(-1, 1, (3000, d))
+    points = np.concatenate([cluster, others]).astype(np.float32)
     points[::7] = points[3]
     present = random.random(6000) < 0.8
     queries = np.concatenate([points[: ORDERED - 1], np.full((1, d), np.nan, np.float32)])

@@ -40,15 +40,17 @@ def test_algorithm_1_written_out(fresh):
         state, facts = search.step(state, KEY)
         offspring = scaled(facts.offspring)
         novelty = np.concatenate([literal.novelty(parents) if fresh else stored, literal.novelty(offspring)])
-        np.testing.assert_allclose(np.concatenate([facts.parents.novelty, facts.offspring.novelty]), novelty, rtol=2e-3)
+        found = np.concatenate([facts.parents.novelty, facts.offspring.novelty])
+        np.testing.assert_allclose(found, novelty, rtol=2e-3)
         survivors = np.argsort(-novelty, kind="stable")[:2]
-        np.testing.assert_allclose(scaled(facts.survivors), np.concatenate([parents, offspring])[survivors], rtol=1e-5)
+        union = np.concatenate([parents, offspring])
+        np.testing.assert_allclose(scaled(facts.survivors), union[survivors], rtol=1e-5)
         if g == 1:
-            literal = _explain(literal, np.concatenate([parents, offspring]), state.estimator.predictor)
+            literal = _explain(literal, union, state.estimator.predictor)
         else:
             literal.descend(offspring)
         assert literal.distance(state.estimator.predictor) < 1e-4
-        parents, stored = np.concatenate([parents, offspring])[survivors], novelty[survivors]
+        parents, stored = union[survivors], novelty[survivors]
     assert same(state.estimator.target, search.init(KEY).estimator.target)
 
 
@@ -126,7 +128,8 @@ def test_what_was_visited_is_no_longer_novel():
         for g in range(1, 30):
             state = update(estimator, state, generation(g, A, uniform(g, 20, left)), jax.random.key(g))
         before, after = score(estimator, first, points), score(estimator, state, points)
-        falls.append([after[there].mean() / before[there].mean() for there in (points[:, 0] < 200, points[:, 0] > 400)])
+        thirds = points[:, 0] < 200, points[:, 0] > 400
+        falls.append([after[there].mean() / before[there].mean() for there in thirds])
     seen, unseen = np.mean(falls, axis=0)
     assert seen < 0.1
     assert seen < unseen / 3

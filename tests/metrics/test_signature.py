@@ -14,7 +14,8 @@ def walk(seed, n=5, t=7, c=2):
 
 def levels(terms, c, level):
     """One signature as a list of its levels."""
-    return [jnp.asarray(part) for part in np.split(np.asarray(terms), np.cumsum([c**k for k in range(1, level)]))]
+    ends = np.cumsum([c**k for k in range(1, level)])
+    return [jnp.asarray(part) for part in np.split(np.asarray(terms), ends)]
 
 
 def test_square_by_hand():
@@ -28,7 +29,8 @@ def test_agrees_with_signax(c, level):
     paths = walk(0, c=c)
     found = signature(paths, level=level)
     assert found.shape == (5, sum(c**k for k in range(1, level + 1)))
-    np.testing.assert_allclose(found, signax.signature(jnp.asarray(paths), level, flatten=True), rtol=1e-3, atol=1e-3)
+    expected = signax.signature(jnp.asarray(paths), level, flatten=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_chens_identity_and_a_path_and_back_again_is_nothing():

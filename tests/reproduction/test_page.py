@@ -39,7 +39,8 @@ def costs(tmp_path):
     over = ["method,d,generations,generation,entries,ms,wall_ms,bytes,session"]
     for g in range(0, 2000, 20):
         slower = 1 + g / 4000  # the machine, whoever is timed
-        over += [f'"{CONTROL}",32,2000,{g},2000,{slower},2,8,0', f'"BR-NS, width 3d",32,2000,{g},0,{2 * slower},2,8,0']
+        over += [f'"{CONTROL}",32,2000,{g},2000,{slower},2,8,0']
+        over += [f'"BR-NS, width 3d",32,2000,{g},0,{2 * slower},2,8,0']
         over += [f"k-NN,32,2000,{g},{10 * g},{slower * (1 + g / 1000)},2,8,0"]
         over += [f"KD-tree,32,2000,{g},{10 * g},{slower * (1 + g / 500)},2,8,0"]
         over += [f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1']  # a second call, on a machine twice as slow
