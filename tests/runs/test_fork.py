@@ -67,10 +67,9 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     (record,) = resume(tmp_path / "fork", search=still)
     parents = Record(whole / "one", search()).state(6).population
     ids = parents.id.tolist()
-    offspring = record.read(7, ["offspring.parent", "offspring.genotype"])
-    rows = [ids.index(parent) for parent in offspring["offspring.parent"]]
-    expected = parents.genotype[jnp.array(rows)]
-    np.testing.assert_array_equal(offspring["offspring.genotype"], expected)
+    (named,), (genotypes,) = (record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype"))
+    rows = [ids.index(parent) for parent in named]
+    np.testing.assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.6 and is 0.0" in origin(record.metadata)
     said = json.loads((tmp_path / "fork" / "run.json").read_text())["forked"]
     parent = Record(whole / "one")
