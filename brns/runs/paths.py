@@ -42,9 +42,9 @@ def chosen(
         if seeds is None:
             found = [operator.index(seed)]
         elif np.iterable(seeds):
-            found = sorted(map(operator.index, seeds))  # ty: ignore[invalid-argument-type]
+            found = sorted(map(operator.index, seeds))
         else:
-            found = [operator.index(seed) + i for i in range(operator.index(seeds))]  # ty: ignore[invalid-argument-type]
+            found = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
         raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}") from None
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
