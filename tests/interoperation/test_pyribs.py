@@ -90,6 +90,6 @@ def test_elites_as_a_frame(finished):
     pytest.importorskip("pandas")
     found = elites(finished, (4, 3))
     frame = brns.frame(found)
-    assert list(frame.columns[:2]) == ["descriptor_0", "descriptor_1"]
+    assert {"descriptor_0", "descriptor_1"} <= set(frame.columns)
     np.testing.assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
     assert frame["fitness"].tolist() == found.fitness.tolist()
