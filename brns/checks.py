@@ -111,8 +111,8 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
     simulator of exactly 64 worlds is checked by `check_task(task, n=64, sizes=())`.
 
     `tolerance` is for simulators that add in any order, such as physics on a GPU (about 1e-5): how far a genotype may
-    be from itself, as a share of the box or of the fitness. Such a run does not resume to the same bits. Batches may
-    round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled, half of them.
+    be from itself, as a share of the box or of the fitness. Batches may round differently: all rows must agree to
+    0.1 %, in a smaller batch, or compiled, half of them.
     """
     refuse_wrong("task", task, Task)
     name, box = type(task).__name__, task.behavior_space

@@ -68,9 +68,6 @@ class Offspring(NamedTuple):
 class NoveltySearch(eqx.Module):
     r"""An experiment: a task, a novelty, and how the population turns over.
 
-    A generation draws parents with replacement, mutates them (no crossover), evaluates the offspring, scores
-    parents and offspring by the estimator, selects the survivors from both and lets the estimator learn.
-
     Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the offspring, and parents
     keep an old novelty; like the published code we score both, and `rescore_parents=False` gives the printed reading.
 

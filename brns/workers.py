@@ -1,8 +1,7 @@
 """Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster, or by an executor of yours.
 
-A task's answer for a genotype depends on that genotype and the batch's key alone (`brns.Task`), and `chunk` says what
-is evaluated together: the bits are the same for any number of workers. Large matrix products also round by BLAS's
-threads. Workers have one each: for such a task start Python with OMP_NUM_THREADS=1 where it has no workers.
+`chunk` says what is evaluated together, so that the bits are the same for any number of workers. Large matrix products
+also round by BLAS's threads. Workers have one each: where there are none, start Python with OMP_NUM_THREADS=1.
 """
 
 import contextlib
@@ -124,10 +123,10 @@ class Chunked(eqx.Module):
 class Processes(Chunked):
     """A task evaluated by `workers` processes of this machine; works for every task that cloudpickle takes.
 
-    The processes are loky's: started anew, never forked, when first needed. Each uses one core and no accelerator. They
-    end on `close()`, at the end of a `with` block, or with this process, however it ends. A worker that dies is
-    replaced and its chunk evaluated again. Errors: `EvaluationError`, which names the individuals, where the task
-    raises, where a chunk takes longer than `timeout` seconds, and where two workers died on one chunk.
+    They are started anew, never forked, when first needed. Each uses one core and no accelerator. They end on
+    `close()`, at the end of a `with` block, or with this process. A worker that dies is replaced and its chunk
+    evaluated again. Errors: `EvaluationError`, which names the individuals, where the task raises, where a chunk takes
+    longer than `timeout` seconds, and where two workers died on one chunk.
     """
 
     def __init__(self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None) -> None:
@@ -138,9 +137,9 @@ class Processes(Chunked):
 class Dask(Chunked):
     """A task evaluated on the Dask cluster of the scheduler at `address`.
 
-    Each thread of a Dask worker evaluates in a process of its own, with `timeout` as in `Processes`. Workers may join
-    and leave at any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError`
-    where no scheduler answers, or has no worker for ten minutes; `ImportError` without the extra `dask`.
+    Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at any time. Errors:
+    those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError` where no scheduler answers, or has
+    no worker for ten minutes; `ImportError` without the extra `dask`.
     """
 
     def __init__(self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None) -> None:

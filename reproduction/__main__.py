@@ -18,18 +18,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--scale", choices=SCALES, default="smoke", help="minutes, hours, or the paper's (days)")
     parser.add_argument("--out", type=Path, help="directory (default: runs/reproduction-SCALE)")
     parser.add_argument("--workers", type=int, default=cores(), help="searches side by side (default: all cores)")
-    parser.add_argument(
-        "--finished",
-        action="store_true",
-        help="run no ants: the page is of those finished here, and on the last page",
-    )
     asked = parser.parse_args(arguments)
-    if asked.finished and asked.what != "ant":
-        parser.error("--finished is for the ants")
     out = asked.out or Path("runs") / f"reproduction-{asked.scale}"
     try:
         page.check(out)
-        whole = Asked(out, asked.scale, SCALES[asked.scale], asked.workers, asked.finished)
+        whole = Asked(out, asked.scale, SCALES[asked.scale], asked.workers)
         parts = {"all": list(PARTS), "page": []}.get(asked.what, [asked.what])
         for part in parts:
             PARTS[part](whole)

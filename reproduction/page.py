@@ -99,20 +99,15 @@ def _maze(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _ant(out: Path, results: Mapping[str, Any]) -> str:
-    methods, tables = results["methods"], []
-    if not any(name.startswith("archive-") for name in methods):  # of a page of finished searches
-        tables += ["Claims are judged beside an archive's search, of which none is finished."]
-    else:
-        tables += [_claims(ant_claims.of_ant(results))] if "paper" in methods else []
-        tables += _others(results, ant_claims.of_ant)
-    if "random" in methods and len(methods) > 1:
-        tables += ["### What selection adds", _claims(ant_claims.of_selection(results))]
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
             provenance_text(results),
             results["note"],
-            *tables,
+            _claims(ant_claims.of_ant(results)),
+            *_others(results, ant_claims.of_ant),
+            "### What selection adds",
+            _claims(ant_claims.of_selection(results)),
             "### Numbers",
             _numbers(results),
             _figures(out, "ant", CAPTIONS),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from brns.estimators.archive import ArchiveKNN
 from brns.pictures import draw, figures_of, save
@@ -12,7 +12,7 @@ from brns.search import NoveltySearch
 from reproduction import pictures, results, timing
 from reproduction.costs import Costs
 from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
-from reproduction.runs import Job, jobs, measured, side_by_side
+from reproduction.runs import jobs, measured, side_by_side
 
 OF_PATHS = ("signature", "signature-coverage")
 """the figures of what was tried, whatever the novelty"""
@@ -25,8 +25,6 @@ class Asked(NamedTuple):
     scale: str
     plan: Scale
     workers: int
-    finished: bool = False
-    """run no ants: the page is of the finished ones"""
 
 
 def maze(asked: Asked) -> None:
@@ -83,13 +81,11 @@ def compared(asked: Asked, part: str, plan: Runs, methods: Mapping[str, NoveltyS
     folder, scale = asked.out / part, words(asked, plan)
     keep(folder, scale)
     todo = jobs(methods, plan, asked.out / "runs" / part)
-    if asked.finished:
-        todo = finished(todo, folder)
     rows = measured(todo, asked.workers, part)
-    records = {name: [Record(job.folder) for job in todo if job.name == name] for name in methods if name in rows}
+    records = {name: [Record(job.folder) for job in todo if job.name == name] for name in methods}
     found = results.of_methods(records, rows) | {"scale": scale}
     if part == "ant":
-        found["note"] = f"An episode has {asked.plan.ant_steps} control steps. {_which(methods, plan, found)}".rstrip()
+        found["note"] = f"An episode has {asked.plan.ant_steps} control steps. {_which(methods, plan)}".rstrip()
     results.write_json(folder / "results.json", found)
     _drawn(folder, records, figures)
 
@@ -106,31 +102,14 @@ def keep(folder: Path, scale: str) -> None:
         raise ValueError(f"{path} has results of another scale ({there}): take another folder (--out)")
 
 
-def finished(todo: Sequence[Job], folder: Path) -> list[Job]:
-    """The runs that are as long as planned; a `ValueError` where there are none, or the last page had others."""
-    done = [job for job in todo if job.done == job.generations]
-    if not done:
-        raise ValueError("no run is finished yet: give the command without --finished")
-    path, here = folder / "results.json", {(job.name, job.seed) for job in done}
-    methods = results.read_json(path)["methods"] if path.exists() else {}
-    if lost := {(name, seed) for name, method in methods.items() for seed in method["seeds"]} - here:
-        raise ValueError(f"{path} has {len(lost)} runs that are not here: take another folder (--out)")
-    return done
-
-
-def _which(methods: Mapping[str, NoveltySearch], plan: Runs, found: Mapping[str, Any]) -> str:
-    """Which archives are one search, and which searches are not finished."""
-    told = ""
-    if any(name.startswith("archive-") and name not in methods for name in LABELS):
-        told = (
-            f"In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
-            "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them. "
-        )
-    seeds = {name: len(found["methods"].get(name, {"seeds": []})["seeds"]) for name in methods}
-    if any(number < plan.seeds for number in seeds.values()):
-        listed = "; ".join(f"{LABELS[name]}: {number}" for name, number in seeds.items())
-        told += f"**Not all searches are finished.** How many are, of {plan.seeds} seeds of each: {listed}."
-    return told
+def _which(methods: Mapping[str, NoveltySearch], plan: Runs) -> str:
+    """Which archives are one search."""
+    if all(name in methods for name in LABELS if name.startswith("archive-")):
+        return ""
+    return (
+        f"In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
+        "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
+    )
 
 
 def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from brns.metrics.numbers import csv_text, finite
 from brns.metrics.summary import estimate
 from brns.runs.provenance import grouped, here
 from brns.runs.record import Record
-from brns.runs.storage import RecordError, write_bytes
+from brns.runs.storage import write_bytes
 from reproduction.numbers import curves
 from reproduction.plan import LABELS
 
@@ -80,8 +80,5 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What `write_json` wrote; what is not JSON is a `RecordError`."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RecordError(f"{path} is not JSON ({error}): mend it, or move it away") from None
+    """What `write_json` wrote."""
+    return json.loads(path.read_text(encoding="utf-8"))

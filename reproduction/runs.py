@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from brns import run
 from brns.runs.bar import track
-from brns.runs.record import Record
-from brns.runs.storage import RecordError
 from brns.search import NoveltySearch
 from reproduction.numbers import numbers
 from reproduction.plan import Runs
@@ -29,14 +27,6 @@ class Job(NamedTuple):
     generations: int
     checkpoint_every: int
     folder: Path
-
-    @property
-    def done(self) -> int:
-        """The number of generations on disk; a damaged run is refused later, when it continues."""
-        try:
-            return min(Record(self.folder).last, self.generations)
-        except RecordError:
-            return 0
 
     def __call__(self) -> dict[str, float]:
         """Run it to its end, and return its numbers."""

@@ -8,17 +8,6 @@ import pytest
 from brns.core import Box, individuals, observed, take, unite
 
 
-def population(ids):
-    n = len(ids)
-    rows = individuals(np.arange(n * 2).reshape(n, 2))
-    return rows._replace(
-        genotype=jnp.arange(n * 3.0).reshape(n, 3),
-        fitness=jnp.arange(float(n)),
-        solved=jnp.arange(n) % 2 == 0,
-        id=jnp.asarray(ids, jnp.int32),
-    )
-
-
 def test_uniform_points_fill_the_box():
     box = Box([-1, 100], [1, 600])
     assert box.low.dtype == box.high.dtype == jnp.float32
@@ -45,20 +34,16 @@ def test_what_is_no_box_is_refused(low, high):
         Box(low, high)
 
 
-def test_take_gives_the_same_rows_of_every_column():
-    taken = take(population([7, 8, 9]), jnp.array([2, 0]))
-    np.testing.assert_array_equal(taken.id, [9, 7])
-    np.testing.assert_array_equal(taken.genotype, [[6, 7, 8], [0, 1, 2]])
-    np.testing.assert_array_equal(taken.solved, [True, True])
-    assert take(population([7, 8, 9]), slice(1, 2)).descriptor.tolist() == [[2, 3]]
-    assert int(take(population([7, 8, 9]), 1).id) == 8
-
-
-def test_unite_puts_parents_before_offspring_in_every_column():
-    union = unite(population([0, 1]), population([5, 6, 7]))
-    np.testing.assert_array_equal(union.id, [0, 1, 5, 6, 7])
-    np.testing.assert_array_equal(union.fitness, [0, 1, 0, 1, 2])
-    assert [column.shape[0] for column in union] == [5] * 8
+def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
+    parents = individuals([[0, 1], [2, 3]])
+    offspring = individuals([[4, 5], [6, 7], [8, 9]], born=1, first=5)
+    union = unite(parents, offspring)
+    assert (union.id.tolist(), union.born.tolist()) == ([0, 1, 5, 6, 7], [0, 0, 1, 1, 1])
+    assert [len(column) for column in union] == [5] * 8
+    taken = take(union, jnp.array([4, 0]))
+    assert (taken.id.tolist(), taken.descriptor.tolist()) == ([7, 0], [[8, 9], [0, 1]])
+    assert take(union, slice(1, 2)).descriptor.tolist() == [[2, 3]]
+    assert int(take(union, 1).id) == 1
 
 
 def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_the_last():

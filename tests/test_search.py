@@ -11,7 +11,7 @@ from trees import same
 from worlds import HostIdentity, Identity
 
 from brns import MixedMutation, NoveltySearch, PolynomialMutation, Redraw
-from brns.core import founding, take
+from brns.core import founding, take, unite
 from brns.runs.seeds import stacked
 
 KEY = jax.random.key(0)
@@ -88,9 +88,8 @@ def test_offspring_are_mutants_of_the_parents_they_name():
 
 def test_survivors_are_the_most_novel_rows_of_the_union(run):
     for state, facts in zip(run[0][1:], run[1][1:], strict=True):
-        union = jax.tree.map(lambda a, b: np.concatenate([a, b]), facts.parents, facts.offspring)
-        best = np.argsort(-union.novelty, kind="stable")[:8]
-        assert same(facts.survivors, take(union, jnp.asarray(best)))
+        union = unite(facts.parents, facts.offspring)
+        assert same(facts.survivors, take(union, jnp.argsort(-union.novelty, stable=True)[:8]))
         assert same(facts.survivors, state.population)
 
 
@@ -239,9 +238,7 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
         experiment.tell(state, offspring, said._replace(fitness=said.fitness[:5]), KEY)
 
 
-def test_the_least_search_is_of_two_and_one():
-    for sizes in ({"population_size": 1}, {"offspring_size": 0}):
-        with pytest.raises(ValueError, match="at least 2, and"):
-            search(**sizes)
-    states, _ = history(search(population_size=2, offspring_size=1), 2)
-    assert states[2].population.id.shape == (2,)
+@pytest.mark.parametrize("size", ["population_size", "offspring_size", "tournament"])
+def test_sizes_that_are_none_are_refused(size):
+    with pytest.raises(ValueError, match="at least 2, and"):
+        search(**{size: 0})

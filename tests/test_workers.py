@@ -35,11 +35,6 @@ def shared():
         yield processes.executor
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 100])
-def test_cutting_changes_no_bit(chunk):
-    assert same(Chunked(Windy(), chunk=chunk).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
-
-
 def test_a_traceable_task_meets_one_shape_whatever_the_batch():
     shapes = []
 
@@ -91,10 +86,14 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
     assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY))
 
 
-def test_an_executor_of_ones_own_gives_the_bits_of_chunked_and_stays_open():
+def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
+    expected = Windy().evaluate(GENOTYPES, KEY)
+    for chunk in (1, 7, 100):
+        task = Chunked(Windy(), chunk=chunk)
+        assert same(task.evaluate(GENOTYPES, KEY), expected)
     with ThreadPoolExecutor(2) as threads:
         with Chunked(Windy(), executor=threads) as task:
-            assert same(task.evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+            assert same(task.evaluate(GENOTYPES, KEY), expected)
         with pytest.raises(EvaluationError, match=r"individuals 8 to 11 of 26 .*the floor"):
             Chunked(Faulty("raises"), executor=threads).evaluate(GENOTYPES, KEY)
 
@@ -115,7 +114,8 @@ def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tm
 
 def test_a_record_rebuilds_the_task_without_workers():
     maze = brns.DeceptiveMaze(steps=20)
-    for spread in (Processes(maze, workers=8, timeout=1.0, chunk=5), Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
+    processes = Processes(maze, workers=8, timeout=1.0, chunk=5)
+    for spread in (processes, Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
         rebuilt = build(describe(spread))
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
@@ -204,7 +204,8 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
         assert same(on(Windy()).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
         once = on(Faulty("dies", flag=str(tmp_path / "died")))
         assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
-        for fault, message in [("dies", "ended its process 2 times"), ("raises", "ZeroDivisionError: the floor")]:
+        told = {"dies": "ended its process 2 times", "raises": "ZeroDivisionError: the floor"}
+        for fault, message in told.items():
             with pytest.raises(EvaluationError, match=f"individuals 8 to 11 of 26 .*{message}"):
                 on(Faulty(fault)).evaluate(GENOTYPES, KEY)
 

@@ -80,6 +80,5 @@ def grid_archive(record: Record, dims: Sequence[int], **settings: Any) -> GridAr
     )
     names = {"solution": "genotype", "objective": "fitness", "measures": "descriptor", **{name: name for name in extra}}
     for g in record.generations:
-        columns = record.read(g, [f"offspring.{column}" for column in names.values()])
-        archive.add(**{field: columns[f"offspring.{column}"] for field, column in names.items()})
+        archive.add(**{field: record.column(f"offspring.{column}", [g])[0] for field, column in names.items()})
     return archive

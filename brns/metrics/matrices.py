@@ -1,14 +1,13 @@
 r"""Q(i, j) and R(i, j) of a run: how novel the population of generation i is by the novelty of generation j.
 
 Q is the paper's (section 4): $Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$ for $j \ge i$, in the estimator's
-unit. R has none: it is the rank of $P_i$ among probes spread over the space,
+unit. R has none: it is the rank of $P_i$ among m fixed probes U, drawn uniformly from the behavior space,
 
 $R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
 (\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
 
-with m fixed points U drawn uniformly from the behavior space: the share of the space that is less novel than $P_i$. No
-increasing transformation of novelty changes it. Where all points of the box are far from what can be reached, as in 32
-dimensions or in a box far too large, it says nothing.
+the share of the space that is less novel than $P_i$; no increasing transformation of novelty changes it. Where all
+points of the box are far from what can be reached, it says nothing.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,8 @@ $S^{(i_1 \dots i_k)} = \int_{t_1 < \dots < t_k} dx^{i_1}_{t_1} \dots dx^{i_k}_{t
 letters. A straight piece with increment v has the signature $\exp(v) = (v, v^{\otimes 2}/2!, v^{\otimes 3}/3!, \dots)$,
 and one path after another has the product of their signatures (Chen's identity).
 
-Source: Chevyrev & Kormilitzin, A primer on the signature method in machine learning, arXiv:1603.03788. Paths run
-forward in time; the published code lists their points backwards, which gives the inverse signature.
+Source: Chevyrev & Kormilitzin, arXiv:1603.03788. Paths run forward in time; the published code lists their points
+backwards, which gives the inverse signature.
 """
 
 from collections.abc import Sequence

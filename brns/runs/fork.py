@@ -1,8 +1,7 @@
 """A fork: a run that goes on from a generation of another, with other settings.
 
 It is a run of its own: generations 0 to the one that it was forked at are copied, so that figures and coverage see one
-search from its founders on; of the states only the one that it goes on from. Its `run.json` says under `forked` which
-run it was, which generation, what was changed, and what made the generations up to there.
+search from its founders on; of the states only the one that it goes on from. Its `run.json` says where it comes from.
 """
 
 import os
@@ -35,8 +34,6 @@ def fork(
     `search` is the experiment to go on with, by default the run's own, which ends in the same bits as the run itself.
     `generations` is how many there shall be in all, by default as many as the run was asked for. One seed of a batch is
     forked alone, and equals the batch's up to rounding.
-
-    What was decided before `at` stays: the parents' behavior, the weights that networks began with.
 
     Errors: `RecordError` where the generation has no state, where the search's state has another shape, or where `out`
     is taken; `ValueError` where the settings change the space of behaviors, the sizes of population and offspring or

@@ -52,20 +52,15 @@ def run(
 ) -> list[Record]:
     """Run an experiment and return a list with one record per seed.
 
-    `seed` is one seed, a whole number from 0 to 2**32 - 1. `seeds` asks for a batch: so many seeds from
-    `seed` on, or a list of them.
+    `seed` is one seed, from 0 to 2**32 - 1; `seeds` a batch: so many from `seed` on, or a list. The same list gives the
+    same bits on the same kind of machine and versions, resumed on any number of cores; a seed within a batch equals the
+    seed alone up to rounding, which chaos in a task can amplify.
 
-    `out` is the run's directory; of a batch it holds one directory per seed. Without it the run is kept in a temporary
-    one, until Python ends. A directory holds one run or one batch: a second is a `RecordError`, or with
-    `exist="resume"` the one that is there continues, if it is the same experiment with the same seeds.
-
-    Seeds of a traceable task are computed in a batch for each core (`jax.vmap`), those of a host task in turn, or with
-    workers side by side. The same list of seeds gives the same bits on the same kind of machine and versions, resumed
-    on any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in a task can
-    amplify. `checkpoint_every` is the stride of the states kept for statistics; the last is always kept.
-
-    `until` is asked about each generation that was saved, and ends the run when it is true of every seed. A bar shows
-    where the run is, at a terminal and in a notebook; `progress=False` shows none.
+    `out` is the run's directory, of a batch with a directory for each seed; without it they are kept until Python ends.
+    A directory holds one run or one batch: a second is a `RecordError`, or with `exist="resume"` the one that is there
+    continues, if it is the same experiment with the same seeds. `checkpoint_every` is the stride of the states kept for
+    statistics; the last is always kept. `until` is asked about each generation that was saved, and ends the run when it
+    is true of every seed. `progress=False` shows no bar.
     """
     place = temporary_place() if out is None else Path(out)
     steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
@@ -88,8 +83,8 @@ def generations(
 ) -> Iterator[SavedGeneration]:
     """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
 
-    Of several seeds it hands out the generation of each in turn, in the order of the seeds. Leave the loop when you
-    like, by `break` or with `until`: all that was handed out is on disk, and `resume` or `exist="resume"` goes on.
+    Of several seeds it hands out each one's in turn. Leave the loop when you like: all that was handed out is on disk,
+    and `resume` or `exist="resume"` goes on.
     """
     place = temporary_place() if out is None else Path(out)
     steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)

@@ -42,9 +42,9 @@ def chosen(
         if seeds is None:
             found = [operator.index(seed)]
         elif np.iterable(seeds):
-            found = sorted(map(operator.index, seeds))  # ty: ignore[invalid-argument-type]
+            found = sorted(map(operator.index, seeds))
         else:
-            found = [operator.index(seed) + i for i in range(operator.index(seeds))]  # ty: ignore[invalid-argument-type]
+            found = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
         raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}") from None
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
@@ -66,14 +66,12 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
-    if holds_runs(out):
+    if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = shlex.join(["brns", "resume", str(out)])
         raise RecordError(
-            f"{out} exists already and holds a run; a folder holds one run or one batch: resume it ({again}, or in "
-            f'Python brns.resume("{out}") or exist="resume"), or choose another place'
+            f"{out} exists already; a folder holds one run or one batch. Resume what is there ({again}, or in Python "
+            f'brns.resume("{out}") or exist="resume"), or choose another place'
         )
-    if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
-        raise RecordError(f"{out} exists already, and is no run; choose another place, or see what it holds")
 
 
 def holds_runs(out: Path) -> bool:

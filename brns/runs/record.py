@@ -1,14 +1,6 @@
 """A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
 
-    run.json                the run's identifier, the experiment with every setting, the seed, versions, commit, format
-    generations/000123.npz  tables, a row an individual: offspring and survivors (all columns but the genotype), parents
-                            (id, and the novelty as selected by); the genotypes of the offspring that are kept, since
-                            they survived or solved the task; and the credit of each operator
-    states/000123.npz       the estimator's state after generation 123, one entry a leaf, named by its path
-    progress.csv            a line a generation, to watch
-    lock                    empty; locked by the process that writes, so that no second one does
-
-Generation 0 holds the founders. How a file is written and read, and tells where it belongs, stands in `storage`.
+docs/records says what each file holds. Generation 0 holds the founders.
 """
 
 import functools

@@ -1,12 +1,10 @@
 """The seeds of a run, computed side by side, and ahead: while a generation is saved, the next is on its way.
 
-The seeds of a traceable task are cut into lanes: one for each core of a CPU, or for each accelerator; one in all where
-the devices share a population (`brns.Sharded`). A lane is a batch (`jax.vmap`). Batches of other sizes round otherwise,
-so a record keeps the number of lanes, and a run goes on with as many, wherever that is. Seeds of a host task with
-workers go on each by itself. Those of any other host task are computed in turn, in the thread that asks, and nothing
-ahead.
-
-Lanes are computed by threads, which JAX's settings made by `with` do not reach; `jax.config.update` does.
+The seeds of a traceable task are cut into lanes, batches (`jax.vmap`): one for each core of a CPU, or each accelerator;
+one in all where the devices share a population (`brns.Sharded`). Batches of other sizes round otherwise, so a record
+keeps the number of lanes, and a run goes on with as many. Seeds of a host task with workers go on each by itself; those
+of any other are computed in turn, and nothing ahead. JAX's settings made by `with` do not reach the threads that
+compute lanes; `jax.config.update` does.
 """
 
 import itertools

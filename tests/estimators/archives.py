@@ -4,15 +4,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from square import people
 
-from brns.core import Box, Generation, Population, individuals
+from brns.core import Box, Generation, Population
 from brns.estimators.archive import Archive
 
 score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
 
 
 def population(descriptors, first=0, novelty=None, born=0) -> Population:
-    everyone = jax.tree.map(np.array, individuals(descriptors, born, first))
+    everyone = jax.tree.map(np.array, people(np.asarray(descriptors, np.float32), born, first))
     return everyone if novelty is None else everyone._replace(novelty=np.asarray(novelty, np.float32))
 
 

@@ -1,24 +1,23 @@
 """An estimator that learns batch after batch, in a square."""
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from searches import search
-from square import init, update
+from square import init, newborn, people, update
 from worlds import HostIdentity
 
-from brns import ExactRecognition, observed
+from brns import ExactRecognition
 
 SMALL = ExactRecognition(size=32)
 SEARCH = search(HostIdentity(), SMALL)
-NOBODY = observed(np.zeros((0, 2)), 1).offspring
+NOBODY = people(np.zeros((0, 2), np.float32))
 
 
 def learned(estimator, batches, state=None):
     """The state after these batches of descriptors, each a generation's offspring."""
     state = init(estimator) if state is None else state
     for number, batch in enumerate(batches, max(int(state.newest), 0) + 1):
-        state = update(estimator, state, observed(batch, number))
+        state = update(estimator, state, newborn(np.asarray(batch, np.float32), number))
     return state
 
 
@@ -28,14 +27,15 @@ def _score(estimator, state, points, living):
 
 
 def novelty(estimator, state, points, living=NOBODY):
-    return np.asarray(_score(estimator, state, jnp.asarray(points, jnp.float32), living), np.float64)
+    return np.asarray(_score(estimator, state, np.asarray(points, np.float32), living), np.float64)
 
 
 def walked(estimator, seed, spread):
     """The novelty of fixed behaviors after each batch of a random walk that clusters, repeats and leaves the box."""
     generator = np.random.default_rng(seed)
     state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
-    probes = np.concatenate([generator.uniform(-600, 1200, (20, 2)), 300 + spread * generator.normal(size=(20, 2))])
+    all_over, inside = generator.uniform(-600, 1200, (20, 2)), generator.normal(size=(20, 2))
+    probes = np.concatenate([all_over, 300 + spread * inside])
     yield novelty(estimator, state, probes)
     for _ in range(6):
         batch = generator.uniform(0, 600, 2) + spread * generator.normal(size=(8, 2))

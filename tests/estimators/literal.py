@@ -5,7 +5,7 @@ import dataclasses
 import equinox as eqx
 import jax
 import numpy as np
-from square import SQUARE
+from square import SQUARE, people
 
 from brns import Generation
 from brns.core import individuals
@@ -21,7 +21,7 @@ def paper(**changes):
 
 def generation(number, parents, offspring, survivors=None):
     survivors = offspring if survivors is None else survivors
-    return Generation(individuals(parents, 0), individuals(offspring, number), individuals(survivors, number))
+    return Generation(people(parents, 0), people(offspring, number), people(survivors, number))
 
 
 def uniform(seed, n, space=SQUARE):

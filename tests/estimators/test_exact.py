@@ -1,4 +1,4 @@
-"""Exact recognition: by hand, against ridge regression and Gaussian processes, and that it never forgets."""
+"""Exact recognition: by hand, against Gaussian processes, and that it never forgets."""
 
 from itertools import pairwise
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from learning import SEARCH, SMALL, learned, novelty, uniform, walked
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
-from sklearn.linear_model import BayesianRidge
 from square import KEY, SQUARE, init, update
 
 from brns import Box, ExactRecognition, Generation, check_estimator, observed
@@ -84,9 +83,8 @@ def test_a_loose_box_changes_nothing():
     np.testing.assert_allclose(*(estimator.embed(s, points) for s in (tight, wide)), atol=1e-4)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """The novelty of 50 behaviors after 300 others, and in float64 the features of both."""
+def test_it_is_the_variance_of_a_gaussian_process():
+    """The kernel is the features' inner product, the noise lambda."""
     estimator = ExactRecognition(size=32, regularization=0.5)
     batches, points = uniform(0, 10, 30), uniform(1, 50)
     state = learned(estimator, batches)
@@ -94,35 +92,11 @@ def fitted():
         np.asarray(estimator.embed(state, jnp.asarray(x.reshape(-1, 2), jnp.float32)), np.float64)
         for x in (batches, points)
     )
-    return novelty(estimator, state, points), seen, probes
-
-
-def test_it_is_the_variance_of_ridge_regression(fitted):
-    """scikit-learn's, with unit weight precision 1 and noise precision 1 / lambda, both held fixed."""
-    found, seen, probes = fitted
-    ridge = BayesianRidge(
-        max_iter=1,
-        tol=1e-3,
-        alpha_init=2.0,
-        lambda_init=1.0,
-        alpha_1=1e12,
-        alpha_2=5e11,
-        lambda_1=1e12,
-        lambda_2=1e12,
-        fit_intercept=False,
-    ).fit(seen, np.random.default_rng(0).normal(size=len(seen)))
-    _, deviation = ridge.predict(probes, return_std=True)
-    np.testing.assert_allclose(found, deviation**2 - 1 / ridge.alpha_, rtol=1e-4)
-
-
-def test_it_is_the_variance_of_a_gaussian_process(fitted):
-    """The kernel is the features' inner product, the noise lambda."""
-    found, seen, probes = fitted
     process = GaussianProcessRegressor(DotProduct(0.0, "fixed"), alpha=0.5, optimizer=None).fit(
         seen, np.zeros(len(seen))
     )
     _, deviation = process.predict(probes, return_std=True)
-    np.testing.assert_allclose(found, deviation**2, rtol=1e-4)
+    np.testing.assert_allclose(novelty(estimator, state, points), deviation**2, rtol=1e-4)
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -195,7 +169,8 @@ def test_behaviors_that_are_not_finite_are_not_learned():
     batch[3] = np.nan
     state, clean = learned(SMALL, [batch, batch]), learned(SMALL, [np.delete(batch, 3, 0)] * 2)
     assert state.seen == 38
-    np.testing.assert_allclose(novelty(SMALL, state, uniform(1, 20)), novelty(SMALL, clean, uniform(1, 20)), rtol=1e-4)
+    points = uniform(1, 20)
+    np.testing.assert_allclose(novelty(SMALL, state, points), novelty(SMALL, clean, points), rtol=1e-4)
     assert np.isnan(novelty(SMALL, state, [[np.nan, 0]])).all()
 
 
@@ -254,15 +229,18 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
         total += phi.T @ phi
     probes = np.asarray(empty.features(box.uniform(KEY, 400)), np.float64)
     expected = np.sum(probes * np.linalg.solve(total, probes.T).T, axis=1)
-    np.testing.assert_allclose(np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1), expected, rtol=2e-3)
+    found = np.sum((probes @ np.asarray(root, np.float64).T) ** 2, axis=1)
+    np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
-    estimator, union = ExactRecognition(size=8), observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
+    estimator = ExactRecognition(size=8)
+    union = observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
     states = jax.eval_shape(jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3))
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
     assert factored(jax.make_jaxpr(scored)(states).jaxpr) == {2}
-    assert factored(jax.make_jaxpr(jax.vmap(lambda root: shrunk(root, root[:3], 1.0)))(states.root).jaxpr) == {2}
+    shrinks = jax.vmap(lambda root: shrunk(root, root[:3], 1.0))
+    assert factored(jax.make_jaxpr(shrinks)(states.root).jaxpr) == {2}
 
 
 def factored(jaxpr):

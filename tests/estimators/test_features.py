@@ -1,6 +1,5 @@
 """Frozen random features, and the scale in which they see behaviors."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +9,8 @@ from hypothesis import strategies as st
 from learning import learned, novelty
 from square import init
 
-from brns import ArchiveKNN, Box, ExactRecognition, NoveltySearch, PlanarArm, PolynomialMutation, VisitCounts
+from brns import Box, ExactRecognition, VisitCounts
 from brns.estimators.features import Cosines, cosine_and_sine
-from brns.tasks.loose import RescaledBehaviorSpace
 
 
 @settings(deadline=None)
@@ -27,19 +25,21 @@ def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
 
 def test_features_have_length_1_and_their_inner_product_depends_on_the_difference_alone():
     phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
-    a, b = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]])), phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
+    a = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]]))
+    b = phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))
     np.testing.assert_allclose(jnp.sum(a**2, axis=1), 1.0, rtol=2e-6)
     np.testing.assert_allclose(a[0] @ a[1], b[0] @ b[1], atol=2e-6)
 
 
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
-def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_the_box(deviation, times):
+@pytest.mark.parametrize("estimator", [ExactRecognition(), VisitCounts()], ids=["exact", "counts"])
+def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, deviation, times):
     """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
 
     The box about the square is `times` too wide.
     """
     generator = np.random.default_rng(0)
-    estimator, half = ExactRecognition(size=256), 300 * times
+    half = 300 * times
     founders = 300 + 300 * deviation * generator.normal(size=(20, 2))
     visited = generator.uniform([0, 0], [290, 600], (20, 50, 2))
     state = learned(estimator, [founders], init(estimator, Box([300 - half] * 2, [300 + half] * 2)))
@@ -47,47 +47,3 @@ def test_what_was_visited_is_told_from_what_was_not_whatever_the_founders_and_th
     points = generator.uniform([0, 0], [250, 600], (200, 2))
     left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
     assert np.mean(left[:, None] < right) > 0.97  # the share of pairs in the right order; 0.5 is blind
-
-
-def given(genotypes, key, n, box):
-    return genotypes
-
-
-@eqx.filter_jit
-def reached(search, state, key):
-    """The places of 100 generations."""
-
-    def generation(state, _):
-        state, facts = search.step(state, key)
-        return state, facts.offspring.descriptor
-
-    return jax.lax.scan(generation, state, length=100)[1].reshape(-1, 2)
-
-
-def covered(estimator, deviation=None, times=1.0):
-    """The mean over 3 seeds of the cells of 25 x 25. Founders deviate so much from one arm, or are uniform."""
-    cells = []
-    for seed in range(3):
-        key, generator = jax.random.key(seed), np.random.default_rng(seed)
-        genes = generator.uniform(size=(100, 7))
-        if deviation is not None:
-            genes = np.clip(0.35 + 0.3 * genes[0] + deviation * generator.normal(size=genes.shape), 0, 1)
-        founders = jax.tree_util.Partial(given, jnp.asarray(genes, jnp.float32))
-        task = RescaledBehaviorSpace(PlanarArm(), times)
-        search = NoveltySearch(task, estimator, mutate=PolynomialMutation(), founders=founders)
-        places = np.asarray(reached(search, search.init(key), key))
-        cells.append(len(np.unique(np.floor(np.clip(places, 0, 0.9999) * 25) @ [25, 1])))
-    return np.mean(cells)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator", [VisitCounts(), ExactRecognition(), ArchiveKNN()], ids=["counts", "exact", "archive"]
-)
-def test_no_scale_of_founders_or_box_costs_more_than_three_in_a_hundred_cells(estimator):
-    """Of the arm, 100 generations, mean of 3 seeds: founders' genes deviate by 0.3 to 0, boxes up to 10^5 too wide."""
-    usual = covered(estimator)
-    for deviation in (0.3, 1e-2, 1e-3, 1e-4, 1e-5, 0.0):
-        assert covered(estimator, deviation) > 0.97 * usual, f"deviation {deviation}"
-    for times in (100.0, 3000.0, 1e5):
-        assert covered(estimator, times=times) > 0.97 * usual, f"box {times} times too large"

@@ -8,8 +8,9 @@ import shutil
 
 import jax
 import pytest
+from files import bits
 from shell import begin, finished
-from small import MAZE, SEARCH, bits
+from small import MAZE, SEARCH
 
 import brns
 from brns import NoveltySearch, Record, RecordError

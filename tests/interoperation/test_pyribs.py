@@ -74,7 +74,7 @@ def test_elites_and_their_score_by_hand(finished):
     """Generation by generation, cell by cell."""
     best, scores = {}, []
     for g in finished.generations:
-        offspring = finished.read(g, ["offspring.descriptor", "offspring.fitness"])
+        offspring = finished.read(g)
         where = map(tuple, cells(offspring["offspring.descriptor"], finished.behavior_space, (4, 3)).tolist())
         for cell, fitness in zip(where, offspring["offspring.fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
@@ -90,6 +90,6 @@ def test_elites_as_a_frame(finished):
     pytest.importorskip("pandas")
     found = elites(finished, (4, 3))
     frame = brns.frame(found)
-    assert list(frame.columns[:2]) == ["descriptor_0", "descriptor_1"]
+    assert {"descriptor_0", "descriptor_1"} <= set(frame.columns)
     np.testing.assert_array_equal(frame["genotype_4"], found.genotype[:, 4])
     assert frame["fitness"].tolist() == found.fitness.tolist()

@@ -26,7 +26,8 @@ class FakeRecord:
         self.history, self.states = history, states or {}
         self.generations, self.snapshots = list(range(len(history))), sorted(self.states)
         self.behavior_space = box or Box([0.0, 0.0], [6.0, 6.0])
-        self.search = SimpleNamespace(task=SimpleNamespace(behavior_space=self.behavior_space), estimator=estimator)
+        task = SimpleNamespace(behavior_space=self.behavior_space)
+        self.search = SimpleNamespace(task=task, estimator=estimator)
         self.known_search = self.search
 
     def column(self, name, generations=None):

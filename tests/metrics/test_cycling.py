@@ -9,8 +9,6 @@ from scipy.spatial.distance import pdist
 from searches import search
 
 from brns.core import novelty_of
-from brns.estimators.counts import VisitCounts
-from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import cycling
 from brns.metrics.matrices import ranks
 from brns.metrics.summary import summary
@@ -46,6 +44,9 @@ def three_generations(estimator, states=None):
 
 def test_eta_by_hand():
     np.testing.assert_allclose(cycling.eta(Q), [(0.5 + 0.25 + 0.75) / 3, (2 + 1) / 2, 1.0])
+    with np.errstate(all="raise"):  # of populations that were not novel at all
+        assert cycling.eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
+        assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
 
 
 def test_novelty_regained_by_hand():
@@ -121,18 +122,9 @@ def test_novelty_that_only_fades_has_no_kappa_whatever_its_unit():
     np.testing.assert_allclose(cycling.eta(1000 * q), cycling.eta(q))
 
 
-def test_eta_of_a_population_that_was_not_novel_at_all():
-    with np.errstate(all="raise"):
-        assert cycling.eta(np.array([[0.0, 1.0], [0.0, 1.0]]))[0] == np.inf
-        assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
-
-
-def test_epsilon_by_hand():
+def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypatch):
     """Of 0, 1 and 3 the distances are 1, 2 and 3."""
     assert cycling.epsilon(np.array([[0.0], [1.0], [3.0]])) == pytest.approx(0.2)
-
-
-def test_epsilon_of_many_points_is_close_to_that_of_all_pairs_and_always_the_same(monkeypatch):
     points = np.random.default_rng(0).normal(size=(600, 3))
     every = cycling.epsilon(points)
     monkeypatch.setattr(cycling, "PAIRS", 20000)
@@ -141,28 +133,19 @@ def test_epsilon_of_many_points_is_close_to_that_of_all_pairs_and_always_the_sam
     assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
 
 
-def test_epsilon_is_measured_where_novelty_is():
-    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20."""
+def test_epsilon_is_measured_where_novelty_is_and_is_a_tenth_of_it_where_that_is_no_distance():
+    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20.
+
+    Novelty that is not embedded was 4, 16 and 27.5 when they lived.
+    """
     assert cycling.of_record(three_generations(Embedding())).epsilon == pytest.approx(2.0)
-
-
-def test_epsilon_of_novelty_that_is_no_distance_is_a_tenth_of_its_own():
-    """Populations had novelty 4, 16 and 27.5 when they lived."""
     assert cycling.of_record(three_generations(Additive())).epsilon == pytest.approx(1.6)
 
 
-def test_recognition_measures_in_its_embedding():
-    assert isinstance(BehaviorRecognition(), cycling.Embeds)
-    assert not isinstance(VisitCounts(grids=8), cycling.Embeds)
-
-
-def test_q_by_hand():
+def test_q_by_hand_of_all_generations_and_of_some():
     """Two are alive; the means of P_0, P_1, P_2 are 2, 4, 5.5 and the states add 0, 10, 20."""
     expected = [[4, 14, 24], [np.nan, 16, 26], [np.nan, np.nan, 27.5]]
     np.testing.assert_allclose(cycling.of_record(three_generations(Additive())).q, expected)
-
-
-def test_q_over_some_generations_is_that_part_of_q():
     for record in (three_generations(Additive()), three_generations(Additive(), {0: 0.0, 2: 20.0})):
         np.testing.assert_allclose(cycling.of_record(record, [0, 2]).q, [[4, 24], [np.nan, 27.5]])
 

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from brns.runs.storage import RecordError
 from reproduction import ant_claims, claims
 from reproduction.plan import SCALES
 from reproduction.results import read_json, write_json
@@ -65,11 +64,9 @@ def test_the_short_scale_judges_every_claim_of_the_maze():
         assert UNTESTED not in verdicts(ours, archive, plan.generations, name).values()
 
 
-@pytest.mark.parametrize(("name", "rows"), [("paper", 11), ("recognition", 12)])
-def test_all_of_the_maze_holds_where_the_numbers_are_the_papers(name, rows):
-    found = verdicts(GOOD, name=name)
-    assert len(found) == rows
-    assert set(found.values()) == {HOLDS}
+def test_all_of_the_maze_holds_where_the_numbers_are_the_papers():
+    for name, rows in (("paper", 11), ("recognition", 12)):
+        assert list(verdicts(GOOD, name=name).values()) == [HOLDS] * rows
 
 
 @pytest.mark.parametrize(
@@ -86,7 +83,6 @@ def test_all_of_the_maze_holds_where_the_numbers_are_the_papers(name, rows):
         ("the same by the root", {"kappa_root": [0.3] * 20}, OPPOSITE),
         ("what was visited", {"regained": [0.3] * 20}, MIXED),
         ("it covers all cells", {"full_coverage": [150.0] * 20}, OPPOSITE),
-        ("it covers all cells", {"full_coverage": [60.0] * 19}, FAILS),
     ],
 )
 def test_a_claim_on_the_maze_falls_with_its_numbers(claim, change, verdict):
@@ -156,9 +152,7 @@ def all_changed(**change):
 
 
 def test_all_of_the_ant_holds_where_the_numbers_are_the_papers():
-    found = of_ant()
-    assert len(found) == 9
-    assert set(found.values()) == {HOLDS}
+    assert list(of_ant().values()) == [HOLDS] * 9
 
 
 SOLVES = "every method solves the task within the first hundred generations"
@@ -209,10 +203,3 @@ def test_results_are_strict_json(tmp_path):
     write_json(tmp_path / "results.json", {"a": float("nan"), "b": [1.0, float("inf")], "c": {"d": (2.0,)}})
     read = json.loads((tmp_path / "results.json").read_text(), parse_constant=pytest.fail)
     assert read == {"a": None, "b": [1.0, None], "c": {"d": [2.0]}}
-    assert claims.estimate_text({"mean": 1.0, "deviation": None, "seeds": 1}, 1) == "1"
-
-
-def test_results_that_are_no_json_are_named(tmp_path):
-    (tmp_path / "results.json").write_bytes(b'{"scale": "Sm')
-    with pytest.raises(RecordError, match=r"results\.json is not JSON"):
-        read_json(tmp_path / "results.json")

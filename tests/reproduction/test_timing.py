@@ -68,7 +68,8 @@ def test_costs_speak_of_what_was_asked(tmp_path):
     plans = [Timing((1,), (64,), 1, 20), Timing((2,), (100,), 1, 40)]
     for plan in plans:
         (d,), (n,) = plan.dimensions, plan.entries
-        fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)] + [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
+        fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)]
+        fixed += [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
         append(tmp_path / "timing.csv", timing.COLUMNS, fixed)
         over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in range(0, plan.generations, 20)]
         append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)

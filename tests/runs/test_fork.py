@@ -41,7 +41,8 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert record.metadata.id != Record(whole / "one").metadata.id
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(whole / "one").items()
-        assert origin(record.metadata) == f"Forked from {whole / 'one'} after generation {at}: nothing changed."
+        source = whole / "one"
+        assert origin(record.metadata) == f"Forked from {source} after generation {at}: nothing changed."
     assert files(whole / "one") == before
 
 
@@ -58,14 +59,17 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
         np.testing.assert_allclose(found, source.column(column, range(1, 7)), rtol=1e-4, atol=1e-4)
 
 
-def test_what_is_changed_is_so_from_there_on_and_a_fork_of_a_fork_says_where_both_come_from(whole, tmp_path):
+def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
     first, still = (search(mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0))
     fork(whole / "one", 6, first, out=tmp_path / "first")
-    (record,) = resume(fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8), search=still)
+    fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8)
+    (record,) = resume(tmp_path / "fork", search=still)
     parents = Record(whole / "one", search()).state(6).population
-    rows = [parents.id.tolist().index(parent) for parent in record.column("offspring.parent", [7])[0]]
-    np.testing.assert_array_equal(record.column("offspring.genotype", [7])[0], parents.genotype[jnp.array(rows)])
+    ids = parents.id.tolist()
+    (named,), (genotypes,) = (record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype"))
+    rows = [ids.index(parent) for parent in named]
+    np.testing.assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.6 and is 0.0" in origin(record.metadata)
     said = json.loads((tmp_path / "fork" / "run.json").read_text())["forked"]
     parent = Record(whole / "one")
@@ -117,7 +121,11 @@ def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path,
         with pytest.raises(RecordError, match="No space left"):
             fork(whole / "one", 4, search(), out=tmp_path / "fork")
         assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr(os, "fsync", lambda _: (tmp_path / "fork" / "notes").mkdir(parents=True, exist_ok=True))
+
+    def take(descriptor):
+        (tmp_path / "fork" / "notes").mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(os, "fsync", take)
     with pytest.raises(RecordError, match="was taken"):
         fork(whole / "one", 4, search(), out=tmp_path / "fork")
     assert [file.name for file in tmp_path.rglob("*")] == ["fork", "notes"]

@@ -15,8 +15,6 @@ from worlds import HostIdentity
 
 import brns
 from brns.runs import bar
-from brns.runs.bar import Bar
-from brns.runs.progress import Row
 
 ONE = search(HostIdentity(), brns.PopulationKNN(k=2))
 
@@ -120,10 +118,11 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
     assert capsys.readouterr() == ("", "")
     shown = terminal()
     monkeypatch.setattr(bar, "screen", lambda: shown)
-    brns.run(ONE, 3, out=tmp_path / "run")
+    (record,) = brns.run(ONE, 3, out=tmp_path / "run")
     text = shown.file.getvalue()
     assert "3/3" in text
-    assert "coverage" in text
+    row = record.frame().iloc[-1]
+    assert f"coverage {row.coverage:.0%}, solvers {row.solutions:.0f}" in text
     brns.resume(tmp_path / "run", 5, search=ONE)
     assert "5/5" in shown.file.getvalue()[len(text) :]
     length = len(shown.file.getvalue())
@@ -152,16 +151,3 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     (last,) = outputs
     assert "3/3" in last["text/plain"]
     assert "<pre" in last["text/html"]
-
-
-def test_a_bar_tells_how_long_it_will_take():
-    """Half of the generations in 2 seconds leave 2 more."""
-    clock = iter(np.arange(0.0, 1000.0, 1.0))
-    shown = Bar("generation", Console(file=io.StringIO(), force_terminal=False))
-    shown.progress.get_time = lambda: next(clock)
-    for number in range(3):
-        shown.show([Row(number, 0, 2, *[0.0] * 5, 0, 0.25)], 4)
-    (task,) = shown.progress.tasks
-    assert task.speed
-    assert task.time_remaining == pytest.approx(2 / task.speed, abs=1)
-    assert task.fields["found"] == "coverage 25%, solvers 2"

@@ -18,12 +18,15 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
     header, *_ = (record.path / "progress.csv").read_text().splitlines()
     assert header.split(",") == list(Row._fields)
     frame = record.frame()
+    rows = read(record.path)
     for name in frame.columns.drop("seed"):
-        np.testing.assert_allclose([getattr(row, name) for row in read(record.path)], frame[name], rtol=1e-8)
+        found = [getattr(row, name) for row in rows]
+        np.testing.assert_allclose(found, frame[name], rtol=1e-8)
     expected = coverage.of_record(record, (6, 6), "evaluated")
     np.testing.assert_allclose(frame["coverage"], expected, rtol=1e-8)
     populations = coverage.of_record(record)
-    np.testing.assert_array_equal(pictures.coverage([record], Figure().subplots()).lines[0].get_ydata(), populations)
+    (line,) = pictures.coverage([record], Figure().subplots()).lines
+    np.testing.assert_array_equal(line.get_ydata(), populations)
 
 
 def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path):
@@ -36,5 +39,7 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
     for box, expected in zip(boxes, shares, strict=True):
         founders = individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension))
         columns = {name: np.asarray(attrgetter(name)(founding(founders))) for name in NEEDED}
-        Progress(tmp_path, box, [columns]).add(1, founding(individuals([[0.99] * box.dimension], 1, 3)))
+        progress = Progress(tmp_path, box, [columns])
+        last = individuals([[0.99] * box.dimension], 1, 3)
+        progress.add(1, founding(last))
         assert [row.coverage for row in read(tmp_path)] == expected

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from searches import search
-from worlds import HostIdentity, Identity
+from worlds import HostIdentity
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
@@ -69,19 +69,18 @@ def test_genotypes_are_found_where_they_were_born(whole):
 
 
 def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
-    search = brns.NoveltySearch(Identity(), population_size=8, offspring_size=6)
-    record = brns.run(search, 4, out=tmp_path / "mixed", seed=3, progress=False)[0]
+    mixed = brns.MixedMutation((PolynomialMutation(rate=0.5), brns.Redraw()))
+    one = search(HostIdentity(), brns.PopulationKNN(k=2), mutate=mixed)
+    (record,) = brns.run(one, 4, out=tmp_path / "mixed", seed=3)
     key = jax.random.key(3)
-    state = search.init(key)
+    state = one.init(key)
     for g in range(1, 5):
-        state, generation = search.step(state, key)
+        state, generation = one.step(state, key)
         assert not record.read(g)["kept"].all()
-        np.testing.assert_allclose(
-            record.column("offspring.genotype", [g])[0], generation.offspring.genotype, rtol=1e-5
-        )
-    other = dataclasses.replace(Record(whole, SEARCH).search, mutate=brns.GaussianMutation())
+        found = record.column("offspring.genotype", [g])[0]
+        np.testing.assert_allclose(found, generation.offspring.genotype, rtol=1e-5)
     drawn = Record(whole, SEARCH)
-    drawn.search = other
+    drawn.search = dataclasses.replace(SEARCH, mutate=brns.Redraw())
     with pytest.raises(RecordError, match="cannot be made again"):
         drawn.column("offspring.genotype", [3])
 

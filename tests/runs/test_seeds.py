@@ -49,7 +49,8 @@ class Lanes(Identity):
     """A world of matrix products, which round by the size of their batch: here by 0.1 a seed, on every machine."""
 
     def evaluate(self, genotypes, key):
-        first, second = (jax.random.normal(jax.random.key(n), shape) for n, shape in enumerate([(5, 64), (64, 2)]))
+        first = jax.random.normal(jax.random.key(0), (5, 64))
+        second = jax.random.normal(jax.random.key(1), (64, 2))
         reached = jnp.tanh(jnp.tanh(genotypes @ first) @ second / 8)
         return super().evaluate(genotypes, key)._replace(descriptor=beside(300 + 250 * reached))
 
