@@ -78,7 +78,7 @@ def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
 
 
 def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by texts such as `estimator.epochs=5` or `mutate=iso-line`.
+    """The search with settings changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
 
     One `SettingsError` reports all changes that are wrong.
     """

@@ -63,6 +63,7 @@ PARTS = (
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population", "population k-NN"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
+    Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
     Part("mutation", "redraw", "Redraw", "drawn anew, whatever the parents: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),

@@ -12,12 +12,14 @@ import pytest
 from worlds import Identity
 
 import brns
-from brns import NSGA2, ArchiveKNN, BehaviorRecognition, IsoLineDD, NoveltySearch, PolynomialMutation
+from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
 from brns.experiments import changed, named, paper_recognition, value
 from brns.settings import PARTS, RECOMMENDED, SettingsError, build, configure, describe, parts, settings, shown, unusual
 from brns.workers import Chunked, Processes
 
-SEARCH = NoveltySearch(brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=IsoLineDD(sigma_iso=0.2))
+SEARCH = NoveltySearch(
+    brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)
+)
 
 
 def through_json(description):
@@ -62,12 +64,12 @@ def test_the_archive_of_each_experiment_is_the_papers():
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     chunked = Chunked(brns.DeceptiveMaze(steps=7), chunk=3)
     estimator = BehaviorRecognition(depths=(1, 4), width=9, learn_from="survivors", learning_rate=0.5)
-    search = NoveltySearch(chunked, estimator, 10, 20, IsoLineDD(0.1, 0.2), NSGA2(), False)
+    search = NoveltySearch(chunked, estimator, 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False)
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
     assert (again.task.task.steps, again.task.chunk, again.estimator) == (7, 3, estimator)
     assert (again.population_size, again.offspring_size, again.rescore_parents) == (10, 20, False)
-    assert (again.mutate, again.select) == (IsoLineDD(0.1, 0.2), NSGA2())
+    assert (again.mutate, again.select) == (GaussianMutation(0.1, 0.2), NSGA2())
 
 
 class Stranger(eqx.Module):
@@ -150,8 +152,8 @@ def test_all_errors_are_told_at_once():
 
 
 def test_an_operator_is_chosen_by_name_and_then_set():
-    search = changed(named("maze"), ["mutate.sigma_iso=0.2", "mutate=iso-line", "select=nsga2", "population_size=7"])
-    assert (search.mutate, search.select) == (IsoLineDD(sigma_iso=0.2), NSGA2())
+    search = changed(named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"])
+    assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
     with pytest.raises(SettingsError, match=r"mutate must be one of mixed.*; got 'blend'(.|\n)*NAME=VALUE"):
         changed(search, ["mutate=blend", "nonsense"])
@@ -181,8 +183,8 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "task.steps": 50,
         "estimator": "ArchiveKNN",
         "population_size": 20,
-        "mutate": "IsoLineDD",
-        "mutate.sigma_iso": 0.2,
+        "mutate": "GaussianMutation",
+        "mutate.sigma": 0.2,
     }
     assert unusual(Processes(brns.DeceptiveMaze(), chunk=3)) == {"task": "DeceptiveMaze", "chunk": 3}  # no workers
     assert repr(SEARCH).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop")

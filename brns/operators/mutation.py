@@ -48,6 +48,25 @@ class PolynomialMutation(eqx.Module):
         return jnp.where(jax.random.bernoulli(key_which, rate, genotypes.shape), moved, genotypes)
 
 
+class GaussianMutation(eqx.Module):
+    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box."""
+
+    sigma: float = 0.05
+    """standard deviation as a share of the box's width"""
+    rate: float = 0.1
+    """probability that a gene mutates"""
+
+    def __check_init__(self):
+        if not 0 < self.sigma < math.inf or not 0 <= self.rate <= 1:
+            raise ValueError(f"finite sigma > 0 and 0 <= rate <= 1 are needed; got {self}")
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_which, key_move = jax.random.split(key)
+        step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
+        moved = jnp.clip(genotypes + step, box.low, box.high)
+        return jnp.where(jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes)
+
+
 class IsoLineDD(eqx.Module):
     r"""Steps all around, and along the line to another parent: $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
 

@@ -138,7 +138,7 @@ def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
 def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     names = call("list", folder=tmp_path).stdout
     assert len(names.splitlines()) == len(PARTS)
-    assert "\n--set mutate=iso-line" in names
+    assert "\n--set mutate=gaussian" in names
     assert "founders.sizes=[5,10,10,10,2]" in call("list", "layers", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
 

@@ -12,7 +12,7 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.operators.mutation import IsoLineDD, MixedMutation, PolynomialMutation, Redraw
+from brns.operators.mutation import GaussianMutation, IsoLineDD, MixedMutation, PolynomialMutation, Redraw
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
@@ -20,6 +20,7 @@ N = 6000
 LOW, HIGH = np.asarray(BOX.low), np.asarray(BOX.high)
 OPERATORS = [
     PolynomialMutation(eta=0.5, rate=0.7),
+    GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
     MixedMutation(),
 ]
@@ -72,13 +73,20 @@ def test_genes_on_a_bound_move_inwards_half_of_the_time():
             assert binomtest(int(count), N, 0.5).pvalue > 1e-3
 
 
-def test_each_gene_mutates_on_its_own_with_its_rate():
+@pytest.mark.parametrize("make", [PolynomialMutation, GaussianMutation])
+def test_each_gene_mutates_on_its_own_with_its_rate(make):
     parent = (LOW + HIGH) / 2
-    changed = mutants(PolynomialMutation(rate=0.1), parent) != parent
+    changed = mutants(make(rate=0.1), parent) != parent
     for count in changed.sum(0):
         assert binomtest(int(count), N, 0.1).pvalue > 1e-3
     both = int((changed[:, 0] & changed[:, 1]).sum())  # two genes change together with probability rate^2
     assert binomtest(both, N, 0.01).pvalue > 1e-3
+
+
+def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
+    parent = (LOW + HIGH) / 2
+    steps = (mutants(GaussianMutation(sigma=0.05, rate=1.0), parent) - parent) / (HIGH - LOW)
+    assert all(kstest(gene / 0.05, "norm").pvalue > 1e-3 for gene in steps.T)
 
 
 def test_iso_line_steps_vary_along_the_line_and_all_around():
@@ -115,6 +123,7 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     [
         (PolynomialMutation, {"rate": 1.1}),
         (PolynomialMutation, {"eta": float("nan")}),
+        (GaussianMutation, {"sigma": float("inf")}),
         (IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),
         (MixedMutation, {"operators": ()}),
     ],
@@ -138,7 +147,7 @@ def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
 
 def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
     """Copies and redraws: by themselves half and half; with credit 1 and 0 the redraws are half of `even`."""
-    mixed = MixedMutation((PolynomialMutation(rate=0.0), Redraw()), even=0.2)
+    mixed = MixedMutation((GaussianMutation(rate=0.0), Redraw()), even=0.2)
     parents, vary = jnp.tile((BOX.low + BOX.high) / 2, (N, 1)), jax.jit(mixed.vary)
     for credit, redrawn in [(mixed.credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
         moved, operator = vary(jax.random.key(0), credit, parents, BOX)
@@ -148,7 +157,7 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
 
 def test_credit_follows_who_survives():
     """Of four survivors one is by operator 0, whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is."""
-    mixed = MixedMutation((PolynomialMutation(), Redraw()), rate=0.1)
+    mixed = MixedMutation((GaussianMutation(), Redraw()), rate=0.1)
     operator, survived = jnp.array([0, 0, 1, 1, 1, 1]), jnp.array([True, False, True, True, True, False])
     np.testing.assert_allclose(mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6)
     np.testing.assert_array_equal(mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5])
