@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from brns.checks import refuse_nan, refuse_not_finite
@@ -202,7 +203,7 @@ class Record:
         """The search's state after a generation, without its estimator's."""
         credit, even = self._facts(number)["credit"], search.mixture.credit()
         known = credit if credit.shape == even.shape else even  # a fork may have other operators
-        return SearchState(np.int32(number), self.population(number), None, known)
+        return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(known))
 
     def arrays(self, kind: str, number: int) -> dict[str, np.ndarray]:
         """What such a file holds."""
