@@ -57,7 +57,6 @@ def run(
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
-    tensorboard: o.Scalars = False,
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
 
@@ -83,7 +82,7 @@ def run(
         several = seeds if seeds > 1 else None
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
         with closing(steps):
-            follow(steps, generations, out, own, tensorboard)
+            follow(steps, generations, out, own)
         conclude(out, records(out, search), overwrite=True)
 
 
@@ -94,7 +93,6 @@ def resume(
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
-    tensorboard: o.Scalars = False,
     search: o.Search = None,
 ) -> None:
     """Go on with a run that was stopped, or make it longer.
@@ -122,7 +120,7 @@ def resume(
         raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
     with in_parallel(whole, workers, dask, timeout) as whole:
         with closing(go_on(directory, generations, search=whole)) as steps:
-            follow(steps, total, directory, search or (), tensorboard, completed)
+            follow(steps, total, directory, search or (), completed)
         conclude(directory, records(directory, whole), overwrite=True)
 
 
@@ -136,7 +134,6 @@ def fork_(
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
-    tensorboard: o.Scalars = False,
     search: o.Search = None,
 ) -> None:
     """Go on from one of a run's generations with other settings.
@@ -154,7 +151,7 @@ def fork_(
     if (workers or dask) and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(directory, at, other, out=out, generations=generations)
-    resume(out, None, workers, dask, timeout, tensorboard, search)
+    resume(out, None, workers, dask, timeout, search)
 
 
 for command in (runs, show, figure, report, movie, compare):

@@ -9,7 +9,6 @@ from threading import Event
 from types import FrameType
 
 from brns.cli.screen import console
-from brns.cli.tensorboard import TensorBoard
 from brns.runs.bar import Bar
 from brns.runs.loop import SavedGeneration
 from brns.runs.paths import holds_runs
@@ -20,7 +19,6 @@ def follow(
     generations: int,
     out: Path,
     own: Sequence[str] = (),
-    tensorboard: bool = False,
     completed: int = 0,
 ) -> None:
     """Show the generations as they are saved; a `KeyboardInterrupt` names the command that goes on.
@@ -33,17 +31,10 @@ def follow(
         words += ["--search", text]
     again = f"Go on with: {shlex.join(words)}"
     try:
-        with (
-            TensorBoard() if tensorboard else contextlib.nullcontext() as scalars,
-            _first_ctrl_c() as asked,
-            Bar("generation", console, found="compiling") as bar,
-        ):
+        with _first_ctrl_c() as asked, Bar("generation", console, found="compiling") as bar:
             for saved in steps:
                 number = saved[0].number
                 bar.show([one.row for one in saved], generations)
-                if scalars:
-                    for one in saved:
-                        scalars.add(one.record, one.row)
                 if asked.is_set():
                     break
     except KeyboardInterrupt:

@@ -42,7 +42,6 @@ DaskAddress = Annotated[
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
 ]
-Scalars = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard's scalars to tensorboard/ in the run")]
 Search = Annotated[
     list[str] | None,
     typer.Option(
