@@ -132,7 +132,7 @@ def report(
 def movie(
     directory: Directory,
     out: Annotated[
-        Path | None, typer.Option(help="a .gif or .mp4", show_default="movie.gif or individual-WHICH.gif there")
+        Path | None, typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there")
     ] = None,
     individual: Annotated[str | None, typer.Option(help="film one individual in its world: an id, or best")] = None,
     search: Search = None,

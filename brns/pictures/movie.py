@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +28,7 @@ DPI = 100
 
 
 def write(record: Record, out: str | os.PathLike, track: Track = untracked, overwrite: bool = False) -> Path:
-    """Write a .gif, or an .mp4 (`pip install 'brns[video]'`), and return its path.
+    """Write a .gif of a run, and return its path.
 
     A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
     last state that was kept until then, or alone where there is no map. `track` shows the progress. Errors:
@@ -46,7 +45,7 @@ def write_individual(
     track: Track = untracked,
     overwrite: bool = False,
 ) -> Path:
-    """Write a .gif or .mp4 of one individual's episode in its world, and return its path. The ant maze can be filmed.
+    """Write a .gif of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the
     middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or
@@ -105,26 +104,10 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
 
 
 def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
-    if out.suffix not in (".gif", ".mp4"):
-        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
+    if out.suffix != ".gif":
+        raise ValueError(f"a movie is a .gif; got {out.name!r}")
     images = map(Image.fromarray, pictures)
-    first = next(images)
+    duration = int(1000 / frames_per_second)
     with replacing(out) as temporary:
-        if out.suffix == ".gif":
-            duration = int(1000 / frames_per_second)
-            first.save(temporary, save_all=True, append_images=images, duration=duration, loop=0)
-        else:
-            _mp4(temporary, chain([first], images), first.size, frames_per_second)
+        next(images).save(temporary, save_all=True, append_images=images, duration=duration, loop=0)
     return out
-
-
-def _mp4(out: Path, images: Iterable[Image.Image], size: tuple[int, int], frames_per_second: float) -> None:
-    try:
-        from imageio_ffmpeg import write_frames  # ty: ignore[import-not-found]
-    except ImportError:
-        raise ImportError("an .mp4 needs imageio-ffmpeg: pip install 'brns[video]'; a .gif needs no more") from None
-    writer = write_frames(str(out), size, fps=frames_per_second, macro_block_size=2)
-    writer.send(None)
-    for image in images:
-        writer.send(image.tobytes())
-    writer.close()
