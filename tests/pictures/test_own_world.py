@@ -10,7 +10,7 @@ import brns
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
 from brns.metrics.summary import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
-from brns.pictures.report import charts, view
+from brns.pictures.report import view
 from brns.pictures.scene import scene, scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene, plain
@@ -140,7 +140,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert right.get_xlim() == pytest.approx((-2.08, 2.08))
     shown = view.view({"a method": [wide]})
     assert (shown.layout.xaxis.range, shown.data[0].x0) == ((-2, 2), -1 + 1 / 40)
-    assert charts.chart(shown, "view")  # of NumPy's numbers, too
+    assert shown.to_json()  # of NumPy's numbers, too
 
 
 def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):

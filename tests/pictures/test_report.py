@@ -7,12 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from brns.metrics import dynamics
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
 from brns.metrics.summary import over_seeds
-from brns.pictures import draw, novelty_grid
-from brns.pictures.report import charts, table, view
+from brns.pictures import novelty_grid
+from brns.pictures.report import table, view
 from brns.pictures.scene import scene_of
 from brns.pictures.worlds import open_cells
 
@@ -100,16 +99,6 @@ def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(mazes, shown):
     order = np.argsort(novelty[reached])
     ranks = np.argsort(order) / (reached.sum() - 1)
     np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
-
-
-def test_a_chart_of_curves_has_their_values_and_bands(recognition):
-    figure = charts.panel(draw("age", recognition).axes[0])
-    band, line = figure.data
-    assert line.name == "BR-NS (2 seeds)"
-    ages = [dynamics.age_of_record(record) for record in recognition]
-    np.testing.assert_allclose(line.y, np.mean(ages, axis=0), rtol=1e-3)
-    assert np.isclose(band.y, np.mean(ages, axis=0)[-1] + np.std(ages, axis=0, ddof=1)[-1]).any()
-    assert figure.layout.xaxis.title.text == "generation"
 
 
 def test_runs_of_different_length_are_warned_of_and_few_are_shown(recognition, page, attacked, monkeypatch):

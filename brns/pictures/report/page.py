@@ -1,5 +1,7 @@
 """The page of a report, which `page.html` shows."""
 
+import base64
+import io
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ from brns.metrics.tests import LEVEL, testable
 from brns.pictures.drawing import draw
 from brns.pictures.figures import FIGURES, Picture
 from brns.pictures.methods import methods
-from brns.pictures.report import charts, table, view
+from brns.pictures.report import table, view
 from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED, unused
 from brns.runs.bar import Track, untracked
@@ -27,13 +29,23 @@ from brns.settings import leaves
 Runs = Mapping[str, Sequence[Record]]
 
 
+ELEMENT: Any = {
+    "config": {"displayModeBar": False, "responsive": True},
+    "auto_play": False,
+    "include_plotlyjs": False,
+    "full_html": False,
+    "div_id": "view",
+}
+"""of a page that has plotly's script"""
+
+
 class Drawn(NamedTuple):
     """A figure in the page, or the reason why these records cannot give it."""
 
     name: str
     figure: Picture
-    charts: Sequence[str] = ()
     image: str = ""
+    """the source of an image"""
     wide: bool = False
     reason: str = ""
 
@@ -67,7 +79,7 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
         tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
         level=LEVEL,
         left_out=without_search(records),
-        view=charts.chart(view.view(runs), "view"),
+        view=view.view(runs).to_html(**ELEMENT),
         views=views,
         frames=len(view.generations_shown(views)),
         mapped=mapped(views[0].record),
@@ -90,10 +102,10 @@ def _figure(name: str, records: Sequence[Record]) -> Drawn:
         drawn = draw(name, records)
     except ValueError as error:
         return Drawn(name, figure, reason=f"{error}")
-    curves = [ax for ax in drawn.axes if ax.get_legend_handles_labels()[1] and figure.panels in ("one", "method")]
-    found = [charts.chart(charts.panel(ax), f"{name}-{place}") for place, ax in enumerate(curves)]
-    image = "" if found else charts.picture(drawn)
-    return Drawn(name, figure, found, image, wide=drawn.get_figwidth() > 8)
+    buffer = io.BytesIO()
+    drawn.savefig(buffer, format="svg", dpi=110)
+    image = f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return Drawn(name, figure, image, wide=drawn.get_figwidth() > 8)
 
 
 def _settings(runs: Runs) -> list[tuple[str, list[Any]]]:

@@ -1,5 +1,6 @@
 """The search, generation by generation: a panel for each method, and one slider for all of them."""
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ from PIL import Image, ImageColor
 from plotly.subplots import make_subplots
 
 from brns.metrics.recorded import survivors
-from brns.pictures.report.charts import CLEAR, TEMPLATE, text
 from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
 from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
@@ -26,6 +26,8 @@ MOST_VIEWS = 9
 """runs"""
 MAP_CELLS = 40
 """of novelty's maps, along each side"""
+CLEAR = "rgba(0, 0, 0, 0)"
+AXIS = {"showgrid": False, "zeroline": False, "automargin": True, "constrain": "domain"}
 BORN = "#ff9f1c"
 PATH = "rgba(70, 130, 200, 0.35)"
 SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
@@ -93,9 +95,12 @@ def _panels(names: Sequence[str], world: Scene) -> go.Figure:
     """A panel for each method."""
     across = columns(len(names))
     rows = -(-len(names) // across)
-    figure = make_subplots(rows, across, subplot_titles=[text(name) for name in names])
+    figure = make_subplots(rows, across, subplot_titles=[html.escape(name) for name in names])
     figure.update_layout(
-        template=TEMPLATE,
+        template="none",  # the page says the colour of texts
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
+        font={"family": "inherit", "size": 12},
         height=130 + rows * min(100 + 900 // across, 700),
         margin={"l": 50, "r": 20, "t": 130, "b": 20},
         hovermode="closest",
@@ -103,8 +108,8 @@ def _panels(names: Sequence[str], world: Scene) -> go.Figure:
     )
     (left, low), (right, high) = world.low, world.high
     up = [high, low] if world.down else [low, high]
-    figure.update_xaxes(title_text=world.axes[0], range=[left, right], showgrid=False, constrain="domain")
-    figure.update_yaxes(title_text=world.axes[1], range=up, showgrid=False, constrain="domain")
+    figure.update_xaxes(title_text=world.axes[0], range=[left, right], **AXIS)
+    figure.update_yaxes(title_text=world.axes[1], range=up, **AXIS)
     if world.walls is not None:
         figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
     return figure
