@@ -36,6 +36,7 @@ def write(comparison: Comparison) -> None:
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
+    unknown = any(np.isnan(facts.kappa).all() for world in comparison.found.values() for facts in world.values())
     parts = [
         HEADING,
         f"{comparison}",
@@ -51,7 +52,8 @@ def text(comparison: Comparison, folder: str) -> str:
         *(_shares(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
         "η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
-        f"(over at least {KEPT} generations of each run): the largest over seeds. pyribs' methods have none.",
+        f"(over at least {KEPT} generations of each run): the largest over seeds."
+        + (" pyribs' methods have none." if unknown else ""),
         _by_world(comparison, _cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",

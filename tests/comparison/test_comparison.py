@@ -172,6 +172,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
     told = compared.out.with_suffix(".md").read_text()
     assert "| 8 + 6 |" in told
+    assert "pyribs" not in told
     assert f"{compared}" in told
     assert "2 seeds are too few for a verdict; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())

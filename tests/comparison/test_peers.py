@@ -147,7 +147,9 @@ def test_what_a_peer_does_not_know_is_left_empty(compared):
     known = {(row["method"], row["measure"]) for row in compared.rows}
     assert {("MAP-Elites", "coverage_100"), ("near", "eta")} <= known
     assert not {("MAP-Elites", "eta"), ("own", "kappa")} & known
-    assert "nan" not in compared.out.with_suffix(".md").read_text()
+    page = compared.out.with_suffix(".md").read_text()
+    assert "nan" not in page
+    assert "pyribs' methods have none" in page
 
 
 def test_a_stopped_comparison_with_peers_goes_on_to_the_same_numbers(compared, monkeypatch):
