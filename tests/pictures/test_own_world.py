@@ -138,7 +138,7 @@ def test_a_map_lies_over_the_behavior_space_and_what_is_not_shown_is_counted(wid
     assert left.get_title(loc="left").endswith(f", {6 * 4} outside")
     assert right.images[0].get_extent() == [-1, 1, -1, 1]
     assert right.get_xlim() == pytest.approx((-2.08, 2.08))
-    shown = view.view({"a method": [wide]})
+    shown = view.view({"a method": wide})
     assert (shown.layout.xaxis.range, shown.data[0].x0) == ((-2, 2), -1 + 1 / 40)
     assert shown.to_json()  # of NumPy's numbers, too
 

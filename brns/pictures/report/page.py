@@ -59,14 +59,14 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     """
     out = unused(out, overwrite)
     runs = methods(records)
-    views = view.runs_shown(runs)
+    firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference, *others = runs
     lengths = {label: sorted({record.generations[-1] for record in seeds}) for label, seeds in runs.items()}
     drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
         # DeceptiveMaze as deceptive maze
-        world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", views[0].record.world["name"]).lower(),
+        world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", firsts[reference].world["name"]).lower(),
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
@@ -79,11 +79,10 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
         tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
         level=LEVEL,
         left_out=without_search(records),
-        view=view.view(runs).to_html(**ELEMENT),
-        views=views,
-        frames=len(view.generations_shown(views)),
-        mapped=mapped(views[0].record),
-        areas=scene_of(views[0].record).areas,
+        view=view.view(firsts).to_html(**ELEMENT),
+        frames=len(view.generations_shown(list(firsts.values()))),
+        mapped=mapped(firsts[reference]),
+        areas=scene_of(firsts[reference]).areas,
         colors={"born": view.BORN, "solved": SOLVED, "scale": ", ".join(view.SCALE)},
         cells=view.MAP_CELLS,
         figures=drawn,

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,8 +22,6 @@ NUMBERS = 300_000
 """of all individuals together: they keep the page below 10 MB"""
 MOST_FRAMES = 101
 """generations"""
-MOST_VIEWS = 9
-"""runs"""
 MAP_CELLS = 40
 """of novelty's maps, along each side"""
 CLEAR = "rgba(0, 0, 0, 0)"
@@ -40,54 +38,33 @@ AT_ONCE = {"mode": "immediate", "frame": {"duration": 0}, "transition": {"durati
 PLAYED = {"fromcurrent": True, "frame": {"duration": 200}, "transition": {"duration": 0}}
 
 
-class Shown(NamedTuple):
-    """A run in the view: methods stand side by side, and one seed of each is seen at a time."""
-
-    record: Record
-    place: tuple[int, int]
-    """the panel's row and column, from 1 on"""
-    seed: int
-
-
-def runs_shown(runs: Mapping[str, Sequence[Record]]) -> list[Shown]:
-    """The first seeds of each method, as many as there is room for."""
-    each = max(1, MOST_VIEWS // len(runs))
-    across = columns(len(runs))
-    return [
-        Shown(record, (panel // across + 1, panel % across + 1), seed)
-        for panel, seeds in enumerate(runs.values())
-        for seed, record in enumerate(seeds[:each])
-    ]
-
-
-def generations_shown(views: Sequence[Shown]) -> list[int]:
+def generations_shown(records: Sequence[Record]) -> list[int]:
     """Generations of the longest run, evenly spread, the first and the last included."""
-    last = max(one.record.generations[-1] for one in views)
-    sizes = [one.record.column("survivors.descriptor", [0]).shape[1:] for one in views]
+    last = max(record.generations[-1] for record in records)
+    sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
     numbers = sum(individuals * (dimension + 4) for individuals, dimension in sizes)
     most = min(max(NUMBERS // numbers, 2), MOST_FRAMES, last + 1)
     return np.linspace(0, last, most).round().astype(int).tolist()
 
 
-def view(runs: Mapping[str, Sequence[Record]]) -> go.Figure:
-    """The figure, for plotly: its data are the last generation's."""
-    views = runs_shown(runs)
-    world = scene_of(views[0].record)
-    generations = generations_shown(views)
-    figure = _panels(list(runs), world)
-    seen = [_seen(one.record, world, generations) for one in views]
+def view(runs: Mapping[str, Record]) -> go.Figure:
+    """The figure, for plotly, of a run of each method: its data are the last generation's."""
+    world = scene_of(next(iter(runs.values())))
+    generations = generations_shown(list(runs.values()))
+    figure = _panels([f"{name}, seed {record.seed}" for name, record in runs.items()], world)
+    seen = [_seen(record, world, generations) for record in runs.values()]
     figure.frames = [
         go.Frame(name=f"{g}", data=[trace for of_run in seen for trace in of_run[frame]])
         for frame, g in enumerate(generations)
     ]
-    for one, of_run in zip(views, seen, strict=True):
+    across = columns(len(runs))
+    places = [(panel // across + 1, panel % across + 1) for panel in range(len(runs))]
+    for place, of_run in zip(places, seen, strict=True):
         for trace in of_run[-1]:
-            trace.update(meta=one.seed, visible=one.seed == 0)
-            figure.add_trace(trace, *one.place)
-    for one in views:
-        if one.seed == 0:
-            _draw_world(figure, world, *one.place)
-    figure.update_layout(sliders=[_slider(generations)], updatemenus=[_buttons(), _seeds(figure.data, views)])
+            figure.add_trace(trace, *place)
+    for place in places:
+        _draw_world(figure, world, *place)
+    figure.update_layout(sliders=[_slider(generations)], updatemenus=[_buttons()])
     return figure
 
 
@@ -213,16 +190,5 @@ def _slider(generations: Sequence[int]) -> dict[str, Any]:
 def _buttons() -> dict[str, Any]:
     play = {"label": "Play", "method": "animate", "args": [None, PLAYED]}
     pause = {"label": "Pause", "method": "animate", "args": [[None], AT_ONCE]}
-    place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 60}, "direction": "left"}
+    place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 40}, "direction": "left"}
     return {"type": "buttons", "buttons": [play, pause], "showactive": False, **place}
-
-
-def _seeds(data: Sequence[Any], views: Sequence[Shown]) -> dict[str, Any]:
-    """Which seed of each method is seen."""
-    buttons = []
-    for seed in range(max(one.seed for one in views) + 1):
-        names = dict.fromkeys(f"{one.record.seed}" for one in views if one.seed == seed)
-        seen = [trace.meta in (None, seed) for trace in data]
-        buttons.append({"label": f"seed {' / '.join(names)}", "method": "restyle", "args": [{"visible": seen}]})
-    place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 28}}
-    return {"buttons": buttons, "visible": len(buttons) > 1, **place}
