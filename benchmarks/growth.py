@@ -140,7 +140,7 @@ def main() -> None:
         points.append(point)
     write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), rows(points).encode())
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(points, asked.out).encode())
-    save(picture(points), asked.out.with_name(f"{asked.out.name}.png"), overwrite=True)
+    save(picture(points), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 def rows(points: list[Point]) -> str:

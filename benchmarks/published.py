@@ -228,7 +228,7 @@ def main() -> None:
             if files:
                 found.setdefault(terms, {})[method] = [json.loads(file.read_bytes()) for file in files]
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(found, asked.out).encode())
-    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"), overwrite=True)
+    save(picture(found), asked.out.with_name(f"{asked.out.name}.png"))
 
 
 if __name__ == "__main__":

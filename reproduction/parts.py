@@ -56,7 +56,7 @@ def ablation(asked: Asked) -> None:
     }
     found = {"provenance": here(), "made": results.of_runs(labels), "scale": scale, "variants": told}
     results.write_json(folder / "results.json", found)
-    save(pictures.ablation(told), folder / "ablation.png", overwrite=True, dpi=90)
+    save(pictures.ablation(told), folder / "ablation.png", dpi=90)
 
 
 def time(asked: Asked) -> None:
@@ -70,7 +70,7 @@ def time(asked: Asked) -> None:
     costs = Costs(folder, plan)
     for picture in (pictures.by_dimension, pictures.by_entries, pictures.crossover, pictures.over_time):
         name = picture.__name__.replace("_", "-")
-        save(picture(costs), folder / f"{name}.png", overwrite=True, dpi=90)
+        save(picture(costs), folder / f"{name}.png", dpi=90)
 
 
 PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
@@ -121,4 +121,4 @@ def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]
         if name == "archive":
             shown = [one for one in shown if isinstance(one.search.estimator, ArchiveKNN)]
         if shown:
-            save(draw(name, shown), out / f"{name}.png", overwrite=True, dpi=90)
+            save(draw(name, shown), out / f"{name}.png", dpi=90)

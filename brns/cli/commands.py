@@ -83,7 +83,7 @@ def run(
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
         with closing(steps):
             follow(steps, generations, out, own)
-        conclude(out, records(out, search), overwrite=True)
+        conclude(out, records(out, search), redraw=True)
 
 
 @app.command()
@@ -121,7 +121,7 @@ def resume(
     with in_parallel(whole, workers, dask, timeout) as whole:
         with closing(go_on(directory, generations, search=whole)) as steps:
             follow(steps, total, directory, search or (), completed)
-        conclude(directory, records(directory, whole), overwrite=True)
+        conclude(directory, records(directory, whole), redraw=True)
 
 
 @app.command(name="fork")

@@ -33,8 +33,8 @@ DETAILS = (
 """numbers that only `--all` shows"""
 
 
-def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False, details: bool = False) -> None:
-    """Print a table for each method and draw an overview of each run; one that is there stays, unless `overwrite`."""
+def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False) -> None:
+    """Print a table for each method and draw an overview of each run; one that is there stays, unless `redraw`."""
     groups, rows = by_method(found), _rows(found)
     for label, runs in groups.items():
         title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
@@ -45,18 +45,18 @@ def conclude(directory: Path, found: Sequence[Record], overwrite: bool = False, 
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
-    lacking = [record for record in found if overwrite or not (record.path / "overview.png").exists()]
+    lacking = [record for record in found if redraw or not (record.path / "overview.png").exists()]
     if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
         try:
             for record in track(lacking, "drawing", len(lacking)):
-                save(overview(record), record.path / "overview.png", overwrite)
+                save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
             console.print(f"No picture: {error}", soft_wrap=True)
             return
     where = directory / "*" if len(found) > 1 else found[0].path
-    kept = "" if len(lacking) == len(found) else " (existing ones are kept; --overwrite draws them again)"
+    kept = "" if len(lacking) == len(found) else " (existing ones are kept)"
     console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
 
 

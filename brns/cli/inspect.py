@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from brns.cli.options import Directories, Directory, Overwrite, Search
+from brns.cli.options import Directories, Directory, Search
 from brns.settings import PARTS, Kind, chosen, settings
 
 USES: dict[Kind, str] = {
@@ -79,7 +79,6 @@ def show(
     search: Search = None,
     json: Annotated[bool, typer.Option("--json", help="print the numbers of each run as JSON")] = False,
     details: Annotated[bool, typer.Option("--all", help="show all numbers and what they mean")] = False,
-    overwrite: Overwrite = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_json
@@ -89,7 +88,7 @@ def show(
     if json:
         print_json(found)
     else:
-        conclude(directory, found, overwrite, details)
+        conclude(directory, found, details=details)
 
 
 def figure(
@@ -97,7 +96,6 @@ def figure(
     directories: Directories,
     out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
     search: Search = None,
-    overwrite: Overwrite = False,
 ) -> None:
     """Draw one of the paper's figures, of one or several methods.
 
@@ -107,7 +105,7 @@ def figure(
     from brns.pictures import draw, save
 
     out = out or Path(f"{name}.png")
-    save(draw(name, records_of(directories, search)), out, overwrite)
+    save(draw(name, records_of(directories, search)), out)
     typer.echo(f"Figure: {out}")
 
 
@@ -115,7 +113,6 @@ def report(
     directories: Directories,
     out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
     search: Search = None,
-    overwrite: Overwrite = False,
 ) -> None:
     """Write a page about runs for a browser: settings, a table, figures and the search itself.
 
@@ -125,7 +122,7 @@ def report(
     from brns.pictures.report import write
     from brns.runs.bar import track
 
-    write(records_of(directories, search), out, track, overwrite)
+    write(records_of(directories, search), out, track)
     typer.echo(f"Report: {out}")
 
 
@@ -136,7 +133,6 @@ def movie(
     ] = None,
     individual: Annotated[str | None, typer.Option(help="film one individual in its world: an id, or best")] = None,
     search: Search = None,
-    overwrite: Overwrite = False,
 ) -> None:
     """Write a movie of a run's population, or of one individual.
 
@@ -149,9 +145,9 @@ def movie(
     record = records_of([directory], search)[0]
     if individual is None:
         out = out or record.path / "movie.gif"
-        write(record, out, track=track, overwrite=overwrite)
+        write(record, out, track)
     else:
         which: Any = int(individual) if individual.isdecimal() else individual
         out = out or record.path / f"individual-{individual}.gif"
-        write_individual(record, out, which, track, overwrite)
+        write_individual(record, out, which, track)
     typer.echo(f"Movie: {out}")

@@ -50,4 +50,3 @@ Search = Annotated[
         help="the search or task that made runs with parts of your own; repeatable; imports your code",
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace what is there already")]

@@ -92,7 +92,7 @@ def compare(
     reference = jobs[0].method
     comparison = Comparison(named, found, seeds, reference, out, grouped(answers), judged(found, reference))
     write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
-    save(picture(named, found), out / "comparison.png", overwrite=True, dpi=110)
+    save(picture(named, found), out / "comparison.png", dpi=110)
     page.write(comparison)
     return comparison
 

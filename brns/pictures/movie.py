@@ -14,7 +14,7 @@ from PIL import Image
 from brns.metrics.recorded import evaluated
 from brns.pictures.methods import method
 from brns.pictures.scene import mapped, scene_of
-from brns.pictures.style import STYLE, legend_below, titled, unused
+from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population
 from brns.runs.bar import Track, untracked
 from brns.runs.record import Record
@@ -27,15 +27,14 @@ FRAMES_PER_SECOND = 6.0
 DPI = 100
 
 
-def write(record: Record, out: str | os.PathLike, track: Track = untracked, overwrite: bool = False) -> Path:
+def write(record: Record, out: str | os.PathLike, track: Track = untracked) -> Path:
     """Write a .gif of a run, and return its path.
 
     A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
-    last state that was kept until then, or alone where there is no map. `track` shows the progress. Errors:
-    `FileExistsError` where the movie is there already, unless it may be overwritten.
+    last state that was kept until then, or alone where there is no map. `track` shows the progress.
     """
     pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
-    return _save(unused(out, overwrite), pictures, FRAMES_PER_SECOND)
+    return _save(Path(out), pictures, FRAMES_PER_SECOND)
 
 
 def write_individual(
@@ -43,7 +42,6 @@ def write_individual(
     out: str | os.PathLike,
     individual: int | Literal["best"] = "best",
     track: Track = untracked,
-    overwrite: bool = False,
 ) -> Path:
     """Write a .gif of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
@@ -51,13 +49,12 @@ def write_individual(
     middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or
     OSMesa, no display and no GPU.
     """
-    out = unused(out, overwrite)
     task = innermost(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
         raise ValueError(f"a movie of an individual needs a task with a method `film`; {name} has none")
     film = task.film(genotype(record, individual))
-    return _save(out, track(film.pictures, "Drawing", film.most), film.per_second)
+    return _save(Path(out), track(film.pictures, "Drawing", film.most), film.per_second)
 
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:

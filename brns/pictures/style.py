@@ -89,19 +89,6 @@ def columns(panels: int) -> int:
     return 2 if panels == 4 else min(panels, 3)
 
 
-def unused(path: str | os.PathLike, overwrite: bool) -> Path:
-    """The path, if nothing is there or it may be overwritten; else a `FileExistsError`."""
-    path = Path(path)
-    if path.exists() and not overwrite:
-        raise FileExistsError(
-            f"{path} exists already: choose another name, or overwrite it (overwrite=True in Python, --overwrite on "
-            "the command line)"
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: there is no folder {path.parent}")
-    return path
-
-
 def titled(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
@@ -112,12 +99,9 @@ def titled(ax: Axes, text: str) -> None:
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
-def save(figure: Figure, path: str | os.PathLike, overwrite: bool = False, **options: Any) -> None:
-    """Write a figure to a file, whole or not at all; its suffix says the format. `options` are those of `savefig`.
-
-    Errors: `FileExistsError` where the file is there already, unless it may be overwritten.
-    """
-    path = unused(path, overwrite)
+def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
+    """Write a figure to a file, whole or not at all; its suffix says the format. `options` are those of `savefig`."""
+    path = Path(path)
     if not path.suffix:
         raise ValueError(f"a figure's file ends in .png, .pdf or .svg; got {path.name!r}")
     with replacing(path) as temporary:

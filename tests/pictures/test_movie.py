@@ -1,4 +1,4 @@
-"""The movie, of a short real run; and what was made stays."""
+"""The movie, of a short real run."""
 
 import itertools
 import shutil
@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from brns import Record
-from brns.pictures import draw, movie, novelty_map, report, save
+from brns.pictures import movie, novelty_map
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +57,3 @@ def test_what_no_movie_can_be_made_of(maze, tmp_path):
         (tmp_path / "begun" / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
         movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
-
-
-def test_nothing_is_overwritten_unasked(recognition, tmp_path):
-    out = tmp_path / "made.png"
-    out.write_bytes(b"made before")
-    figure = draw("age", recognition)
-    for write, what in ((save, figure), (movie.write, recognition[0]), (report.write, recognition)):
-        with pytest.raises(FileExistsError, match="overwrite"):
-            write(what, out)
-    assert out.read_bytes() == b"made before"
-    save(figure, out, overwrite=True)
-    assert out.read_bytes()[:4] == b"\x89PNG"

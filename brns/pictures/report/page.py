@@ -19,7 +19,7 @@ from brns.pictures.figures import FIGURES, Picture
 from brns.pictures.methods import methods
 from brns.pictures.report import table, view
 from brns.pictures.scene import mapped, scene_of, without_search
-from brns.pictures.style import SOLVED, unused
+from brns.pictures.style import SOLVED
 from brns.runs.bar import Track, untracked
 from brns.runs.metadata import origin
 from brns.runs.record import Record
@@ -50,14 +50,13 @@ class Drawn(NamedTuple):
     reason: str = ""
 
 
-def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked, overwrite: bool = False) -> Path:
+def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
 
     It has a table, every figure that the records can give, a view of the search with a slider over generations, and
-    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`. `track` shows the progress. Errors:
-    `FileExistsError` where the page is there already, unless it may be overwritten.
+    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`. `track` shows the progress.
     """
-    out = unused(out, overwrite)
+    out = Path(out)
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference, *others = runs
