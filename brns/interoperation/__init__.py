@@ -1,1 +1,1 @@
-"""Novelty in other people's loops, and records in other people's formats."""
+"""Novelty in other people's loops, and other people's methods beside ours."""

@@ -1,16 +1,14 @@
-"""pyribs: a novelty of ours in its schedulers, and a record of ours as its grid of elites. Needs ribs."""
+"""pyribs: a novelty of ours in its schedulers. Needs ribs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from brns.core import Box, NoveltyEstimator
 from brns.interoperation.novelty import Novelty
-from brns.runs.record import Record
 
 try:
-    from ribs.archives import ArchiveBase, GridArchive
+    from ribs.archives import ArchiveBase
 except ImportError:
     raise ImportError("brns.interoperation.pyribs needs pyribs: pip install 'brns[peers]'") from None
 
@@ -60,25 +58,3 @@ class NoveltyArchive(ArchiveBase):
             raise IndexError("no solution was added yet, so that none can be drawn")
         rows = self._random.integers(len(self), size=n)
         return {name: values[rows] for name, values in self._last.items()}
-
-
-def grid_archive(record: Record, dims: Sequence[int], **settings: Any) -> GridArchive:
-    """Everything that a run evaluated in pyribs' `GridArchive`, over the box of behaviors: the elites of its cells.
-
-    Fields beside pyribs' own: `id`, `born` (the generation) and `solved`. `settings` are those of `GridArchive`.
-    """
-    space = record.behavior_space
-    extra: Any = {"id": ((), np.int32), "born": ((), np.int32), "solved": ((), np.bool_)}
-    first = record.column("offspring.genotype", [0])
-    archive = GridArchive(
-        solution_dim=first.shape[2],
-        dims=tuple(dims),
-        ranges=np.stack([space.low, space.high], axis=1).tolist(),
-        dtype=np.float32,
-        extra_fields=extra,
-        **settings,
-    )
-    names = {"solution": "genotype", "objective": "fitness", "measures": "descriptor", **{name: name for name in extra}}
-    for g in record.generations:
-        archive.add(**{field: record.column(f"offspring.{column}", [g])[0] for field, column in names.items()})
-    return archive

@@ -1,4 +1,4 @@
-"""Against pyribs itself: novelty as its own archive has it, its schedulers, and its grid of elites."""
+"""Against pyribs itself: novelty as its own archive has it, its schedulers, and the elites of its grid."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from ribs.archives import GridArchive, ProximityArchive
 from ribs.emitters import EvolutionStrategyEmitter, GaussianEmitter
 from ribs.schedulers import Scheduler
 
-from brns.interoperation.pyribs import NoveltyArchive, grid_archive
+from brns.interoperation.pyribs import NoveltyArchive
 
 SPACE = brns.Box([0.0, 0.0], [10.0, 10.0])
 
@@ -58,9 +58,17 @@ def test_the_most_novel_solutions_lead_the_strategy():
 
 
 def test_elites_are_those_of_pyribs_grid(finished):
-    dims = (4, 3)
-    grid, ours = grid_archive(finished, dims, qd_score_offset=-1.0), elites(finished, dims)
-    theirs = grid.data()
+    dims, space = (4, 3), finished.behavior_space
+    ranges = np.stack([space.low, space.high], axis=1).tolist()
+    extra = {"id": ((), np.int32), "born": ((), np.int32)}
+    grid = GridArchive(
+        solution_dim=5, dims=dims, ranges=ranges, qd_score_offset=-1.0, dtype=np.float32, extra_fields=extra
+    )
+    for g in finished.generations:
+        names = ("genotype", "fitness", "descriptor", "id", "born")
+        solution, objective, measures, who, born = finished.read(g, [f"offspring.{name}" for name in names]).values()
+        grid.add(solution, objective, measures, id=who, born=born)
+    ours, theirs = elites(finished, dims), grid.data()
     order = np.argsort(theirs["index"])
     np.testing.assert_array_equal(ours.id, theirs["id"][order])
     np.testing.assert_array_equal(ours.genotype, theirs["solution"][order])
