@@ -53,7 +53,6 @@ def run(
     out: o.Place = None,
     checkpoint_every: o.KeepEvery = 10,
     set_: o.Changes = None,
-    founders: o.Founders = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
@@ -77,7 +76,7 @@ def run(
 
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)
-    search = search_of(experiment, estimator, changes, founders)
+    search = search_of(experiment, estimator, changes)
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
         steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import finite, number
+from brns.metrics.numbers import number
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
@@ -58,17 +58,6 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     where = directory / "*" if len(found) > 1 else found[0].path
     kept = "" if len(lacking) == len(found) else " (existing ones are kept)"
     console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
-
-
-def print_json(found: Sequence[Record]) -> None:
-    """Print the numbers of each run, unrounded, for other programs."""
-    labels = {record.path: label for label, runs in by_method(found).items() for record in runs}
-    rows = _rows(found)
-    lines = []
-    for record in found:
-        line = {"path": str(record.path), "method": labels[record.path], "seed": record.seed}
-        lines.append(line | rows[record.path])
-    print(json.dumps(finite(lines), indent=1, allow_nan=False))
 
 
 def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:

@@ -25,12 +25,6 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
 ]
-Founders = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.npy", help="begin with these genotypes, or with the last population of a run's directory"
-    ),
-]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="evaluate in N processes, to the same bits for any N; the maze is faster without"),

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import numpy as np
 
 from brns.core import Task
 from brns.experiments import changed, named
-from brns.operators.founders import GivenFounders
 from brns.runs import compilation_cache
 from brns.runs.record import Record, records
 from brns.search import NoveltySearch
@@ -39,16 +37,11 @@ def _plain(text: str) -> str:
     return re.sub(r"[^\w.+-]+", "_", text, flags=re.ASCII).strip("_")
 
 
-def search_of(experiment: str, estimator: str | None, changes: Sequence[str], founders: Path | None) -> NoveltySearch:
-    """The search to run. Its founders may come from a file of NumPy, or be a run's last population."""
+def search_of(experiment: str, estimator: str | None, changes: Sequence[str]) -> NoveltySearch:
+    """The search to run."""
     own = ":" in experiment
     search = own_search(experiment, estimator) if own else named(experiment, estimator or RECOMMENDED)
-    search = changed(search, changes)
-    if founders is None:
-        return search
-    run = founders.is_dir()
-    genotypes = Record(founders).population().genotype if run else np.load(founders, allow_pickle=False)
-    return dataclasses.replace(search, founders=GivenFounders(genotypes))
+    return changed(search, changes)
 
 
 def own_search(text: str, estimator: str | None = None) -> NoveltySearch:

@@ -1,6 +1,5 @@
 """The command line, as a person uses it."""
 
-import json
 import os
 import shutil
 import signal
@@ -16,7 +15,6 @@ import brns
 from brns import Record
 from brns.cli.follow import follow
 from brns.cli.user_code import default_place
-from brns.metrics.summary import summary
 from brns.runs.progress import read
 from brns.runs.record import records
 from brns.settings import PARTS
@@ -141,13 +139,6 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     assert "\n--set mutate=gaussian" in names
     assert "founders.sizes=[5,10,10,10,2]" in call("list", "layers", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
-
-
-def test_numbers_for_other_programs_are_the_summarys(folder):
-    (row,) = json.loads(call("show", RUN, "--json", folder=folder).stdout)
-    expected = summary(Record(folder / RUN))
-    assert {name: float(row[name]) for name in expected} == expected
-    assert (row["method"], int(row["seed"])) == ("DeceptiveMaze, visit counts", 0)
 
 
 def test_figure_movie_and_show(folder):

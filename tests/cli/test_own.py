@@ -135,7 +135,7 @@ def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    search = search_of("lonely_world:Lonely", "population", ["task.genes=4"], None)
+    search = search_of("lonely_world:Lonely", "population", ["task.genes=4"])
     assert (type(search.task).__name__, search.task.genes) == ("Lonely", 4)
     assert search.estimator == PopulationKNN()
     assert own_search("lonely_world:Lonely").estimator == VisitCounts()

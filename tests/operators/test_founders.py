@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from searches import search
-from shell import call
 from worlds import HostIdentity
 
 import brns
@@ -71,20 +70,3 @@ def test_founders_that_cannot_be_are_refused(founders, message):
 def test_founders_of_ones_own_become_float32_before_they_are_evaluated():
     whole = begun_by(lambda key, n, box: np.zeros((n, 5), int))
     assert whole.init(KEY).population.genotype.dtype == jnp.float32
-
-
-def test_the_command_line_takes_them_from_a_file_or_a_run(finished, tmp_path, monkeypatch):
-    begun = []
-
-    def started(search, *_, **__):
-        begun.append(search)
-        raise SystemExit(0)
-
-    monkeypatch.setattr("brns.runs.loop.start", started)
-    np.save(tmp_path / "first.npy", np.random.default_rng(0).uniform(0, 1, (20, 7)))
-    for given in ("first.npy", finished.path):
-        done = call("run", "arm", "--estimator", "counts", "--out", "one", "--founders", given, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-    from_file, from_run = (search.founders for search in begun)
-    assert from_file == GivenFounders(np.load(tmp_path / "first.npy"))
-    assert from_run == GivenFounders(finished.population().genotype)
