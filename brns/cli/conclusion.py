@@ -1,6 +1,5 @@
 """The numbers of runs, by method, and their pictures."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -35,9 +34,10 @@ DETAILS = (
 
 def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False) -> None:
     """Print a table for each method and draw an overview of each run; one that is there stays, unless `redraw`."""
-    groups, rows = by_method(found), _rows(found)
-    for label, runs in groups.items():
-        title = f"{directory}" if len(groups) == 1 else f"{directory}: {label}"
+    measured = track(found, "measuring", len(found))
+    rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
+    for label, runs in methods(found).items():
+        title = f"{directory}: {runs[0].world['name']}, {label}"
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs], details))
     there = {name for row in rows.values() for name in row if not details}
@@ -58,24 +58,6 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     where = directory / "*" if len(found) > 1 else found[0].path
     kept = "" if len(lacking) == len(found) else " (existing ones are kept)"
     console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
-
-
-def by_method(found: Sequence[Record]) -> dict[str, list[Record]]:
-    """The runs of each experiment, by the names of task and method."""
-    worlds: dict[str, list[Record]] = {}
-    for record in found:
-        worlds.setdefault(json.dumps(record.world), []).append(record)
-    groups: dict[str, list[Record]] = {}
-    for group in worlds.values():
-        for label, runs in methods(group).items():
-            name = f"{group[0].world['name']}, {label}"
-            groups[name if name not in groups else f"{name} ({len(groups) + 1})"] = runs
-    return groups
-
-
-def _rows(found: Sequence[Record]) -> dict[Path, dict[str, float]]:
-    measured = track(found, "measuring", len(found))
-    return {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
 
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details: bool) -> Table:
