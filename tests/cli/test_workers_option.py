@@ -3,49 +3,35 @@
 import contextlib
 import time
 
-import equinox as eqx
-import numpy as np
 import pytest
 from shell import RUN, SHORT, call
 
-from brns import Record, run
-from brns.experiments import changed, named
-from brns.workers import Chunked
+from brns import Record
 
 ANT = ("ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5")
 
 
-@pytest.fixture(scope="module")
-def chunked(folder):
-    """A short search of the ant maze in chunks, as workers evaluate it."""
-    pytest.importorskip("mujoco")
-    changes = ["task.steps=32", "population_size=6", "offspring_size=5"]
-    search = eqx.tree_at(lambda s: s.task, changed(named("ant"), changes), replace_fn=Chunked)
-    return run(search, 3, out=folder / "chunked", checkpoint_every=1)[0]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["processes", "dask"])
-def test_workers_change_no_bit_and_their_run_goes_on_with_and_without(where, folder, chunked):
+def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
+    pytest.importorskip("mujoco")
     with contextlib.ExitStack() as stack:
         workers = ["--workers", 1, "--timeout", 300]
         if where == "dask":
             local = pytest.importorskip("distributed").LocalCluster
             cluster = stack.enter_context(local(n_workers=1, threads_per_worker=1, dashboard_address=None))
             workers = ["--dask", cluster.scheduler_address]
-        for words in (["run", *ANT, "--out", where, *workers], ["resume", where, *workers], ["resume", where]):
-            last = len(Record(folder / where).generations) if words[0] == "resume" else 1
-            done = call(*words, "--generations", last, folder=folder)
-            assert done.returncode == 0, done.stderr
-    for name in ("offspring.genotype", "offspring.novelty", "survivors.descriptor"):
-        np.testing.assert_array_equal(chunked.column(name), Record(folder / where).column(name))
-
-
-@pytest.mark.slow
-def test_a_run_of_workers_is_forked_with_other_settings_of_its_world(folder, chunked):
-    forked = call("fork", "chunked", "--at", 2, "--set", "task.stuck_window=200", "--out", "forked", folder=folder)
-    assert forked.returncode == 0, forked.stderr
-    task = Record(folder / "forked").experiment["task"]
+        done = call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
+        assert done.returncode == 0, done.stderr
+        done = call("resume", where, "--generations", 2, *workers, folder=folder)
+        assert done.returncode == 0, done.stderr
+    done = call("resume", where, "--generations", 3, folder=folder)
+    assert done.returncode == 0, done.stderr
+    out = f"{where}-forked"
+    wilder = ("--at", 3, "--set", "task.stuck_window=200", "--out", out)
+    done = call("fork", where, *wilder, "--generations", 4, folder=folder)
+    assert done.returncode == 0, done.stderr
+    task = Record(folder / out).experiment["task"]
     assert (task["name"], task["task"]["stuck_window"]) == ("Chunked", 200)
 
 
