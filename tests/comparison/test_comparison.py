@@ -28,24 +28,24 @@ METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
 
 
 def search(task=None):
-    return NoveltySearch(task or HostIdentity(), PopulationKNN(k=3), population_size=8, offspring_size=6)
+    return NoveltySearch(task or Identity(), PopulationKNN(k=3), population_size=8, offspring_size=6)
 
 
 def again(compared, **changed):
     """The comparison of the fixture, once more."""
-    told = {"seeds": 2, "generations": 12, "out": compared.out, "workers": 1, "progress": False}
-    return compare(search(Identity()), changed.pop("methods", METHODS), **told | changed)
-
-
-@pytest.fixture(scope="module")
-def facts():
-    return measured(search(), CELLS, 12, [0, 1])
+    told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS, "workers": 1, "progress": False}
+    return compare(search(), changed.pop("methods", METHODS), **told | changed)
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compared") / "worlds"
-    return compare(search(Identity()), METHODS, seeds=2, generations=12, out=out, workers=1)
+    return compare(search(), METHODS, seeds=2, generations=12, out=out, cells=CELLS, workers=1)
+
+
+@pytest.fixture
+def facts(compared):
+    return compared.found["Identity"]["near"]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     assert path.exists()
 
 
-@pytest.mark.parametrize("changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": CELLS}])
+@pytest.mark.parametrize("changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}])
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
         again(compared, **changed)
@@ -113,11 +113,10 @@ def test_a_comparison_of_fewer_methods_keeps_the_files_of_all(compared, unmeasur
     assert (compared.out / "runs.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("content", ["{", '{"settings": 1, "made": 1, "facts": {"covered": "a"}}'])
-def test_a_damaged_file_is_refused_by_name(compared, unmeasured, content):
+def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "counts.json"
     whole = path.read_text()
-    path.write_text(content)
+    path.write_text('{"settings": 1, "made": 1, "facts": {"covered": "a"}}')
     try:
         with pytest.raises(RecordError, match=r"counts\.json is damaged"):
             again(compared)
@@ -138,7 +137,7 @@ def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
 
     monkeypatch.setattr(HostIdentity, "evaluate", busy)
     methods = dict.fromkeys(("one", "another"), PopulationKNN(k=3))
-    compare(search(), methods, seeds=1, generations=3, out=tmp_path, workers=2)
+    compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
 
 
 def test_what_makes_no_comparison_is_refused(tmp_path):
@@ -160,7 +159,7 @@ def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, com
     assert page.place(tmp_path / "runs-0.1") == tmp_path / "runs-0.1.md"
     (tmp_path / "notes.md").write_text("# My notes")
     with pytest.raises(ValueError, match=r"notes.md is not a page of ours"):
-        compare(search(Identity()), METHODS, out=tmp_path / "notes")
+        compare(search(), METHODS, out=tmp_path / "notes")
     assert page.place(compared.out) == compared.out.with_suffix(".md")
 
 
@@ -185,20 +184,11 @@ def test_of_a_search_of_ones_own_evaluations_are_counted_as_it_makes_them(compar
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
 
 
-def test_a_measurement_that_is_asked_to_stop_stops():
-    stop = Event()
-    stop.set()
-    with pytest.raises(Stopped):
-        measured(search(), CELLS, 3, [0], stop)
-
-
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     """What is being computed is not waited for."""
-    free = Event()
 
-    def slow(*_):
-        free.wait(60)
-        raise Stopped
+    def slow(search, cells, generations, seeds, stop, peer):
+        raise Stopped if stop.wait(60) else AssertionError
 
     def interrupted(things, title, total):
         raise KeyboardInterrupt
@@ -208,9 +198,15 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("brns.comparison.run.track", interrupted)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        compare(search(Identity()), METHODS, seeds=1, generations=3, out=tmp_path)
+        compare(search(), METHODS, seeds=1, generations=3, out=tmp_path)
     assert time.monotonic() - began < 20
-    free.set()
+
+
+def test_a_measurement_that_is_asked_to_stop_stops():
+    stop = Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        measured(search(), CELLS, 12, [0, 1], stop)
 
 
 def fake(final):
