@@ -6,9 +6,11 @@ import shutil
 import pytest
 from files import rewrite
 from matplotlib.figure import Figure
-from searches import ESTIMATOR, search
+from searches import search
+from shell import SHORT
 
-from brns import ArchiveKNN, DeceptiveMaze, NoveltySearch, PopulationKNN, Record
+from brns import ArchiveKNN, PopulationKNN, Record
+from brns.experiments import changed, named
 from brns.pictures import FIGURES, report
 from brns.runs.loop import run
 
@@ -28,8 +30,8 @@ def made(path, estimator, seeds):
 
 
 @pytest.fixture(scope="session")
-def recognition(folder):
-    return made(folder / "recognition", ESTIMATOR, [0, 1])
+def near(folder):
+    return made(folder / "near", PopulationKNN(k=3), [0, 1])
 
 
 @pytest.fixture(scope="session")
@@ -38,24 +40,19 @@ def archived(folder):
 
 
 @pytest.fixture(scope="session")
-def mazes(folder):
-    """Two seeds, and the states of every second generation."""
-    search = NoveltySearch(DeceptiveMaze(steps=50), PopulationKNN(k=3), population_size=20, offspring_size=20)
-    return run(search, 6, out=folder / "maze", seeds=[0, 1], checkpoint_every=2)
-
-
-@pytest.fixture
-def maze(mazes):
-    return mazes[0]
+def maze(folder):
+    """The states of every second generation of the search that the command line's tests compile, too."""
+    (record,) = run(changed(named("maze"), SHORT[1::2]), 6, out=folder / "maze", checkpoint_every=2)
+    return record
 
 
 @pytest.fixture(scope="session")
-def page(recognition, archived, folder):
+def page(near, archived, folder):
     """A report of a figure of each kind, and of one that cannot be drawn."""
     with pytest.MonkeyPatch.context() as patch:
         drawn = ("maze", "age", "q", "eta", "signature")
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in drawn})
-        return report.write([*recognition, *archived], folder / "report.html")
+        return report.write([*near, *archived], folder / "report.html")
 
 
 @pytest.fixture(scope="session")
@@ -65,11 +62,11 @@ def attack():
 
 
 @pytest.fixture(scope="session")
-def attacked(attack, recognition, archived, folder):
+def attacked(attack, near, archived, folder):
     """A report of two runs of different length whose every text is an attempt to break out of it."""
     within = folder / "<img src=y onerror=alert(1)>"
     made = []
-    for place, record in enumerate([recognition[0], archived[0]]):
+    for place, record in enumerate([near[0], archived[0]]):
         copy = shutil.copytree(record.path, within / str(place))
         facts = json.loads((copy / "run.json").read_text())
         facts["command"] = facts["commit"] = facts["versions"][attack] = attack

@@ -36,19 +36,19 @@ CURVES = {
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name, recognition, ax):
-    generations, values = zip(*map(CURVES[name], recognition), strict=True)
+def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name, near, ax):
+    generations, values = zip(*map(CURVES[name], near), strict=True)
     mean, deviation = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
     middle, low, high = mean, mean - deviation, mean + deviation
     below = (low < 0).any()
     if below:  # no such quantity is negative
         low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-    drawn.FIGURES[name].function(recognition, ax)
+    drawn.FIGURES[name].function(near, ax)
     assert ("(median and quartiles)" in ax.get_ylabel()) == below
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == "BR-NS (2 seeds)"
+    assert line.get_label() == "population k-NN (2 seeds)"
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -56,10 +56,10 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
         assert np.isclose(band, [x, y]).all(axis=1).any()
 
 
-def test_runs_of_different_length_end_with_the_shortest(recognition, tmp_path, ax):
-    short = copied(recognition[1], tmp_path / "short")
+def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
+    short = copied(near[1], tmp_path / "short")
     (short.path / "generations" / f"{GENERATIONS:06d}.npz").unlink()
-    drawn.age([recognition[0], short], ax)
+    drawn.age([near[0], short], ax)
     assert ax.lines[0].get_xdata()[-1] == GENERATIONS - 1
 
 
@@ -82,7 +82,7 @@ def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
     assert np.isnan(y[0])  # Before the first generation the archive is empty.
 
 
-def test_the_archive_is_drawn_where_its_entries_lie(archived, recognition, ax):
+def test_the_archive_is_drawn_where_its_entries_lie(archived, near, ax):
     drawn.archive(archived[0], ax)
     state = archived[0].state(GENERATIONS, archived[0].search).estimator
     there = np.asarray(state.id) >= 0
@@ -90,7 +90,7 @@ def test_the_archive_is_drawn_where_its_entries_lie(archived, recognition, ax):
     np.testing.assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
     np.testing.assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
     with pytest.raises(ValueError, match="no archive"):
-        drawn.archive(recognition[0], ax)
+        drawn.archive(near[0], ax)
 
 
 def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
@@ -144,13 +144,13 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
-def test_what_cannot_be_drawn_together_is_refused(maze, recognition, archived, ax):
+def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
     with pytest.raises(ValueError, match="unit"):
-        drawn.q([*recognition, *archived], ax)
+        drawn.q([*near, *archived], ax)
     with pytest.raises(ValueError, match="once more"):
         drawn.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
-        drawn.coverage([maze, *recognition], ax)
+        drawn.coverage([maze, *near], ax)
 
 
 def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):

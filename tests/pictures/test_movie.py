@@ -12,11 +12,11 @@ from brns.pictures import movie, novelty_map
 
 
 @pytest.fixture(scope="module")
-def frames(mazes):
+def frames(maze):
     """The pictures of a run, drawn once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(movie, "MOST_FRAMES", 2)
-        return list(movie.frames(mazes[0]))
+        return list(movie.frames(maze))
 
 
 @pytest.fixture

@@ -31,9 +31,9 @@ class Elements(html.parser.HTMLParser):
             self.cells[-1] += text
 
 
-def test_the_table_holds_the_summarys_numbers(recognition, archived, page):
+def test_the_table_holds_the_summarys_numbers(near, archived, page):
     cells = [cell.strip() for cell in Elements(page.read_text()).cells]
-    for group in (recognition, archived):
+    for group in (near, archived):
         for name, estimate in over_seeds(group).items():
             at = cells.index(MEASURES[name].title)
             expected = number(estimate.mean)
@@ -42,11 +42,11 @@ def test_the_table_holds_the_summarys_numbers(recognition, archived, page):
             assert expected in cells[at + 1 : at + 3], name
 
 
-def test_what_was_run_is_told(recognition, archived, page):
+def test_what_was_run_is_told(near, archived, page):
     cells = [cell.strip() for cell in Elements(page.read_text()).cells]
     at = cells.index("estimator.capacity")
     assert cells[at + 1 : at + 3] == ["–", "64"]
-    assert any(f"jax {recognition[0].versions['jax']}" in cell for cell in cells)
+    assert any(f"jax {near[0].versions['jax']}" in cell for cell in cells)
     assert any(str(archived[0].path) in cell for cell in cells)
 
 
@@ -70,13 +70,13 @@ def test_every_figure_is_there_or_the_reason_why_not(page):
 
 
 @pytest.fixture(scope="module")
-def shown(mazes):
-    return view.view({"a method": mazes[0]})
+def shown(maze):
+    return view.view({"a method": maze})
 
 
-def test_the_view_holds_the_record(mazes, shown):
+def test_the_view_holds_the_record(maze, shown):
     assert [frame.name for frame in shown.frames] == ["0", "1", "2", "3", "4", "5", "6"]
-    record = mazes[0]
+    record = maze
     for g, frame in enumerate(shown.frames):
         novelty, people = frame.data
         place = np.stack([people.x, people.y], axis=1)
@@ -88,16 +88,16 @@ def test_the_view_holds_the_record(mazes, shown):
         np.testing.assert_array_equal(novelty.z, shown.frames[g - g % 2].data[0].z)  # its state is kept
 
 
-def test_the_colours_of_the_map_are_ranks(mazes, shown):
-    order = np.argsort(novelty_grid(mazes[0], 4, 40).ravel())
+def test_the_colours_of_the_map_are_ranks(maze, shown):
+    order = np.argsort(novelty_grid(maze, 4, 40).ravel())
     ranks = np.argsort(order) / (order.size - 1)
     np.testing.assert_allclose(shown.frames[4].data[0].z.ravel() / 255, ranks, atol=0.01)
 
 
-def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(recognition, attacked, monkeypatch):
+def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(near, attacked, monkeypatch):
     assert 'class="warning"' in attacked.read_text()
     monkeypatch.setattr(view, "MOST_FRAMES", 3)
-    assert view.generations_shown(recognition) == [0, 3, 6]
+    assert view.generations_shown(near) == [0, 3, 6]
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

@@ -24,8 +24,8 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def maze_page(mazes, folder):
-    return report.write(mazes, folder / "maze.html")
+def maze_page(maze, folder):
+    return report.write([maze], folder / "maze.html")
 
 
 def opened(browser, path, theme="light"):
@@ -58,14 +58,14 @@ PLACES = """() => {
 }"""
 
 
-def test_the_slider_moves_the_points(browser, mazes, maze_page):
+def test_the_slider_moves_the_points(browser, maze, maze_page):
     tab, said = opened(browser, maze_page)
     for part in (1.0, 0.0, 0.5):
         generation = slide(tab, part)
         assert generation == round(6 * part)
         x, told = tab.evaluate(PLACES)
-        np.testing.assert_allclose(x, mazes[0].column("survivors.descriptor", [generation])[0][:, 0], rtol=1e-6)
-        assert [row[0] for row in told] == mazes[0].column("survivors.id", [generation])[0].tolist()
+        np.testing.assert_allclose(x, maze.column("survivors.descriptor", [generation])[0][:, 0], rtol=1e-6)
+        assert [row[0] for row in told] == maze.column("survivors.id", [generation])[0].tolist()
     assert tab.locator("#view .scatterlayer .trace").first.locator("path.point").count() == 20
     tab.locator("#view .updatemenu-button", has_text="Play").click()
     tab.locator("#view .slider-label", has_text=re.compile("^generation 6$")).wait_for(timeout=30_000)
