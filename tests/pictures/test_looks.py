@@ -9,7 +9,6 @@ from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
-from brns.pictures.curves import over_time
 from brns.pictures.methods import LINES, colors_of
 from brns.pictures.style import Shown, by_rank, colorbar, titled
 from brns.pictures.worlds import draw_world
@@ -31,12 +30,6 @@ def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their
     assert shades == colors_of(labels[::-1])
     assert shades["archive k-NN, capacity=64"] == colors_of(["archive k-NN"])["archive k-NN"]
     assert len(colors_of(map(str, range(20)))) == 20
-
-
-def test_lines_of_q_have_one_colour_a_generation_where_methods_keep_different_ones():
-    colors = over_time([0, 6, 12, 2, 8, 14, 8])
-    assert set(colors) == {0, 2, 6, 8, 12, 14}
-    assert len({tuple(color) for color in colors.values()}) == 6
 
 
 def test_where_a_deviation_would_reach_below_zero_the_median_and_quartiles_stand():

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import brns
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
 from brns.metrics.summary import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.report import view
-from brns.pictures.scene import scene, scene_of
+from brns.pictures.scene import scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene, plain
 from brns.workers import Chunked
@@ -165,13 +164,6 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
     np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)  # the world's own colours
-
-
-def test_what_brns_brings_tells_how_it_looks():
-    maze = scene(brns.DeceptiveMaze(steps=10))
-    assert (maze.down, maze.start, maze.areas[0][:3]) == (True, (60.0, 450.0), (60.0, 60.0, 42.0))
-    ant = scene(Chunked(brns.AntMaze()))
-    assert (ant.paths, ant.start, len(ant.areas)) == (True, (0.0, -24.0), 3)
 
 
 def test_behaviors_on_a_line_lie_at_height_0():
