@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import equinox as eqx
@@ -36,13 +36,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns import Box, Evaluation, NoveltySearch, PlanarArm, PopulationKNN, Sharded
-from brns.cli.follow import follow
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
+from brns.runs.bar import follow
 from brns.runs.loop import SavedGeneration, start
 from brns.tasks.cpu import cores
 from brns.workers import Chunked, Dask, Processes
 
+Steps = Generator[list[SavedGeneration], None, None]
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""
 
@@ -88,7 +89,7 @@ def recorded(search: NoveltySearch, generations: int, seeds: range | None = None
     def way() -> tuple[float, float]:
         began = []
 
-        def timed(steps: Iterator[list[SavedGeneration]]) -> Iterator[list[SavedGeneration]]:
+        def timed(steps: Steps) -> Steps:
             for saved in steps:
                 if saved[0].number == 1:
                     began.append(clocks())
@@ -96,11 +97,8 @@ def recorded(search: NoveltySearch, generations: int, seeds: range | None = None
 
         with tempfile.TemporaryDirectory() as folder:
             steps = timed(start(search, generations + 1, out=Path(folder) / "run", seeds=seeds))
-            if bar:
-                follow(steps, generations + 1, Path(folder))
-            else:
-                for _ in steps:
-                    pass
+            for _ in follow(steps, None, bar):
+                pass
             return _each(began[0], generations)
 
     return way

@@ -3,7 +3,6 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +58,7 @@ def run(
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
 
-    Ctrl-C ends it after the generation in progress; brns resume goes on to the same bits.
+    Ctrl-C stops it; brns resume goes on from the last finished generation, to the same bits.
     """
     own, changes = [experiment] if ":" in experiment else [], set_ or []
     if not own:
@@ -68,21 +67,19 @@ def run(
     if estimator is not None:
         chosen("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import follow
+    from brns.cli.follow import resumable
     from brns.cli.user_code import default_place, in_parallel, search_of
-    from brns.runs.loop import start
+    from brns.runs import loop
     from brns.runs.paths import refuse_taken
-    from brns.runs.record import records
 
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)
     search = search_of(experiment, estimator, changes)
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
-        steps = start(search, generations, out=out, checkpoint_every=checkpoint_every, seed=seed, seeds=several)
-        with closing(steps):
-            follow(steps, generations, out, own)
-        conclude(out, records(out, search), redraw=True)
+        with resumable(out, own):
+            done = loop.run(search, generations, out=out, seed=seed, seeds=several, checkpoint_every=checkpoint_every)
+        conclude(out, done, redraw=True)
 
 
 @app.command()
@@ -99,10 +96,9 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import follow
+    from brns.cli.follow import resumable
     from brns.cli.user_code import in_parallel, records_of
-    from brns.runs.loop import go_on
-    from brns.runs.record import records
+    from brns.runs import loop
     from brns.workers import Chunked
 
     done = records_of([directory], search)
@@ -118,9 +114,9 @@ def resume(
     if (workers or dask) and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
     with in_parallel(whole, workers, dask, timeout) as whole:
-        with closing(go_on(directory, generations, search=whole)) as steps:
-            follow(steps, total, directory, search or (), completed)
-        conclude(directory, records(directory, whole), redraw=True)
+        with resumable(directory, search or ()):
+            done = loop.resume(directory, generations, search=whole)
+        conclude(directory, done, redraw=True)
 
 
 @app.command(name="fork")

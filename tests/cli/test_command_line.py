@@ -1,19 +1,15 @@
 """The command line, as a person uses it."""
 
-import os
 import shutil
-import signal
-import time
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
-from shell import RUN, SHORT, call
+from shell import RUN, call
 
 import brns
 from brns import Record
-from brns.cli.follow import follow
+from brns.cli.follow import resumable
 from brns.cli.user_code import default_place
 from brns.runs.progress import read
 from brns.settings import PARTS
@@ -72,33 +68,10 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
     np.testing.assert_allclose([float(word) for word in line.split()[2:]], expected, rtol=0.01)
 
 
-def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(folder):
-    def press():
-        deadline = time.monotonic() + 300
-        while not (folder / "stopped/generations/000003.npz").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    Thread(target=press).start()
-    done = call("run", "maze", "--generations", 100_000, "--out", "stopped", *SHORT, folder=folder)
-    assert done.returncode == 130
-    record = Record(folder / "stopped")
-    assert f"Stopped after generation {record.last}" in done.stdout
-    assert "brns resume stopped" in done.stdout
-    assert record.snapshots[-1] == record.last
-
-
-def test_a_second_ctrl_c_stops_at_once():
-    def steps():
-        signal.raise_signal(signal.SIGINT)
-        met.append("the generation goes on")
-        signal.raise_signal(signal.SIGINT)
-        yield met.append("and ends")
-
-    met = []
-    with pytest.raises(KeyboardInterrupt, match="Stopped"):
-        follow(steps(), 3, Path("one"))
-    assert met == ["the generation goes on"]
+def test_ctrl_c_says_how_to_go_on(folder):
+    again = pytest.raises(KeyboardInterrupt, match=r"brns resume .* --search my_task:search")
+    with again, resumable(folder / RUN, ["my_task:search"]):
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
