@@ -89,7 +89,8 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
         part, _, setting = name.rpartition(".")
         if name in OPERATORS:
             try:
-                search = dataclasses.replace(search, **{name: chosen(name, text, OPERATORS[name]).load()()})
+                operator = chosen(name, text, OPERATORS[name])
+                search = dataclasses.replace(search, **{name: operator.load()()})
             except SettingsError as error:
                 problems.append(str(error))
         elif equals and part in wanted:

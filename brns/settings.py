@@ -206,7 +206,9 @@ def describe(part: Any) -> Any:
 
 def _fields(part: Any) -> list[dataclasses.Field]:
     """The public fields that a dataclass is made with; of other objects none."""
-    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) and not isinstance(part, type) else ()
+    if isinstance(part, type) or not dataclasses.is_dataclass(part):
+        return []
+    fields = dataclasses.fields(part)
     return [field for field in fields if field.init and not field.name.startswith("_")]
 
 
@@ -244,20 +246,25 @@ def build(description: Mapping[str, Any]) -> Any:
 
 def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
     """The settings of a description by dotted name, such as `estimator.epochs`."""
-    if isinstance(description, Mapping):
-        return {k: v for name, part in description.items() for k, v in leaves(part, f"{prefix}.{name}").items()}
-    return {prefix.lstrip("."): description}
+    if not isinstance(description, Mapping):
+        return {prefix.lstrip("."): description}
+    found = {}
+    for name, part in description.items():
+        found |= leaves(part, f"{prefix}.{name}")
+    return found
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """The settings in which two descriptions differ: dotted name to (before, after), None where one is missing."""
     old, new = leaves(before), leaves(after)
-    return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
+    both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
+    return {name: (was, now) for name, (was, now) in both.items() if was != now}
 
 
 def told(changed: Mapping[str, Sequence[Any]]) -> str:
     """The first five of some changes in words."""
-    return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in list(changed.items())[:5])
+    first = list(changed.items())[:5]
+    return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in first)
 
 
 def unusual(part: Any) -> dict[str, Any]:
@@ -279,5 +286,6 @@ def shown(value: Any) -> str:
     if _is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}({', '.join(f'{name}={setting}' for name, setting in unusual(value).items())})"
+        told = [f"{name}={setting}" for name, setting in unusual(value).items()]
+        return f"{type(value).__name__}({', '.join(told)})"
     return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

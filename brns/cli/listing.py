@@ -106,8 +106,9 @@ def names(facts: dict[str, Any]) -> tuple[str, str, str]:
         if preset.attribute == estimator and own.items() <= changed.items():
             novelty = preset.name
             changed = {key: changed[key] for key in changed if key not in own}
-    settings = (f"{key}={value}" for key, value in changed.items() if key not in ("task", "estimator"))
-    return names.get(task["name"], task["name"]), novelty, ", ".join(settings)
+    changed = {key: value for key, value in changed.items() if key not in ("task", "estimator")}
+    settings = ", ".join(f"{key}={value}" for key, value in changed.items())
+    return names.get(task["name"], task["name"]), novelty, settings
 
 
 def print_runs(directory: Path) -> None:
@@ -118,7 +119,8 @@ def print_runs(directory: Path) -> None:
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("run", overflow="fold")
     for name in COLUMNS:
-        table.add_column(name, justify="left" if name in ("state", "task", "novelty") else "right", no_wrap=True)
+        words = name in ("state", "task", "novelty")
+        table.add_column(name, justify="left" if words else "right", no_wrap=True)
     if not console.is_terminal:
         table.add_column("changed")
     for one in found:

@@ -94,7 +94,8 @@ def in_parallel(
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
-    with Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings) as task:
+    made = Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings)
+    with made as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
 
 

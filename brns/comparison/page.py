@@ -36,7 +36,8 @@ def write(comparison: Comparison) -> None:
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
-    unknown = any(np.isnan(facts.kappa).all() for world in comparison.found.values() for facts in world.values())
+    kappas = [facts.kappa for world in comparison.found.values() for facts in world.values()]
+    unknown = np.isnan(kappas).all(axis=1).any()
     parts = [
         HEADING,
         f"{comparison}",

@@ -110,7 +110,9 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
         return [of_task(what, 100, generations or 200, cells)]
     if isinstance(what, str | World):
         what = [what]
-    named = SUITE if list(what) == ["suite"] else [world(each) if isinstance(each, str) else each for each in what]
+    named = SUITE
+    if list(what) != ["suite"]:
+        named = [world(each) if isinstance(each, str) else each for each in what]
     return [each._replace(generations=generations or each.generations) for each in named]
 
 

@@ -148,7 +148,13 @@ def _logarithmic(ax: Axes) -> None:
     """A logarithmic axis with numbers, not the code of formulas; some between powers of ten where these are few."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    between = "123456789" if high < 4 * low else "235" if high < 30 * low else "2" if high < 1000 * low else ""
+    between = ""
+    if high < 4 * low:
+        between = "123456789"
+    elif high < 30 * low:
+        between = "235"
+    elif high < 1000 * low:
+        between = "2"
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
 

@@ -93,5 +93,6 @@ def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
 def _spaced(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
     last_state(record, "a novelty map")
-    kept = record.snapshots
-    return [kept[i] for i in np.unique(np.linspace(min(1, len(kept) - 1), len(kept) - 1, 3).round().astype(int))]
+    last = len(record.snapshots) - 1
+    spaced = np.linspace(min(1, last), last, 3).round().astype(int)
+    return [record.snapshots[i] for i in np.unique(spaced)]

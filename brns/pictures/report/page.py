@@ -116,4 +116,5 @@ def _table(runs: Runs) -> dict[str, list[Estimate | None]]:
 def _settings(runs: Runs) -> list[tuple[str, list[Any]]]:
     """Each setting and its values by method."""
     columns = [leaves(seeds[0].experiment) for seeds in runs.values()]
-    return [(name, [column.get(name, "–") for column in columns]) for name in sorted(set().union(*columns))]
+    names = sorted(set().union(*columns))
+    return [(name, [column.get(name, "–") for column in columns]) for name in names]
