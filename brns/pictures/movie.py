@@ -63,7 +63,8 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     if individual == "best":
         world = scene_of(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        reach = np.linalg.norm(world.place(np.concatenate(evaluated(record, "descriptor"))) - middle, axis=1)
+        places = world.place(np.concatenate(evaluated(record, "descriptor")))
+        reach = np.linalg.norm(places - middle, axis=1)
         row = np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1]
     else:
         rows = np.flatnonzero(who == individual)
