@@ -58,6 +58,11 @@ def mann_whitney(ours: Values, theirs: Values) -> Tested:
     return Tested(p, float(test.statistic) / (len(ours) * len(theirs)))
 
 
+def testable(ours: int, theirs: int) -> bool:
+    """Whether so many seeds, in groups that share none, can give p < 0.05 at all."""
+    return least_p(ours, theirs) < LEVEL
+
+
 def least_p(ours: int, theirs: int) -> float:
     """The least p of so many seeds in groups that share none."""
     if min(ours, theirs) < 2:

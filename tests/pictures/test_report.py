@@ -1,6 +1,7 @@
 """The report: what it says, that nothing in it comes from elsewhere, and what its view holds."""
 
 import html.parser
+import math
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number
 from brns.metrics.summary import over_seeds
 from brns.pictures import novelty_grid
-from brns.pictures.report import view
+from brns.pictures.report import table, view
 
 
 class Elements(html.parser.HTMLParser):
@@ -98,6 +99,23 @@ def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned
     assert 'class="warning"' in attacked.read_text()
     monkeypatch.setattr(view, "MOST_FRAMES", 3)
     assert view.generations_shown(near) == [0, 3, 6]
+
+
+def test_a_test_of_the_table_is_that_of_compare():
+    values = {
+        ("age", "a"): [1.0, 2.0, 3.0, 4.0],
+        ("age", "b"): [5.0, 6.0, 7.0, 8.0],
+        ("eta", "a"): [1.0] * 4,
+        ("eta", "b"): [1.0] * 4,
+    }
+    told = table.tests(values, ["a", "b"])
+    # All of b lie above a: p is 2 / C(8, 4) = 1 / 35, by Holm twice that; nothing differs in eta.
+    assert told["age", "b"] == pytest.approx((2 / 35, 1.0))
+    assert told["eta", "b"] == pytest.approx((1.0, 0.5))
+    # Who never solved it is later than all others: none of b did, and one of a was as late.
+    late = {("first_solved", "a"): [1.0, 2.0, 3.0, math.inf], ("first_solved", "b"): [math.inf] * 4}
+    assert table.tests(late, ["a", "b"])["first_solved", "b"].effect == 0.875
+    assert not table.tests({key: v[:3] for key, v in values.items()}, ["a", "b"])  # 2 / C(6, 3) = 0.1
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

@@ -13,11 +13,11 @@ from plotly.offline import get_plotlyjs
 
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import number, ranges
-from brns.metrics.summary import Estimate, estimate, summary
+from brns.metrics.tests import LEVEL, testable
 from brns.pictures.drawing import draw
 from brns.pictures.figures import FIGURES, Picture
 from brns.pictures.methods import methods
-from brns.pictures.report import view
+from brns.pictures.report import table, view
 from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
 from brns.runs.bar import Track, untracked
@@ -59,25 +59,29 @@ def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untr
     out = Path(out)
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
-    first = next(iter(firsts.values()))
+    reference, *others = runs
     lengths = {label: sorted({record.generations[-1] for record in seeds}) for label, seeds in runs.items()}
     drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
         # DeceptiveMaze as deceptive maze
-        world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", first.world["name"]).lower(),
+        world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", firsts[reference].world["name"]).lower(),
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
-        table=_table(runs),
+        table=table.rows(runs),
         measures=MEASURES,
         number=number,
         zip=zip,
+        reference=reference,
+        several=bool(others),
+        tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
+        level=LEVEL,
         left_out=without_search(records),
         view=view.view(firsts).to_html(**ELEMENT),
         frames=len(view.generations_shown(list(firsts.values()))),
-        mapped=mapped(first),
-        areas=scene_of(first).areas,
+        mapped=mapped(firsts[reference]),
+        areas=scene_of(firsts[reference]).areas,
         colors={"born": view.BORN, "solved": SOLVED, "scale": ", ".join(view.SCALE)},
         cells=view.MAP_CELLS,
         figures=drawn,
@@ -100,17 +104,6 @@ def _figure(name: str, records: Sequence[Record]) -> Drawn:
     drawn.savefig(buffer, format="svg", dpi=110)
     image = f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
     return Drawn(name, figure, image, wide=drawn.get_figwidth() > 8)
-
-
-def _table(runs: Runs) -> dict[str, list[Estimate | None]]:
-    """Of each measure, by its name: each method's estimate over the seeds that have it."""
-    rows: dict[str, list[Estimate | None]] = {}
-    of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    found = [[summary(record, of_paths=of_paths) for record in seeds] for seeds in runs.values()]
-    for measure in dict.fromkeys(name for seeds in found for seed in seeds for name in seed):
-        values = [[seed[measure] for seed in seeds if measure in seed] for seeds in found]
-        rows[measure] = [estimate(known) if known else None for known in values]
-    return rows
 
 
 def _settings(runs: Runs) -> list[tuple[str, list[Any]]]:
