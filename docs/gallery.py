@@ -6,11 +6,13 @@ from brns.pictures import FIGURES
 from brns.settings import parts
 
 DOCS = Path(__file__).parent
+PARTS = {"signature": "ant", "elites": "arm", "qd-score": "arm"}
+"""figures that are drawn of something else than the maze"""
 
 
 def picture(name: str) -> str:
     """Where the reproduction's picture of a figure is, from the documentation's folder."""
-    part = "ant" if name.startswith("signature") else "maze"
+    part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "maze")
     return f"../results/{part}/{name}.png"
 
 
@@ -20,7 +22,8 @@ def page() -> str:
         "# Gallery",
         "## Figures",
         "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are those of the "
-        "[reproduction](reproduction.md), where it stands how many seeds they are of.",
+        "[reproduction](reproduction.md), where it stands how many seeds they are of; those of fitness are of "
+        "`brns run arm --generations 200`.",
     ]
     for name, figure in FIGURES.items():
         number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""

@@ -1,5 +1,6 @@
 """The numbers of runs, by method, and their pictures."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from rich.table import Table
 
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import number
+from brns.metrics.numbers import finite, number
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
@@ -58,6 +59,16 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     where = directory / "*" if len(found) > 1 else found[0].path
     kept = "" if len(lacking) == len(found) else " (existing ones are kept)"
     console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
+
+
+def print_json(found: Sequence[Record]) -> None:
+    """Print the numbers of each run, unrounded, for other programs."""
+    lines = []
+    for label, runs in methods(found).items():
+        for record in runs:
+            line = {"path": str(record.path), "method": label, "seed": record.seed}
+            lines.append(line | summary(record, of_paths=scene_of(record).paths))
+    print(json.dumps(finite(lines), indent=1, allow_nan=False))
 
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details: bool) -> Table:

@@ -77,13 +77,18 @@ def _written(value: Any) -> str:
 def show(
     directory: Directory,
     search: Search = None,
+    json: Annotated[bool, typer.Option("--json", help="print the numbers of each run as JSON")] = False,
     details: Annotated[bool, typer.Option("--all", help="show all numbers and what they mean")] = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
-    from brns.cli.conclusion import conclude
+    from brns.cli.conclusion import conclude, print_json
     from brns.cli.user_code import records_of
 
-    conclude(directory, records_of([directory], search), details=details)
+    found = records_of([directory], search)
+    if json:
+        print_json(found)
+    else:
+        conclude(directory, found, details=details)
 
 
 def figure(

@@ -16,13 +16,18 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
     `shape` is the number of cells in each dimension of the behavior space. Elites come in the order of their cells
     (`coverage.cells`), the last dimension running fastest. Of equally fit individuals the first born is the elite.
     """
+    chosen = fittest(record, shape)
+    genotype = record.genotypes(chosen["id"], chosen["born"])
+    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+
+
+def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
+    """The columns of the elites without the genotype, which takes longer to read."""
     columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
     cell = cells(columns["descriptor"], record.behavior_space, shape)
     order = np.lexsort((columns["id"], -columns["fitness"], *cell.T[::-1]))
     first = np.r_[True, (np.diff(cell[order], axis=0) != 0).any(axis=1)]
-    chosen = {name: values[order[first]] for name, values in columns.items()}
-    genotype = record.genotypes(chosen["id"], chosen["born"])
-    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+    return {name: values[order[first]] for name, values in columns.items()}
 
 
 def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:

@@ -14,7 +14,7 @@ import lazy_loader
 from brns.pictures.methods import method as method
 from brns.pictures.methods import methods as methods
 
-_OF_CURVES = "age coverage eta kappa kappa_share parent_distance q signature signature_coverage "
+_OF_CURVES = "age coverage eta kappa kappa_share parent_distance q qd_score signature signature_coverage "
 # Who draws nothing need not wait for matplotlib.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "drawing": ["draw", "overview"],
         "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
         "style": ["save"],
-        "worlds": ["archive", "maze", "novelty_grid", "novelty_map", "population"],
+        "worlds": ["archive", "elites", "maze", "novelty_grid", "novelty_map", "population"],
     },
 )
 __all__ += ["method", "methods"]

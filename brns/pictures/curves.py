@@ -9,15 +9,17 @@ from matplotlib.ticker import PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
+from brns.metrics.elites import qd_score as scores
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import (
     common,
     last_state,
+    least_fitness,
     scene,
     uniformity_of_record,
 )
-from brns.pictures.style import INK, TIME, axes
+from brns.pictures.style import CELLS, INK, TIME, axes
 from brns.runs.record import Record
 
 
@@ -25,6 +27,17 @@ def coverage(records: Runs, ax: Axes | None = None) -> Axes:
     """The share of the cells, 6 × 6 of a plane, that the populations of generations 0 to g have visited."""
     ax = _lines(records, coverages.of_record, ax, "coverage of the cells", top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    return ax
+
+
+def qd_score(records: Runs, ax: Axes | None = None) -> Axes:
+    """The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of the runs met.
+
+    Thus a new cell never lowers the score. Errors: `ValueError` where all have one fitness.
+    """
+    least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
+    ax = _lines(records, lambda record: scores(record, CELLS, least), ax, f"QD score above {least:.3g}")
+    ax.autoscale(axis="y")
     return ax
 
 

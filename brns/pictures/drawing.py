@@ -43,7 +43,7 @@ def overview(record: Record) -> Figure:
 def draw(name: str, records: Sequence[Record]) -> Figure:
     """A whole figure by its name, or its number in the paper, of runs of one or several methods.
 
-    Pictures of single runs (maze, archive, novelty-map) show the first seed of each method.
+    Pictures of single runs (maze, archive, novelty-map, elites) show the first seed of each method.
     """
     name = PAPER.get(name, name)
     if name not in FIGURES:

@@ -23,6 +23,8 @@ class Picture(NamedTuple):
     """its numbers in the paper"""
     worlds: Literal["all", "planar", "paths"] = "all"
     """the behaviors that it can be drawn of: any, points of a plane, paths"""
+    fitness: bool = False
+    """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
     """one panel for all runs, one a method, one for each method's first seed, or three of it: early, middle, last"""
 
@@ -85,6 +87,19 @@ FIGURES: dict[str, Picture] = {
         curves.signature_uniformity,
         worlds="paths",
     ),
+    "elites": Picture(
+        "Elites",
+        worlds.elites,
+        worlds="planar",
+        fitness=True,
+        panels="run",
+    ),
+    "qd-score": Picture(
+        "QD score",
+        curves.qd_score,
+        worlds="planar",
+        fitness=True,
+    ),
 }
 PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}
 """the figures by their numbers in the paper"""
@@ -92,4 +107,4 @@ PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for nu
 
 def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     """The names of the figures that can be drawn of any runs whose behaviors are points of a plane, or paths."""
-    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind))
+    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind) and not figure.fitness)

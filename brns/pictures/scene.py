@@ -9,6 +9,7 @@ from brns.core import Task
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
+from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
 from brns.tasks.scene import Drawable, Scene, Traced, plain
 from brns.workers import innermost
@@ -67,6 +68,14 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
         return None
     there = np.asarray(state.id) >= 0
     return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
+
+
+def least_fitness(records: Iterable[Record], what: str) -> float:
+    """The least fitness that any of the runs met; a `ValueError` where all have one."""
+    found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
+    if found.min() == found.max():
+        raise ValueError(f"{what} needs a task with fitness, and every individual has {found.min():g}")
+    return float(found.min())
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:

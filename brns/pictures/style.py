@@ -40,6 +40,8 @@ STYLE: Any = {
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
 NOVELTY = "viridis"
+CELLS = (20, 20)
+"""of elites"""
 
 
 class Shown(Figure):

@@ -13,9 +13,10 @@ from matplotlib.patheffects import withStroke
 
 from brns.core import Box, novelty_of
 from brns.metrics import coverage as coverages
+from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, survivors
-from brns.pictures.scene import archive_entries, last_state, scene_of, trajectories
-from brns.pictures.style import FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
+from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, trajectories
+from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
 
@@ -99,6 +100,24 @@ def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Flo
     estimator = record.search.estimator
     novelty = np.asarray(novelty_of(estimator, state.estimator, jnp.asarray(centers), state.population))
     return novelty.reshape(cells, cells).T
+
+
+def elites(record: Record, ax: Axes | None = None) -> Axes:
+    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each method.
+
+    Errors: `ValueError` where that space is no plane, and where all have one fitness.
+    """
+    _refuse_unless_planar(record, "a map of elites")
+    least_fitness([record], "a map of elites")
+    ax, world, found = axes(ax), scene_of(record), fittest(record, CELLS)
+    fitness = np.full(CELLS, np.nan)
+    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, CELLS).T)] = found["fitness"]
+    extent = over_box(world, record.behavior_space).extent
+    shown = ax.imshow(fitness.T, NOVELTY, origin="lower", extent=extent, interpolation="nearest")
+    colorbar(ax, shown, "fitness")
+    draw_world(ax, world)
+    ax.set_title(f"elites of {len(found['id'])} of {fitness.size} cells")
+    return ax
 
 
 def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:

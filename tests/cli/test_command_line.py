@@ -11,6 +11,7 @@ import brns
 from brns import Record
 from brns.cli.follow import resumable
 from brns.cli.user_code import default_place
+from brns.metrics.summary import summary
 from brns.runs.progress import read
 from brns.settings import PARTS
 
@@ -97,6 +98,13 @@ def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
     assert "\n--set mutate=gaussian" in names
     assert "founders.sizes=[5,10,10,10,2]" in call("list", "layers", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.split() == ["brns", brns.__version__]
+
+
+def test_numbers_for_other_programs_are_the_summarys(folder):
+    (row,) = json.loads(call("show", RUN, "--json", folder=folder).stdout)
+    expected = summary(Record(folder / RUN))
+    assert {name: float(row[name]) for name in expected} == expected
+    assert (row["method"], int(row["seed"])) == ("visit counts", 0)
 
 
 def test_figure_movie_and_show(folder, monkeypatch):

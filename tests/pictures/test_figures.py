@@ -11,6 +11,7 @@ from matplotlib.colors import to_rgba
 from brns import Record
 from brns import pictures as drawn
 from brns.metrics import coverage, cycling, dynamics, uniformity
+from brns.metrics.elites import elites, qd_score
 from brns.pictures.style import SOLVED
 
 GENERATIONS = 6
@@ -151,6 +152,9 @@ def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
         drawn.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
         drawn.coverage([maze, *near], ax)
+    for name in ("elites", "qd-score"):
+        with pytest.raises(ValueError, match="needs a task with fitness"):
+            drawn.draw(name, [maze])
 
 
 def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):
@@ -163,3 +167,22 @@ def test_without_states_or_generations_the_message_says_what_is_missing(archived
         (record.path / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
         drawn.age(record, ax)
+
+
+def test_elites_are_the_fittest_of_their_cells(recognition, ax):
+    record = recognition[0]
+    drawn.elites(record, ax)
+    shown = ax.images[0].get_array().filled(np.nan)  # rows are cells of y
+    assert shown.shape == (20, 20)
+    found = elites(record, (20, 20))
+    assert np.isfinite(shown).sum() == len(found.id)
+    for (x, y), fitness in zip(found.descriptor, found.fitness, strict=True):
+        assert shown[min(int(y // 30), 19), min(int(x // 30), 19)] == pytest.approx(fitness)
+
+
+def test_a_new_cell_never_lowers_the_qd_score(recognition):
+    record = recognition[0]
+    (ax,) = drawn.draw("qd-score", [record]).axes
+    least = float(min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1)))
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
+    assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
