@@ -1,5 +1,6 @@
 """The command line, as a person uses it."""
 
+import json
 import shutil
 from pathlib import Path
 

@@ -169,8 +169,8 @@ def test_without_states_or_generations_the_message_says_what_is_missing(archived
         drawn.age(record, ax)
 
 
-def test_elites_are_the_fittest_of_their_cells(recognition, ax):
-    record = recognition[0]
+def test_elites_are_the_fittest_of_their_cells(near, ax):
+    record = near[0]
     drawn.elites(record, ax)
     shown = ax.images[0].get_array().filled(np.nan)  # rows are cells of y
     assert shown.shape == (20, 20)
@@ -180,8 +180,8 @@ def test_elites_are_the_fittest_of_their_cells(recognition, ax):
         assert shown[min(int(y // 30), 19), min(int(x // 30), 19)] == pytest.approx(fitness)
 
 
-def test_a_new_cell_never_lowers_the_qd_score(recognition):
-    record = recognition[0]
+def test_a_new_cell_never_lowers_the_qd_score(near):
+    record = near[0]
     (ax,) = drawn.draw("qd-score", [record]).axes
     least = float(min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1)))
     np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
