@@ -120,9 +120,8 @@ def report(
     """
     from brns.cli.user_code import records_of
     from brns.pictures.report import write
-    from brns.runs.bar import track
 
-    write(records_of(directories, search), out, track)
+    write(records_of(directories, search), out)
     typer.echo(f"Report: {out}")
 
 
@@ -140,14 +139,13 @@ def movie(
     """
     from brns.cli.user_code import records_of
     from brns.pictures.movie import write, write_individual
-    from brns.runs.bar import track
 
     record = records_of([directory], search)[0]
     if individual is None:
         out = out or record.path / "movie.gif"
-        write(record, out, track)
+        write(record, out)
     else:
         which: Any = int(individual) if individual.isdecimal() else individual
         out = out or record.path / f"individual-{individual}.gif"
-        write_individual(record, out, which, track)
+        write_individual(record, out, which)
     typer.echo(f"Movie: {out}")

@@ -24,7 +24,7 @@ from brns.interoperation.peers import Peer
 from brns.metrics.numbers import csv_text, finite
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
-from brns.runs.bar import track, untracked
+from brns.runs.bar import track
 from brns.runs.paths import chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
@@ -82,7 +82,7 @@ def compare(
     page.place(out)
     varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
     jobs = _jobs(what, worlds, _methods(estimators, varied), seeds, out)
-    _finish(jobs, seeds, workers or 2, track if progress else untracked)
+    _finish(jobs, seeds, workers or 2, progress)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     answers = []
     for job in jobs:
@@ -153,7 +153,7 @@ def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds
     return jobs
 
 
-def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -> None:
+def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool) -> None:
     """Make the file of each job that has none."""
     stop, alone = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
@@ -163,7 +163,7 @@ def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, follow: Any) -
             _stored(job)  # refuses a file of other settings before anything is computed
     begun = [pool.submit(_make, job, seeds, stop, alone) for job in missing]
     try:
-        for _ in follow((one.result() for one in as_completed(begun)), "comparing", len(begun)):
+        for _ in track((one.result() for one in as_completed(begun)), "comparing", len(begun), progress):
             pass
     finally:
         stop.set()

@@ -16,7 +16,7 @@ from brns.pictures.methods import method
 from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population
-from brns.runs.bar import Track, untracked
+from brns.runs.bar import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.tasks.scene import Filmed
@@ -27,22 +27,17 @@ FRAMES_PER_SECOND = 6.0
 DPI = 100
 
 
-def write(record: Record, out: str | os.PathLike, track: Track = untracked) -> Path:
+def write(record: Record, out: str | os.PathLike) -> Path:
     """Write a .gif of a run, and return its path.
 
     A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
-    last state that was kept until then, or alone where there is no map. `track` shows the progress.
+    last state that was kept until then, or alone where there is no map.
     """
     pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
     return _save(Path(out), pictures, FRAMES_PER_SECOND)
 
 
-def write_individual(
-    record: Record,
-    out: str | os.PathLike,
-    individual: int | Literal["best"] = "best",
-    track: Track = untracked,
-) -> Path:
+def write_individual(record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best") -> Path:
     """Write a .gif of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the

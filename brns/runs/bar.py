@@ -13,23 +13,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from brns.runs.progress import Row
 
 Thing = TypeVar("Thing")
-Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
-"""`track(things, title, total)` hands on what `things` gives, and so shows how many of `total` are done"""
 SECONDS = 0.2  # between two looks of a notebook at the bar
 
 
-def screen() -> Console:
-    """Where a run in Python shows itself: the terminal of standard error, or the notebook."""
-    return Console(stderr=True, highlight=False, markup=False)
-
-
 class Bar:
-    """Shows how many of `total` are done, while the `with` block goes on.
+    """Shows how many of `total` are done while the `with` block goes on, at a terminal or in a notebook.
 
-    In a notebook it is the output of a cell, and needs no widgets, which rich's own would.
+    In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere nothing is shown.
     """
 
-    def __init__(self, title: str, console: Console, total: int | None = None, found: str = "", hidden: bool = False):
+    def __init__(self, title: str, total: int | None = None, found: str = "", shown: bool = True):
+        console = Console(stderr=True, highlight=False, markup=False)
+        seen = console.is_terminal or console.is_jupyter
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
@@ -39,7 +34,7 @@ class Bar:
             TextColumn("{task.fields[found]}", markup=False),
             console=console,
             redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
-            disable=hidden,
+            disable=not (shown and seen),
         )
         self.task = self.progress.add_task(title, total=total, rate="", found=found)
         self.cell: Any = None
@@ -78,18 +73,11 @@ class Bar:
         self.update(completed=rows[0].generation, found=found, rate=rate)
 
 
-def bar_of(title: str, total: int | None = None, found: str = "", shown: bool = True) -> Bar:
-    """The bar of work in Python; hidden where standard error is no terminal and no notebook."""
-    console = screen()
-    seen = console.is_terminal or console.is_jupyter
-    return Bar(title, console, total, found, hidden=not (shown and seen))
-
-
 def follow(
     steps: Generator[Any, None, None], until: Callable[[Any], bool] | None, shown: bool, temporary: Path | None = None
 ) -> Iterator[Any]:
     """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
-    with contextlib.closing(steps), bar_of("generation", found="compiling", shown=shown) as bar:
+    with contextlib.closing(steps), Bar("generation", found="compiling", shown=shown) as bar:
         for saved in steps:
             if shown and temporary:
                 text = f"Kept in {temporary} until Python ends; give out= to keep it."
@@ -101,14 +89,9 @@ def follow(
                 return
 
 
-def track(things: Iterable[Thing], title: str, total: int) -> Iterator[Thing]:
-    """The `Track` of other work in Python: how many of so many things are done, where a run would show its bar."""
-    with bar_of(title, total) as bar:
+def track(things: Iterable[Thing], title: str, total: int, shown: bool = True) -> Iterator[Thing]:
+    """Hand on so many things, and show how many are done, where a run would show its bar."""
+    with Bar(title, total, shown=shown) as bar:
         for thing in things:
             yield thing
             bar.update(advance=1)
-
-
-def untracked(things: Iterable[Any], title: str, total: int) -> Iterable[Any]:
-    """The `Track` that shows nothing."""
-    return things

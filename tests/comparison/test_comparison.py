@@ -190,7 +190,7 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     def slow(search, cells, generations, seeds, stop, peer):
         raise Stopped if stop.wait(60) else AssertionError
 
-    def interrupted(things, title, total):
+    def interrupted(things, title, total, shown):
         raise KeyboardInterrupt
         yield from things
 

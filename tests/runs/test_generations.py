@@ -117,7 +117,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
     brns.run(ONE, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
     shown = terminal()
-    monkeypatch.setattr(bar, "screen", lambda: shown)
+    monkeypatch.setattr(bar, "Console", lambda **_: shown)
     (record,) = brns.run(ONE, 3, out=tmp_path / "run")
     text = shown.file.getvalue()
     assert "3/3" in text
@@ -146,7 +146,8 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     module.__dict__["display"] = display
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
-    monkeypatch.setattr(bar, "screen", lambda: Console(file=io.StringIO(), force_jupyter=True))
+    notebook = Console(file=io.StringIO(), force_jupyter=True)
+    monkeypatch.setattr(bar, "Console", lambda **_: notebook)
     brns.run(ONE, 3, out=tmp_path / "run")
     (last,) = outputs
     assert "3/3" in last["text/plain"]

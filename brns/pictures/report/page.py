@@ -20,7 +20,7 @@ from brns.pictures.methods import methods
 from brns.pictures.report import table, view
 from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
-from brns.runs.bar import Track, untracked
+from brns.runs.bar import track
 from brns.runs.metadata import origin
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -50,11 +50,11 @@ class Drawn(NamedTuple):
     reason: str = ""
 
 
-def write(records: Sequence[Record], out: str | os.PathLike, track: Track = untracked) -> Path:
+def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
 
     It has a table, every figure that the records can give, a view of the search with a slider over generations, and
-    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`. `track` shows the progress.
+    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`.
     """
     out = Path(out)
     runs = methods(records)
