@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -33,8 +33,10 @@ from brns.tasks.sharded import Sharded
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
+QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
+_tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 _THREAD = threading.local()  # has the process of a thread that evaluates
 _unpickled = functools.lru_cache(maxsize=4)(pickle.loads)  # so that a worker keeps a task, and what belongs to it
 
@@ -96,7 +98,9 @@ class Chunked(eqx.Module):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _elsewhere(self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]) -> list[Evaluation]:
+    def _elsewhere(
+        self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]
+    ) -> Sequence[Evaluation]:
         """Every chunk's evaluation by the executor, in order; or the first error."""
         name = f"{type(self.task).__name__}.evaluate"
         futures = []
@@ -107,7 +111,7 @@ class Chunked(eqx.Module):
             wait(futures, return_when=FIRST_EXCEPTION)
             for future in filter(Future.done, futures):
                 future.result()
-            return [future.result() for future in futures]
+            evaluations, seconds = zip(*(future.result() for future in futures), strict=True)
         except EvaluationError:
             raise
         except Exception as error:
@@ -118,6 +122,9 @@ class Chunked(eqx.Module):
         finally:
             for future in futures:
                 future.cancel()
+        if sum(seconds) < QUICK * len(chunks):
+            _tell_once(f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers")
+        return evaluations
 
 
 class Processes(Chunked):
@@ -182,10 +189,11 @@ def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluatio
     return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
 
 
-def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]) -> Evaluation:
-    """`evaluate_chunk` by an executor. Errors become texts, since a task's own might not be picklable."""
+def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]) -> tuple[Evaluation, float]:
+    """`evaluate_chunk` by an executor, and its seconds. Errors become texts: a task's own might not be picklable."""
+    began = time.perf_counter()
     try:
-        return evaluate_chunk(_unpickled(task), genotypes, key)
+        return evaluate_chunk(_unpickled(task), genotypes, key), time.perf_counter() - began
     except BaseException as error:
         failed = EvaluationError(f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}")
         failed.add_note(f"In the worker:\n{traceback.format_exc()}")
@@ -240,7 +248,7 @@ def _cluster(address: str, apart: Apart) -> Executor:
     return executor
 
 
-def _in_process(timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Evaluation:
+def _in_process(timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
     if not hasattr(_THREAD, "process"):
         multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes

@@ -75,6 +75,22 @@ def test_a_worker_receives_a_task_once(shared, tmp_path):
     assert str(os.getpid()) not in who
 
 
+def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys):
+    class Quick(HostIdentity):
+        pass
+
+    class Slow(HostIdentity):
+        def evaluate(self, genotypes, key):
+            time.sleep(0.05)
+            return HostIdentity().evaluate(genotypes, key)
+
+    for task in (Slow(), Quick(), Quick()):
+        Chunked(task, chunk=13, executor=shared).evaluate(GENOTYPES, KEY)
+    told = capsys.readouterr().err
+    assert told.count("Quick.evaluate is quicker than") == 1
+    assert "Slow" not in told
+
+
 def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
     scale = 300
 
