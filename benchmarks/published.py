@@ -41,7 +41,7 @@ TOLD = (216_000, 540_000, 1_080_000, 2_160_000, 5_400_000)
 METHODS = {
     "counts, mixed": (VisitCounts(), MixedMutation()),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
-    "counts of 2, 4 and 8 axes, mixed": (VisitCounts(axes=(2, 4, 8)), MixedMutation()),
+    "counts of 2 to 8 axes, mixed": (VisitCounts(axes=(2, 4, 8)), MixedMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
     "archive, mixed": (ArchiveKNN(), MixedMutation()),
 }
