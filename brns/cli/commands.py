@@ -24,13 +24,12 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> bool:
+def _version(wanted: bool) -> None:
     if wanted:
         from brns import __version__
 
         typer.echo(f"brns {__version__}")
         raise typer.Exit
-    return wanted
 
 
 @app.callback()
@@ -62,7 +61,7 @@ def run(
     """
     own, changes = [experiment] if ":" in experiment else [], set_ or []
     if not own:
-        chosen("experiment", experiment, "world")
+        chosen("experiment, unless module:object,", experiment, "world")
         estimator = estimator or RECOMMENDED
     if estimator is not None:
         chosen("--estimator", estimator, "estimator", "preset")
@@ -105,14 +104,11 @@ def resume(
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        advice = "--generations N makes it longer"
-        if total < completed:
-            advice = f"{total} is fewer, nothing to do"
-        typer.echo(f"{directory} already has {completed} generations; {advice}.")
+        typer.echo(f"{directory} is at generation {completed} already; a larger --generations makes it longer.")
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):
-        raise SettingsError(f"{directory} was started without workers, whose chunks may round otherwise")
+        raise SettingsError(f"{directory} was started without workers; go on without")
     with in_parallel(whole, workers, dask, timeout) as whole:
         with resumable(directory, search or ()):
             done = loop.resume(directory, generations, search=whole)

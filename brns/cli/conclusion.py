@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from brns.cli.listing import names
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import finite, number
@@ -38,7 +39,9 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
-        title = f"{directory}: {runs[0].world['name']}, {label}"
+        task, _, changed = names(runs[0].metadata.model_dump())
+        title = f"{directory}: {task}, {label}"
+        title += f" ({changed})" if changed else ""
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs], details))
     there = {name for row in rows.values() for name in row if not details}
@@ -57,8 +60,7 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
             console.print(f"No picture: {error}", soft_wrap=True)
             return
     where = directory / "*" if len(found) > 1 else found[0].path
-    kept = "" if len(lacking) == len(found) else " (existing ones are kept)"
-    console.print(f"Picture: {where / 'overview.png'}{kept}", soft_wrap=True)
+    console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
 
 
 def print_json(found: Sequence[Record]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.settings import PARTS, Kind, chosen, settings
+from brns.settings import CLASSES, PARTS, Kind, chosen, settings
 
 USES: dict[Kind, str] = {
     "world": "brns run ",
@@ -31,7 +31,7 @@ def runs(
 def list_(
     name: Annotated[str | None, typer.Argument(help="one of them: its settings", show_default="all names")] = None,
 ) -> None:
-    """List what can be run and set; of one NAME its settings with their defaults and meanings."""
+    """List what can be run and set, or the settings of NAME."""
     from brns.cli.screen import console
 
     if name is None:
@@ -46,7 +46,9 @@ def list_(
         search = named(name)
         _print_settings("", search)
         for one in ("task", "estimator", *OPERATORS):
-            _print_settings(f"{one}.", getattr(search, one))
+            own = getattr(search, one)
+            console.print(f"{one}: {CLASSES[type(own).__name__].name}")
+            _print_settings(f"{one}.", own)
     else:
         prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(part.kind, "estimator")
         _print_settings(f"{prefix}.", part.load()())
@@ -114,9 +116,9 @@ def report(
     out: Annotated[Path, typer.Option(help="the page")] = Path("report.html"),
     search: Search = None,
 ) -> None:
-    """Write a page about runs for a browser: settings, a table, figures and the search itself.
+    """Write a page about runs for a browser.
 
-    It opens from disk and needs no network.
+    It has a table, figures, settings and the search itself, opens from disk and needs no network.
     """
     from brns.cli.user_code import records_of
     from brns.pictures.report import write

@@ -19,7 +19,7 @@ from brns.cli.screen import console
 from brns.metrics.numbers import legible, number
 from brns.settings import CLASSES, SettingsError, parts
 
-COLUMNS = ("state", "done", "task", "novelty", "seed", "solved", "first", "cover")
+COLUMNS = ("state", "done", "task", "estimator", "seed", "solved", "first", "cover")
 COLORS = {"running": "green", "interrupted": "yellow", "damaged": "red"}
 
 
@@ -106,20 +106,21 @@ def names(facts: dict[str, Any]) -> tuple[str, str, str]:
         if preset.attribute == estimator and own.items() <= changed.items():
             novelty = preset.name
             changed = {key: changed[key] for key in changed if key not in own}
-    changed = {key: value for key, value in changed.items() if key not in ("task", "estimator")}
-    settings = ", ".join(f"{key}={value}" for key, value in changed.items())
+    hidden = ("task", "estimator")
+    changed = {k: v for k, v in changed.items() if k not in hidden and ".behavior_space" not in k}
+    settings = ", ".join(f"{key}={names.get(str(value), value)}" for key, value in changed.items())
     return names.get(task["name"], task["name"]), novelty, settings
 
 
 def print_runs(directory: Path) -> None:
     """Print a table of the runs below a directory."""
     found = listing(directory)
-    # Lines are folded to fit a terminal; through a pipe a run is one line.
-    wide = console if console.is_terminal else Console(highlight=False, markup=False, width=1000)
+    # Long names are folded at a terminal; through a pipe a run is one line.
+    folded = max(24, console.width - 58) if console.is_terminal else None
     table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("run", overflow="fold")
+    table.add_column("run", overflow="fold", max_width=folded)
     for name in COLUMNS:
-        words = name in ("state", "task", "novelty")
+        words = name in ("state", "task", "estimator")
         table.add_column(name, justify="left" if words else "right", no_wrap=True)
     if not console.is_terminal:
         table.add_column("changed")
@@ -130,4 +131,4 @@ def print_runs(directory: Path) -> None:
             table.add_row(f"{name}\n  {note}" if note else name, state, *cells)
         else:
             table.add_row(name, state, *cells, note)
-    wide.print(table)
+    Console(highlight=False, markup=False, width=1000).print(table)

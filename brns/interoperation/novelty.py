@@ -54,7 +54,7 @@ class Novelty:
         if not len(rows):
             return np.zeros(0, np.float32)
         if not len(living):
-            raise ValueError("population must hold somebody; leave it out where nobody else lives")
+            raise ValueError("population is empty; leave it out")
         return np.asarray(_score(self.estimator, self.state, rows, living, np.int32(self.learned)))
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:

@@ -100,7 +100,7 @@ MEASURES = {
     ),
     "eta_below_one": Measure(
         "Share with η < 1",
-        "of the kept generations i",
+        "share of the kept generations i",
         lambda record: float(np.mean(cycling.of_record(record).eta < 1)),
         "states",
     ),

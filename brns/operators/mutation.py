@@ -111,9 +111,9 @@ class MixedMutation(eqx.Module):
         IsoLineDD(sigma_iso=0.002, sigma_line=0.5),
     )
     even: float = 0.2
-    r"""$\epsilon$, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""
+    """epsilon, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""
     rate: float = 0.1
-    r"""$\alpha$, how quickly credit follows"""
+    """alpha, how quickly credit follows"""
 
     def __check_init__(self):
         if not self.operators or not all(isinstance(each, Mutation) for each in self.operators):

@@ -205,6 +205,7 @@ def _lines(
         lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
     note = bands(ax, lines)
     ax.set(xlabel="generation", ylabel=f"{ylabel}{note}", ylim=(0, top))
+    ax.locator_params("x", integer=True)
     return ax
 
 

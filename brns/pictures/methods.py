@@ -10,7 +10,6 @@ LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58
 _KNOWN = parts("estimator", "preset")
 NAMES = {part.attribute: part.title for part in parts("estimator").values()}
 """what estimators are called, by their classes"""
-PAPER = _KNOWN["paper"]
 COLORS = dict(zip((part.title for part in _KNOWN.values()), LINES, strict=False))
 """a method has its colour in every figure"""
 LONGEST = 60
@@ -23,9 +22,10 @@ def method(record: Record) -> str:
     if record.experiment["mutate"]["name"] == "Redraw":
         return "random search"
     estimator = record.experiment["estimator"]
-    # Other estimators need not wait for this one's class and optax.
-    if estimator["name"] == PAPER.attribute and estimator == describe(PAPER.load()()):
-        return PAPER.title
+    for preset in parts("preset").values():
+        same = estimator["name"] == preset.attribute
+        if same and estimator == describe(preset.load()()):  # others need not wait for optax
+            return preset.title
     return NAMES.get(estimator["name"], estimator["name"])
 
 

@@ -67,11 +67,8 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
-        again = shlex.join(["brns", "resume", str(out)])
-        raise RecordError(
-            f"{out} exists already; a folder holds one run or one batch. Resume what is there ({again}, or in Python "
-            f'brns.resume("{out}") or exist="resume"), or choose another place'
-        )
+        again = f"brns resume {shlex.quote(str(out))}"
+        raise RecordError(f"{out} exists already: go on with it ({again}), or choose another place")
 
 
 def holds_runs(out: Path) -> bool:
@@ -108,10 +105,8 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
             try:
                 held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
             except filelock.Timeout:
-                raise RecordError(
-                    f"{folder} is being written by another process, or by another part of this one; wait until "
-                    "that ends, or stop it"
-                ) from None
+                told = f"{folder} is being written by another process or thread; wait for it, or stop it"
+                raise RecordError(told) from None
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
         yield

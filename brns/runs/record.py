@@ -188,7 +188,7 @@ class Record:
         if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
-                "The states of all generations are kept by `brns run ... --checkpoint-every 1`"
+                "A run with --checkpoint-every 1 keeps all"
             )
         state, space = self._parents(number, search), search.task.behavior_space
         begins = eqx.filter_eval_shape(begun, search.estimator, space, state.population, jax.random.key(0))

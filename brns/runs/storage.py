@@ -41,17 +41,16 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))
-        raise RecordError(f"{source} belongs to another experiment: it differs in {', '.join(odd[:5])}")
+        raise RecordError(f"{source} does not fit these settings: it differs in {', '.join(odd[:5])}")
     restored = []
     for name, leaf in leaves.items():
         array = arrays[name]
         if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
             array = array.view(leaf.dtype)  # NumPy's files do not name types such as bfloat16
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
-            raise RecordError(
-                f"{source} belongs to another experiment: {name} should be {leaf.dtype}{list(leaf.shape)} "
-                f"and is {array.dtype}{list(array.shape)}"
-            )
+            wanted = f"{leaf.dtype}{list(leaf.shape)}"
+            found = f"{array.dtype}{list(array.shape)}"
+            raise RecordError(f"{source} does not fit these settings: {name} is {found}, not {wanted}")
         restored.append(jnp.asarray(array))
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 

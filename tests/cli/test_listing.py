@@ -15,8 +15,7 @@ from brns.runs.progress import read
 from brns.settings import SettingsError, describe, unusual
 
 CHANGED = (
-    "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=PolynomialMutation, mutate.eta=2.0, "
-    "mutate.rate=0.5"
+    "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=polynomial, mutate.eta=2.0, mutate.rate=0.5"
 )
 
 
@@ -97,7 +96,7 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     done = call("runs", ".", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     _, head, first, gap = done.stdout.splitlines()
-    assert head.split() == ["run", "state", "done", "task", "novelty", "seed", "solved", "first", "cover", "changed"]
+    assert head.split() == ["run", "state", "done", "task", "estimator", "seed", "solved", "first", "cover", "changed"]
     assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
     assert first.rstrip().endswith(CHANGED)
     assert gap.split()[:5] == ["gap", "damaged", "a", "generation", "before"]

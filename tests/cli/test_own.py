@@ -78,7 +78,6 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     alone = call("show", RUN, folder=folder)
     assert alone.returncode == 0, alone.stderr
     assert picture.read_bytes() == before
-    assert "existing ones are kept" in alone.stdout
     assert "coverage evaluated" in alone.stdout
     assert "kappa" not in alone.stdout
     assert "--search module:object" in alone.stdout

@@ -95,7 +95,7 @@ def test_nobody_is_scored_and_learned_without_a_change():
     assert novelty.score(nobody).shape == (0,)
     novelty.learn(nobody)
     assert (novelty.batches, novelty.learned) == (0, 0)
-    with pytest.raises(ValueError, match="population must hold somebody"):
+    with pytest.raises(ValueError, match="population is empty"):
         novelty.score([[0.0, 0.0]], population=nobody)
 
 

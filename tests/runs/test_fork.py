@@ -94,7 +94,7 @@ class Deeper(HostIdentity):
         (12, search(), "generations must be a whole number from 13 on"),
         (6, search(Longer()), "length of genotypes: .* has 5; got 6"),
         (6, search(Deeper()), "cannot change the space of behaviors"),
-        (6, search(estimator=ArchiveKNN(k=2)), "belongs to another experiment"),
+        (6, search(estimator=ArchiveKNN(k=2)), "does not fit these settings"),
         (6, search(population_size=9), "cannot change population_size: .* has 8; got 9"),
     ],
 )
