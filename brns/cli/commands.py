@@ -24,12 +24,13 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> bool:
     if wanted:
         from brns import __version__
 
         typer.echo(f"brns {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
