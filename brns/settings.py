@@ -228,8 +228,8 @@ def build(description: Mapping[str, Any]) -> Any:
     name = description.get("name")
     if not isinstance(name, str) or name not in MODULES:
         raise SettingsError(
-            f"{name!r} is not a part of brns: give the search that has it, with --search module:object on the command "
-            "line, in Python as record.search = search or search=..."
+            f"{name!r} is not a part of brns: give the search that has it, with --search "
+            "module:object, in Python as record.search = search or search=..."
         )
     part = getattr(importlib.import_module(MODULES[name]), name)
     hints = typing.get_type_hints(part)

@@ -60,7 +60,8 @@ def run(
 
     Ctrl-C stops it; brns resume goes on from the last finished generation, to the same bits.
     """
-    own, changes = [experiment] if ":" in experiment else [], set_ or []
+    own = [experiment] if ":" in experiment else []
+    changes = set_ or []
     if not own:
         chosen("experiment, unless module:object,", experiment, "world")
         estimator = estimator or RECOMMENDED
@@ -105,7 +106,7 @@ def resume(
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        typer.echo(f"{directory} is at generation {completed} already; a larger --generations makes it longer.")
+        typer.echo(f"{directory} has {completed} generations already; --generations makes it longer.")
         return conclude(directory, done)
     whole = done[0].search
     if (workers or dask) and not isinstance(whole.task, Chunked):

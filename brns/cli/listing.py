@@ -125,7 +125,8 @@ def print_runs(directory: Path) -> None:
     if not console.is_terminal:
         table.add_column("changed")
     for one in found:
-        name, note = f"{one.path.relative_to(directory)}", legible(one.note)
+        name = f"{one.path.relative_to(directory)}"
+        note = legible(one.note)
         state, cells = Text(one.state, COLORS.get(one.state, "")), map(legible, one.cells or [""] * 7)
         if console.is_terminal:
             table.add_row(f"{name}\n  {note}" if note else name, state, *cells)

@@ -45,9 +45,8 @@ def without_search(records: Iterable[Record]) -> str:
     if unknown is None:
         return ""
     return (
-        f"Left out: η, κ, maps of novelty and the walls of the world. They need the search that made {unknown.path}, "
-        "which has a task or an estimator of your own: give it with --search module:object on the command line, or in "
-        "Python as `record.search = search`."
+        f"Left out: η, κ, maps of novelty and walls. They need the search that made {unknown.path}: "
+        "give it with --search module:object, in Python as record.search = search."
     )
 
 

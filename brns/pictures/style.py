@@ -72,7 +72,7 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
     return FuncNorm(scale, values[0], values[-1])
 
 
-def colorbar(ax: Axes, shown: Any, label: str) -> None:
+def colorbar(ax: Axes, shown: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
@@ -82,6 +82,7 @@ def colorbar(ax: Axes, shown: Any, label: str) -> None:
         bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
+    return bar
 
 
 def columns(panels: int) -> int:

@@ -186,7 +186,7 @@ def _draw_behaviors(
         x, y = world.place(behaviors).T
         shown = ax.scatter(x, y, c=generations, cmap=TIME, s=7, lw=0, alpha=0.9, rasterized=True)
     shown.set_clim(0, max(generations.max(), 1))
-    colorbar(ax, shown, label)
+    colorbar(ax, shown, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)
 
 

@@ -133,7 +133,7 @@ def start(
         if held != numbers or had != stride or [run.path for run in runs] != places:
             raise RecordError(
                 f"{out} holds seeds {held} with checkpoint_every={had}; seeds {numbers} with checkpoint_every={stride} "
-                "were asked for: ask for the same, or choose another place"
+                "were asked for; choose another place"
             )
         yield from go_on(out, generations, search)
         return

@@ -68,7 +68,7 @@ def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f"brns resume {shlex.quote(str(out))}"
-        raise RecordError(f"{out} exists already: resume it ({again}, in Python brns.resume), or choose another place")
+        raise RecordError(f"{out} exists already: resume it ({again}), or choose another place")
 
 
 def holds_runs(out: Path) -> bool:
@@ -105,7 +105,7 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
             try:
                 held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
             except filelock.Timeout:
-                told = f"{folder} is being written by another process or thread; wait for it, or stop it"
+                told = f"{folder} is being written by another process or thread; wait, or stop it"
                 raise RecordError(told) from None
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error

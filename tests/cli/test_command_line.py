@@ -55,7 +55,7 @@ def test_resume_makes_a_run_longer(folder):
     assert (folder / "longer/overview.png").exists()
     again = call("resume", "longer", "--generations", 2, folder=folder)
     assert again.returncode == 0
-    assert "is at generation 6 already" in again.stdout
+    assert "has 6 generations already" in again.stdout
 
 
 def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
