@@ -119,7 +119,7 @@ def resume(
 
 @app.command(name="fork")
 def fork_(
-    directory: o.Directory,
+    directory: Annotated[Path, typer.Argument(help="a run's directory")],
     at: Annotated[int, typer.Option(min=0, help="a generation whose state is kept")],
     out: Annotated[Path, typer.Option(help="directory of the fork")],
     set_: o.Changes = None,

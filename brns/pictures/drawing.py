@@ -47,7 +47,7 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
     """
     name = PAPER.get(name, name)
     if name not in FIGURES:
-        known = [*FIGURES, *PAPER]
+        known = [*FIGURES, *sorted(PAPER)]
         raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
     picture = FIGURES[name]
     panels = _panels(picture, records)

@@ -46,7 +46,7 @@ def without_search(records: Iterable[Record]) -> str:
         return ""
     return (
         f"Left out: η, κ, maps of novelty and walls. They need the search that made {unknown.path}: "
-        "give it with --search module:object, in Python as record.search = search."
+        "give it as --search module:object or record.search."
     )
 
 

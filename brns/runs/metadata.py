@@ -101,7 +101,7 @@ def read(path: Path) -> Metadata:
     try:
         metadata = Metadata.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        batch = f"; it holds runs, which brns.records({str(path)!r}) reads" if below(path) else ""
+        batch = f"; it holds runs, such as {below(path)[0]}" if below(path) else ""
         raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
     except OSError as error:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
