@@ -193,7 +193,8 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4 * len(found), 4), layout="constrained")
         for axes, (terms, methods) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
-            for number, (method, runs) in enumerate(methods.items()):
+            for method, runs in methods.items():
+                number = [*METHODS, *PEERS].index(method)
                 for run in runs:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None
