@@ -33,7 +33,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes be
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A record of four generations of `searches.search`, with every checkpoint, for tests that only read."""
-    from searches import search  # ty: ignore[import-not-found]
+    from searches import search
 
     import brns
 
@@ -44,7 +44,7 @@ def finished(tmp_path_factory):
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory):
     """The files of a run of 10 generations that never stopped, to be read only."""
-    from searches import search  # ty: ignore[import-not-found]
+    from searches import search
 
     import brns
 
