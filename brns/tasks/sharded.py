@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.sharding import AxisType, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation, Task, conform
@@ -23,17 +23,22 @@ class Sharded(eqx.Module):
     """
 
     task: Task
-    """the world"""
-    devices: int = eqx.field(default_factory=jax.device_count, kw_only=True)
-    """how many, the first of `jax.devices()`"""
+    """the world; its arrays, such as a maze's tables, lie on every device"""
+    mesh: Mesh = eqx.field(static=True)
+    """the devices"""
 
     traceable = True
 
-    def __check_init__(self):
-        if not self.task.traceable:
-            raise ValueError(f"only JAX code goes on devices; for {self.task!r} there are brns.Processes and brns.Dask")
-        if not 1 <= self.devices <= jax.device_count():
-            raise ValueError(f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {self.devices}")
+    def __init__(self, task: Task, devices: int | None = None):
+        """`devices` is how many, the first of `jax.devices()`."""
+        many = jax.device_count() if devices is None else devices
+        if not task.traceable:
+            raise ValueError(f"only JAX code goes on devices; for {task!r} there are brns.Processes and brns.Dask")
+        if not 1 <= many <= jax.device_count():
+            raise ValueError(f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}")
+        self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[:many])
+        arrays, rest = eqx.partition(task, eqx.is_array)
+        self.task = eqx.combine(jax.device_put(arrays, NamedSharding(self.mesh, PartitionSpec())), rest)
 
     @property
     def genotype_space(self) -> Box:
@@ -45,11 +50,9 @@ class Sharded(eqx.Module):
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         n = len(genotypes)
-        filled = jnp.pad(genotypes, ((0, -n % self.devices), (0, 0)), mode="edge")
-        mesh = jax.make_mesh((self.devices,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[: self.devices])
-        shard = jax.shard_map(
-            self._part, mesh=mesh, in_specs=(INDIVIDUALS, PartitionSpec()), out_specs=INDIVIDUALS, check_vma=False
-        )
+        filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
+        given = INDIVIDUALS, PartitionSpec()
+        shard = jax.shard_map(self._part, mesh=self.mesh, in_specs=given, out_specs=INDIVIDUALS, check_vma=False)
         return Evaluation(*(column[:n] for column in shard(filled, key)))
 
     def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
