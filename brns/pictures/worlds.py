@@ -4,12 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
+from PIL import Image, ImageDraw
 
 from brns.core import Box, novelty_of
 from brns.metrics import coverage as coverages
@@ -21,6 +22,8 @@ from brns.runs.record import Record
 from brns.tasks.scene import Scene, plain
 
 MAP_CELLS = 60  # cells of a novelty map along each side
+PLACES = 8  # of a cell along each side, at which it is looked for walls
+REACHED = 2  # marks the pixels that are not cut off from the start
 MARGIN = 0.02  # of the world's width beside it, so that points at its border are whole
 MOST_PATHS = 1500  # more lines than that cover each other
 HALO = [withStroke(linewidth=3.4, foreground="white")]
@@ -74,7 +77,7 @@ def novelty_map(
     record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
 ) -> Axes:
     """Novelty after a generation at the centres of 60 × 60 cells, and the population that then lived, for an early, a
-    middle and the last state kept. Colours are ranks among the cells. First seed of each method.
+    middle and the last state kept. Colours are ranks among the cells that can be reached. First seed of each method.
 
     `generation` is one whose state is kept, by default the last; `living` is the population's, where it is another.
     """
@@ -82,9 +85,11 @@ def novelty_map(
     last = last_state(record, "a novelty map")
     generation = last if generation is None else generation
     world, novelty = scene_of(record), novelty_grid(record, generation)
-    extent = over_box(world, record.behavior_space).extent
-    scale = by_rank(novelty.ravel())
-    shown = ax.imshow(novelty, NOVELTY, scale, origin="lower", extent=extent, interpolation="nearest")
+    over = over_box(world, record.behavior_space)
+    reached = open_cells(over, len(novelty))
+    scale = by_rank(novelty[reached])
+    novelty = np.where(reached, novelty, np.nan)
+    shown = ax.imshow(novelty, NOVELTY, scale, origin="lower", extent=over.extent, interpolation="nearest")
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
     alive = survivors(record, "descriptor", [generation if living is None else living])[0]
@@ -155,6 +160,31 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
     places = world.place(descriptors)
     outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
     return f", {outside} outside" if outside else ""
+
+
+def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
+    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off."""
+    if world.walls is None:
+        return np.ones((cells, cells), bool)
+    free = ~world.walls
+    if world.start is not None:
+        row, column = _pixels(world, *world.start)
+        image = Image.fromarray(np.uint8(free)).copy()
+        ImageDraw.floodfill(image, (int(column), int(row)), REACHED)  # importing SciPy's takes longer than this
+        free = np.asarray(image) == REACHED
+    n = cells * PLACES
+    x, y = (a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True))
+    return free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
+
+
+def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
+    """The rows and columns of the walls' pixels in which places lie."""
+    assert world.walls is not None
+    left, right, bottom, top = world.walls_extent
+    height, width = world.walls.shape
+    row = np.clip((np.asarray(y) - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
+    column = np.clip((np.asarray(x) - left) / (right - left) * width, 0, width - 1).astype(int)
+    return row, column
 
 
 def draw_world(ax: Axes, world: Scene) -> None:

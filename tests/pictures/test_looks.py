@@ -11,7 +11,7 @@ from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import LINES, colors_of
 from brns.pictures.style import Shown, by_rank, colorbar, titled
-from brns.pictures.worlds import draw_world
+from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
 
@@ -90,6 +90,15 @@ def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
     colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
     assert [tick.get_text() for tick in ax.child_axes[0].get_yticklabels()] == ["1", "2", "3", "4", "1000"]
     assert by_rank(np.zeros(3))(0.0) == 0.0  # nothing to rank
+
+
+def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
+    walls = np.zeros((4, 4), bool)
+    walls[:, 2] = True
+    world = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
+    np.testing.assert_array_equal(open_cells(world, 4), [[True, True, False, True]] * 4)
+    np.testing.assert_array_equal(open_cells(world._replace(start=(0.5, 0.5)), 4), [[True, True, False, False]] * 4)
+    assert open_cells(world._replace(walls=None), 4).all()
 
 
 def test_the_table_says_of_which_worlds_each_figure_is():

@@ -12,6 +12,8 @@ from brns.metrics.numbers import number
 from brns.metrics.summary import over_seeds
 from brns.pictures import novelty_grid
 from brns.pictures.report import table, view
+from brns.pictures.scene import scene_of
+from brns.pictures.worlds import open_cells
 
 
 class Elements(html.parser.HTMLParser):
@@ -89,10 +91,13 @@ def test_the_view_holds_the_record(maze, shown):
         np.testing.assert_array_equal(novelty.z, shown.frames[g - g % 2].data[0].z)  # its state is kept
 
 
-def test_the_colours_of_the_map_are_ranks(maze, shown):
-    order = np.argsort(novelty_grid(maze, 4, 40).ravel())
-    ranks = np.argsort(order) / (order.size - 1)
-    np.testing.assert_allclose(shown.frames[4].data[0].z.ravel() / 255, ranks, atol=0.01)
+def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
+    novelty, reached = novelty_grid(maze, 4, 40), open_cells(scene_of(maze), 40)
+    levels = shown.frames[4].data[0].z
+    assert not levels[~reached].any()
+    order = np.argsort(novelty[reached])
+    ranks = np.argsort(order) / (reached.sum() - 1)
+    np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
 
 
 def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(near, attacked, monkeypatch):

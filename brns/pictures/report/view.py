@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 from brns.metrics.recorded import survivors
 from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
-from brns.pictures.worlds import novelty_grid, over_box, with_start
+from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -133,20 +133,22 @@ def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
 
 
 def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
-    """Novelty after a generation whose state was kept: ranks among the cells, from 0 to 255."""
+    """Novelty after a generation whose state was kept: ranks from 1 to 255 among the cells in reach, 0 for others."""
     over = over_box(world, record.behavior_space)
     novelty = novelty_grid(record, kept, MAP_CELLS)
-    ranks = np.asarray(by_rank(novelty.ravel())(novelty), np.float64)
+    reached = open_cells(over, MAP_CELLS)
+    ranks = np.asarray(by_rank(novelty[reached])(novelty), np.float64)
+    levels = np.where(reached, 1 + np.round(254 * ranks), 0)
     wide, tall = ((high - low) / MAP_CELLS for low, high in zip(over.low, over.high, strict=True))
     return go.Heatmap(
-        z=np.round(255 * ranks).astype(np.uint8),
+        z=levels.astype(np.uint8),
         x0=over.low[0] + wide / 2,
         dx=wide,
         y0=over.low[1] + tall / 2,
         dy=tall,
         zmin=0,
         zmax=255,
-        colorscale=SCALE,
+        colorscale=[[0, CLEAR], *zip(np.linspace(1, 255, 12) / 255, SCALE, strict=True)],
         hoverinfo="skip",
         showscale=False,
     )
