@@ -36,8 +36,8 @@ def fork(
     forked alone, and equals the batch's up to rounding.
 
     Errors: `RecordError` where the generation has no state, where the search's state has another shape, or where `out`
-    is taken; `ValueError` where the settings change the space of behaviors, the sizes of population and offspring or
-    the founders. Then nothing is made.
+    is taken; `ValueError` where the settings change the space of behaviors, the length of genotypes, the sizes of
+    population and offspring or the founders. Then nothing is made.
     """
     source = run if isinstance(run, Record) else Record(run)
     out, at = Path(out), whole("at", at, 0)
