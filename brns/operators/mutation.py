@@ -89,11 +89,45 @@ class IsoLineDD(eqx.Module):
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_other, key_iso, key_line = jax.random.split(key, 3)
         n = genotypes.shape[0]
-        further = jax.random.randint(key_other, (n,), 1, max(n, 2))  # never 0 rows on, but in a batch of one
-        other = genotypes[(jnp.arange(n) + further) % n]
+        other = others(key_other, genotypes)
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
         return jnp.clip(genotypes + iso + line, box.low, box.high)
+
+
+class Crossover(eqx.Module):
+    r"""Each gene from one of two parents.
+
+    Uniform: from either with a probability of 1/2. With `points`, genes are cut at so many places, drawn uniformly, and
+    every second piece is the other parent's, so that neighbours in the genotype mostly stay together. The other parent
+    is another genotype of the batch, drawn uniformly; a batch of one stays as it is. One offspring of two is kept.
+
+    Source: uniform, Syswerda 1989; of two points, De Jong 1975. No gene gets a new value: use it in a mixture.
+    """
+
+    points: int | None = None
+    """at how many places genes are cut; None is uniform crossover, whatever the order of genes"""
+
+    def __check_init__(self):
+        if self.points is not None and self.points < 1:
+            raise ValueError(f"Crossover.points must be at least 1, or None for uniform crossover; got {self.points}")
+
+    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+        key_other, key_which = jax.random.split(key)
+        n, p = genotypes.shape
+        if self.points is None:
+            taken = jax.random.bernoulli(key_which, shape=(n, p))
+        else:
+            cuts = jax.random.randint(key_which, (n, self.points, 1), 0, p + 1)
+            taken = jnp.sum(jnp.arange(p) >= cuts, axis=1) % 2 == 1
+        return jnp.where(taken, others(key_other, genotypes), genotypes)
+
+
+def others(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
+    """For each genotype another of the batch, drawn uniformly; in a batch of one itself."""
+    n = len(genotypes)
+    further = jax.random.randint(key, (n,), 1, max(n, 2))
+    return genotypes[(jnp.arange(n) + further) % n]
 
 
 class MixedMutation(eqx.Module):
