@@ -65,6 +65,7 @@ PARTS = (
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
+    Part("mutation", "crossover", "Crossover", "each gene from one of two parents, then a little mutation"),
     Part("mutation", "redraw", "Redraw", "drawn anew, whatever the parents: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),

@@ -96,31 +96,36 @@ class IsoLineDD(eqx.Module):
 
 
 class Crossover(eqx.Module):
-    r"""Each gene from one of two parents.
+    r"""Each gene from one of two parents, then polynomial mutation of one gene on average.
 
-    Uniform: from either with a probability of 1/2. With `points`, genes are cut at so many places, drawn uniformly, and
-    every second piece is the other parent's, so that neighbours in the genotype mostly stay together. The other parent
-    is another genotype of the batch, drawn uniformly; a batch of one stays as it is. One offspring of two is kept.
+    Uniform: from either parent with a probability of 1/2. With `points`, genes are cut at so many places, each drawn
+    from the p + 1 between and around them, and every second piece is the other parent's: neighbours in the genotype
+    mostly stay together. The other parent is another genotype of the batch, drawn uniformly; a batch of one has none.
 
-    Source: uniform, Syswerda 1989; of two points, De Jong 1975. No gene gets a new value: use it in a mixture.
+    Without new values of genes a population that crosses grows alike, and what it lost it does not find again.
+
+    Source: uniform, Syswerda 1989; with points, De Jong 1975; both keep two offspring of a pair, here it is one.
     """
 
     points: int | None = None
-    """at how many places genes are cut; None is uniform crossover, whatever the order of genes"""
+    """at how many places genes are cut; None is uniform crossover, for which the order of genes tells nothing"""
+    mutated: float = 1.0
+    """how many genes mutate afterwards, on average"""
 
     def __check_init__(self):
-        if self.points is not None and self.points < 1:
-            raise ValueError(f"Crossover.points must be at least 1, or None for uniform crossover; got {self.points}")
+        if not (self.points is None or self.points >= 1) or not 0 <= self.mutated < math.inf:
+            raise ValueError(f"points from 1 on, or None, and a finite mutated >= 0 are needed; got {self}")
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
-        key_other, key_which = jax.random.split(key)
+        key_other, key_which, key_mutate = jax.random.split(key, 3)
         n, p = genotypes.shape
         if self.points is None:
             taken = jax.random.bernoulli(key_which, shape=(n, p))
         else:
             cuts = jax.random.randint(key_which, (n, self.points, 1), 0, p + 1)
             taken = jnp.sum(jnp.arange(p) >= cuts, axis=1) % 2 == 1
-        return jnp.where(taken, others(key_other, genotypes), genotypes)
+        crossed = jnp.where(taken, others(key_other, genotypes), genotypes)
+        return PolynomialMutation(rate=min(self.mutated / p, 1.0))(key_mutate, crossed, box)
 
 
 def others(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
@@ -143,6 +148,8 @@ class MixedMutation(eqx.Module):
         IsoLineDD(),
         PolynomialMutation(rate=None),
         IsoLineDD(sigma_iso=0.002, sigma_line=0.5),
+        Crossover(),
+        Crossover(points=2),
     )
     even: float = 0.2
     """epsilon, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""

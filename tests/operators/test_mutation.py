@@ -12,7 +12,7 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.operators.mutation import GaussianMutation, IsoLineDD, MixedMutation, PolynomialMutation, Redraw
+from brns.operators.mutation import Crossover, GaussianMutation, IsoLineDD, MixedMutation, PolynomialMutation, Redraw
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
@@ -22,6 +22,7 @@ OPERATORS = [
     PolynomialMutation(eta=0.5, rate=0.7),
     GaussianMutation(sigma=0.5, rate=0.5),
     IsoLineDD(sigma_iso=0.3, sigma_line=0.9),
+    Crossover(points=1, mutated=3.0),
     MixedMutation(),
 ]
 
@@ -118,6 +119,29 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     assert np.array_equal(mutate(IsoLineDD(0.0, 0.2), jax.random.key(0), alone, BOX_2D), alone)
 
 
+@pytest.mark.parametrize("points", [None, 1, 2])
+def test_crossover_takes_each_gene_from_one_of_two_parents(points):
+    """Row i is i everywhere. A cut lies before gene g with probability (g + 1) / (p + 1) = F; of two cuts one alone
+    does with 2 F (1 - F)."""
+    p, box = 7, Box([0.0] * 7, [1.0 * N] * 7)
+    parents = jnp.tile(jnp.arange(N, dtype=jnp.float32)[:, None], p)
+    crossed = np.asarray(mutate(Crossover(points, mutated=0.0), jax.random.key(0), parents, box))
+    taken = crossed != np.asarray(parents)
+    assert all(len(set(row[other])) <= 1 for row, other in zip(crossed, taken, strict=True))  # of one other parent
+    before = np.arange(1, p + 1) / (p + 1)
+    chances = {None: np.full(p, 0.5), 1: before, 2: 2 * before * (1 - before)}[points]
+    for count, chance in zip(taken.sum(axis=0), chances, strict=True):
+        assert binomtest(int(count), N, chance).pvalue > 1e-3
+    assert points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()  # in so many pieces
+    np.testing.assert_array_equal(mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1])
+
+
+def test_after_crossover_one_gene_mutates_on_average():
+    """Parents that are alike differ from their offspring by mutation alone: each of three genes with 1/3."""
+    for count in (mutants(Crossover(), (LOW + HIGH) / 2) != (LOW + HIGH) / 2).sum(axis=0):
+        assert binomtest(int(count), N, 1 / 3).pvalue > 1e-3
+
+
 @pytest.mark.parametrize(
     ("make", "wrong"),
     [
@@ -125,6 +149,8 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
         (PolynomialMutation, {"eta": float("nan")}),
         (GaussianMutation, {"sigma": float("inf")}),
         (IsoLineDD, {"sigma_iso": 0.0, "sigma_line": 0.0}),
+        (Crossover, {"points": 0}),
+        (Crossover, {"mutated": -1.0}),
         (MixedMutation, {"operators": ()}),
     ],
 )
