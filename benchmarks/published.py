@@ -22,7 +22,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from ribs.archives import k_means_centroids
 
-from brns import ArchiveKNN, Box, ExactRecognition, LinearProjection, MixedMutation, NoveltySearch, VisitCounts
+from brns import ArchiveKNN, Box, Evaluation, ExactRecognition, LinearProjection, MixedMutation, NoveltySearch, VisitCounts
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population
@@ -40,6 +40,7 @@ CENTROIDS, SAMPLES = 10_000, 50_000
 TOLD = (216_000, 540_000, 1_080_000, 2_160_000, 5_400_000)
 METHODS = {
     "counts, mixed": (VisitCounts(), MixedMutation()),
+    "counts, mixed without crossover": (VisitCounts(), MixedMutation(MixedMutation().operators[:4])),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
     "counts of 2 to 8 axes, mixed": (VisitCounts(axes=(2, 4, 8)), MixedMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
@@ -71,6 +72,9 @@ Coverage of the cells in percent by everything evaluated, mean ± standard devia
 
 With 10, 20 and 50 measures, each of a group of genes, the cells are the 10,000 of a centroidal tessellation of the box.
 
+*Shuffled*: genes of one measure are neighbours, and two-point crossover keeps neighbours together; here they lie in a
+random order.
+
 *Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as in pyribs' table,
 whose genes have no bound. *Bounded*: genes in ±5.12, founders uniform. Bounded genes make the world easier: polynomial
 mutation leaves many of them on their bounds, where the sums are largest. Only *folded* is to be held against the
@@ -87,6 +91,14 @@ class Bounded(LinearProjection):
     @property
     def genotype_space(self) -> Box:
         return Box(np.full(self.genes, -BOUND), np.full(self.genes, BOUND))
+
+
+class Shuffled(LinearProjection):
+    """Genes of one measure that are no neighbours, so that two-point crossover cannot keep them together."""
+
+    def evaluate(self, genotypes: jax.Array, key: jax.Array) -> Evaluation:
+        order = np.random.default_rng(0).permutation(self.genes)
+        return super().evaluate(genotypes[:, order], key)
 
 
 class Nearest(NamedTuple):
@@ -114,6 +126,7 @@ def cells_of(task: LinearProjection) -> Cells | Nearest:
 ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
 TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFounders())}
 TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
+TERMS |= {"folded, shuffled": (Shuffled(), ZEROS), "10 measures, shuffled": (Shuffled(measures=10), ZEROS)}
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""The default mixture of operators beside the same drawn evenly, and beside polynomial mutation alone.
+"""The default mixture of operators beside the same drawn evenly, without crossover, and polynomial mutation alone.
 
     python benchmarks/variation.py [OUT]
 
@@ -13,6 +13,7 @@ from brns.comparison.worlds import SUITE
 WORLDS = [world for world in SUITE if not world.again]
 MUTATIONS = {
     "polynomial": brns.PolynomialMutation(),
+    "no-crossover": brns.MixedMutation(brns.MixedMutation().operators[:4]),
     "even": brns.MixedMutation(even=1.0),
     "mixed": brns.MixedMutation(),
 }
