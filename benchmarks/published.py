@@ -9,6 +9,7 @@ import argparse
 import functools
 import itertools
 import json
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,8 +205,12 @@ def told(values: np.ndarray) -> str:
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(4 * len(found), 4), layout="constrained")
-        for axes, (terms, methods) in zip(figure.subplots(1, len(found), squeeze=False)[0], found.items(), strict=True):
+        columns = math.ceil(len(found) / 2)
+        figure = Figure(figsize=(4 * columns, 7), layout="constrained")
+        panels = figure.subplots(2, columns, squeeze=False).ravel()
+        for axes in panels[len(found) :]:
+            axes.remove()
+        for axes, (terms, methods) in zip(panels, found.items(), strict=False):
             for method, runs in methods.items():
                 number = [*METHODS, *PEERS].index(method)
                 for run in runs:
