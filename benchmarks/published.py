@@ -23,7 +23,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from ribs.archives import k_means_centroids
 
-from brns import ArchiveKNN, Box, Evaluation, ExactRecognition, LinearProjection, MixedMutation, NoveltySearch, VisitCounts
+from brns import (
+    ArchiveKNN,
+    Box,
+    Evaluation,
+    ExactRecognition,
+    LinearProjection,
+    MixedMutation,
+    NoveltySearch,
+    VisitCounts,
+)
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population
