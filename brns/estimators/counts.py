@@ -1,6 +1,6 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -151,8 +151,7 @@ class VisitCounts(eqx.Module):
     def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
         visits = np.zeros(self.grids * self.rows, np.int64)
-        seen = np.concatenate(list(descriptors)) if state.seen else np.zeros((0, 1), np.float32)
-        for part in (seen[first : first + CHUNK] for first in range(0, len(seen), CHUNK)):
+        for part in _chunks(descriptors if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size, so that it is compiled once
             places = np.asarray(_places(self, state, jnp.asarray(padded)))[: len(part)]
             visits += np.bincount(places.ravel(), minlength=len(visits))
@@ -187,3 +186,15 @@ class VisitCounts(eqx.Module):
 
 
 _places = eqx.filter_jit(VisitCounts._place)
+
+
+def _chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """The rows of these arrays in their order, CHUNK at a time; the last may be fewer."""
+    waiting = None
+    for rows in generations:
+        waiting = rows if waiting is None else np.concatenate([waiting, rows])
+        while len(waiting) > CHUNK:
+            yield waiting[:CHUNK]
+            waiting = waiting[CHUNK:]
+    if waiting is not None:
+        yield waiting

@@ -5,20 +5,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
 from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import Runs, colors_of, methods
-from brns.pictures.scene import (
-    common,
-    last_state,
-    least_fitness,
-    scene,
-    uniformity_of_record,
-)
+from brns.pictures.scene import common, last_state, least_fitness, scene, uniformity_of_record
 from brns.pictures.style import CELLS, INK, TIME, axes
 from brns.runs.record import Record
 
@@ -158,18 +152,11 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
 
 
 def _logarithmic(ax: Axes) -> None:
-    """A logarithmic axis with numbers, not the code of formulas; some between powers of ten where these are few."""
+    """A logarithmic axis with numbers, not the code of formulas."""
     ax.set_yscale("log")
-    low, high = ax.get_ylim()
-    between = ""
-    if high < 4 * low:
-        between = "123456789"
-    elif high < 30 * low:
-        between = "235"
-    elif high < 1000 * low:
-        between = "2"
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in between else "")
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None) -> Axes:

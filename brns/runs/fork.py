@@ -11,7 +11,7 @@ from typing import SupportsIndex
 import equinox as eqx
 
 from brns.runs import metadata
-from brns.runs.metadata import Forked, Made
+from brns.runs.metadata import Forked
 from brns.runs.paths import building, refuse_taken, whole
 from brns.runs.record import Record
 from brns.search import NoveltySearch
@@ -54,8 +54,8 @@ def fork(
     if genes != known:
         raise ValueError(f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}")
     made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every)
-    kept = source.metadata.model_dump(include={"id", "forked", *Made.model_fields})
-    made.forked = Forked(path=os.fspath(run), generation=at, changed=changes(before, after), **kept)
+    changed = changes(before, after)
+    made.forked = Forked(path=os.fspath(run), id=source.metadata.id, generation=at, changed=changed)
     refuse_taken(out)
     with building(out) as aside:
         metadata.create(aside, made)

@@ -78,7 +78,6 @@ def generations(
     seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
     checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
-    until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
     """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
@@ -88,7 +87,7 @@ def generations(
     """
     place = temporary_place() if out is None else Path(out)
     steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
-    for saved in follow(steps, until, progress, place if out is None else None):
+    for saved in follow(steps, None, progress, place if out is None else None):
         yield from saved
 
 
@@ -181,7 +180,7 @@ def _advance(
     kept, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
-        done = (record.read(g) for g in range(kept + 1))
+        done = (record.arrays("generations", g, ("offspring", "survivors")) for g in range(kept + 1))
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
         founders = [founding(side_by_side.on_host(state.population)) for state in states]

@@ -17,33 +17,24 @@ from brns.search import NoveltySearch
 from brns.settings import describe, told, unusual
 
 NAME = "run.json"
+STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class Made(pydantic.BaseModel):
-    """What made a run."""
+class Forked(pydantic.BaseModel):
+    """Which run a fork was, after which generation, and what was changed."""
 
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
-
-    command: str
-    commit: str
-    machine: dict[str, Any]
-    device: str
-    xla_flags: str
-    versions: dict[str, str]
-
-
-class Forked(Made):
-    """Which run a fork was, after which generation, what was changed, and what made the generations up to there."""
+    model_config = STRICT
 
     path: str
     id: str
     generation: int
     changed: dict[str, tuple[Any, Any]]
-    forked: "Forked | None" = None
 
 
-class Metadata(Made):
+class Metadata(pydantic.BaseModel):
     """All that run.json says."""
+
+    model_config = STRICT
 
     format: Literal[7]
     id: str
@@ -55,6 +46,12 @@ class Metadata(Made):
     lanes: int
     generations: int
     checkpoint_every: int
+    command: str
+    commit: str
+    machine: dict[str, Any]
+    device: str
+    xla_flags: str
+    versions: dict[str, str]
     forked: Forked | None = None
     checksum: int = 0
     """CRC-32 of all else"""

@@ -6,7 +6,6 @@ the run is resumed.
 
 import csv
 import json
-import operator
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +17,6 @@ from brns.metrics.coverage import cells, grid
 from brns.runs.storage import saving
 
 NAME = "progress.csv"
-NEEDED = (
-    "offspring.id",
-    "offspring.descriptor",
-    "offspring.solved",
-    "survivors.novelty",
-    "survivors.fitness",
-    "survivors.born",
-)
-"""the columns of a generation of which its row is made"""
 
 
 class Row(NamedTuple):
@@ -58,13 +48,14 @@ class Rows:
         self.visited = np.zeros(self.grid or 1, bool)
         self.evaluations = self.solutions = 0
 
-    def row(self, number: int, columns: Mapping[str, np.ndarray]) -> Row:
-        """The row of the generation with these columns."""
-        novelty, fitness, born = (columns[f"survivors.{name}"] for name in ("novelty", "fitness", "born"))
-        self.evaluations += len(columns["offspring.id"])
-        self.solutions += int(columns["offspring.solved"].sum())
+    def row(self, number: int, tables: Mapping[str, Any]) -> Row:
+        """The row of the generation with these tables of offspring and survivors, each with columns by name."""
+        offspring, survivors = tables["offspring"], tables["survivors"]
+        novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
+        self.evaluations += len(offspring["id"])
+        self.solutions += int(offspring["solved"].sum())
         if self.grid:
-            self.visited[tuple(cells(columns["offspring.descriptor"], self.space, self.grid).T)] = True
+            self.visited[tuple(cells(offspring["descriptor"], self.space, self.grid).T)] = True
         return Row(
             generation=number,
             evaluations=self.evaluations,
@@ -82,16 +73,16 @@ class Rows:
 class Progress:
     """The file of a run that goes on: at first the rows of these generations, from 0 on."""
 
-    def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, np.ndarray]]):
+    def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, Any]]):
         self.file, self.rows = folder / NAME, Rows(space)
-        done = [self.rows.row(g, columns) for g, columns in enumerate(generations)]
+        done = [self.rows.row(g, tables) for g, tables in enumerate(generations)]
         self.row = done[-1]
         self._write("w", [Row._fields, *done])
 
     def add(self, number: int, generation: Generation) -> Row:
         """Append the row of a generation that was saved."""
-        columns = {name: np.asarray(operator.attrgetter(name)(generation)) for name in NEEDED}
-        self.row = self.rows.row(number, columns)
+        tables = {"offspring": generation.offspring._asdict(), "survivors": generation.survivors._asdict()}
+        self.row = self.rows.row(number, tables)
         self._write("a", [self.row])
         return self.row
 

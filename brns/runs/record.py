@@ -5,7 +5,7 @@ docs/records says what each file holds. Generation 0 holds the founders.
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class Record:
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
-        self._read: dict[int, dict[str, np.ndarray]] = {}  # what was read of each generation
+        self._read: dict[int, dict[str, np.ndarray]] | None = {}  # what was read of each generation
         if search is not None:
             if other := changes(self.experiment, describe(search)):
                 raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
@@ -149,8 +149,10 @@ class Record:
     def go_on(self, number: int, generations: int) -> SearchState:
         """The state after a generation, to go on from to so many.
 
-        What a killed process left is removed: files it had not finished, states that only it would go on from.
+        What a killed process left is removed: files it had not finished, states that only it would go on from. From now
+        on nothing that is read stays in memory, however long the run gets.
         """
+        self._read = None
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)
@@ -174,13 +176,10 @@ class Record:
             raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
         if name not in (*FACTS, GENOTYPE):
             raise RecordError(f"a run has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}")
-        return np.stack([self._offspring(g) if name == GENOTYPE else self._facts(g)[name] for g in generations])
-
-    def read(self, number: int) -> dict[str, np.ndarray]:
-        """What is on disk of one generation, read anew: the columns of its tables, some genotypes, and the credit."""
-        arrays = self.arrays("generations", number)
-        facts = {f"{who}.{name}": arrays[who][name] for who, names in TABLES.items() for name in names}
-        return facts | arrays
+        if name == GENOTYPE:
+            return np.stack([self._offspring(g) for g in generations])
+        who, column = name.split(".")
+        return np.stack([self._facts(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
         """The search's state after a generation; `search` is needed where a part is the user's own."""
@@ -195,7 +194,7 @@ class Record:
         like = eqx.filter_eval_shape(functools.partial(_emptied, search), begins[1])
         estimator = storage.restore(like, self.arrays("states", number), self._file("states", number))
         if isinstance(search.estimator, Recounts):
-            born = (self._facts(g)["offspring.descriptor"] for g in range(number + 1))
+            born = (self._facts(g, "offspring")["offspring"]["descriptor"] for g in range(number + 1))
             estimator = search.estimator.recounted(estimator, born)
         return state._replace(estimator=estimator)
 
@@ -205,16 +204,14 @@ class Record:
         known = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(known))
 
-    def arrays(self, kind: str, number: int) -> dict[str, np.ndarray]:
-        """What such a file holds."""
-        return storage.read_arrays(self._file(kind, number), self.seal(number))
+    def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+        """What the file of a generation holds, or the arrays of these names; its `kind` is generations or states."""
+        return storage.read_arrays(self._file(kind, number), self.seal(number), names)
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
-        born = [self._facts(g) for g in range(self.last + 1)]
-        return self._with_genotypes(
-            {k: np.concatenate([facts[f"offspring.{k}"][facts["offspring.solved"]] for facts in born]) for k in PLAIN}
-        )
+        born = [self._facts(g)["offspring"] for g in range(self.last + 1)]
+        return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals, from the generations where they were born.
@@ -225,10 +222,10 @@ class Record:
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
             facts = self._facts(g)
-            everyone, kept = facts["offspring.id"], facts["kept"]
-            if np.isin(ids[born == g], everyone[~kept]).any():
-                rows |= dict(zip(everyone.tolist(), self._offspring(g), strict=True))
-            rows |= dict(zip(everyone[kept].tolist(), facts[GENOTYPE], strict=True))
+            everyone, kept = facts["offspring"]["id"], facts["kept"]
+            asked = np.isin(everyone, ids[born == g])
+            found = self._offspring(g)[asked] if asked[~kept].any() else facts[GENOTYPE][asked[kept]]
+            rows |= dict(zip(everyone[asked].tolist(), found, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(f"{self.path} has no individuals {ranges(unknown)} that were born in these generations")
         return np.stack([rows[i] for i in ids.tolist()]) if rows else self._facts(0)[GENOTYPE][:0]
@@ -242,7 +239,7 @@ class Record:
         again = self.search.ask(before, key)
         genotypes, space = np.array(again.genotype), self.search.task.genotype_space
         far = np.abs(genotypes[kept] - facts[GENOTYPE]) > ROUNDING * (space.high - space.low)
-        if far.any() or not np.array_equal(again.parent, facts["offspring.parent"]):
+        if far.any() or not np.array_equal(again.parent, facts["offspring"]["parent"]):
             raise RecordError(
                 f"{self.path} has only genotypes of survivors and solutions, and those of the others in generation "
                 f"{number} cannot be made again here: they were drawn by other versions, {self.versions}"
@@ -252,10 +249,10 @@ class Record:
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
-        facts = self._facts(self.last if generation is None else generation)
-        return self._with_genotypes({name: facts[f"survivors.{name}"] for name in PLAIN})
+        return self._with_genotypes(self._facts(self.last if generation is None else generation)["survivors"])
 
-    def _with_genotypes(self, columns: Mapping[str, np.ndarray]) -> Population:
+    def _with_genotypes(self, table: np.ndarray) -> Population:
+        columns = {name: table[name] for name in PLAIN}
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
@@ -269,10 +266,12 @@ class Record:
         table = [rows.row(g, self._facts(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
-    def _facts(self, number: int) -> dict[str, np.ndarray]:
-        """What is on disk of a generation, read once."""
+    def _facts(self, number: int, *tables: str) -> dict[str, np.ndarray]:
+        """What is on disk of a generation, read once; of a run that goes on no more than these tables, and anew."""
+        if self._read is None:
+            return self.arrays("generations", number, tables)
         if number not in self._read:
-            self._read[number] = self.read(number)
+            self._read[number] = self.arrays("generations", number)
         return self._read[number]
 
 

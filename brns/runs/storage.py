@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import zipfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,8 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 
 
-def read_arrays(path: Path, seal: str) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, read-only.
+def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, read-only: those of the names, by default all.
 
     Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a `RecordError`. Members are
     read whole, so that zipfile compares each with its checksum.
@@ -66,7 +66,7 @@ def read_arrays(path: Path, seal: str) -> dict[str, np.ndarray]:
             if (found := str(_array(archive, SEAL))) != seal:
                 raise ValueError(f"it belongs to {found!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
-            return {name: _array(archive, name) for name in members if name != SEAL}
+            return {name: _array(archive, name) for name in names or members if name != SEAL}
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file

@@ -60,9 +60,9 @@ def test_elites_and_their_score_by_hand(finished):
     """Generation by generation, cell by cell."""
     best, scores = {}, []
     for g in finished.generations:
-        offspring = finished.read(g)
-        where = map(tuple, cells(offspring["offspring.descriptor"], finished.behavior_space, (4, 3)).tolist())
-        for cell, fitness in zip(where, offspring["offspring.fitness"].tolist(), strict=True):
+        offspring = finished.arrays("generations", g)["offspring"]
+        where = map(tuple, cells(offspring["descriptor"], finished.behavior_space, (4, 3)).tolist())
+        for cell, fitness in zip(where, offspring["fitness"].tolist(), strict=True):
             best[cell] = max(best.get(cell, -np.inf), fitness)
         scores.append(sum(value + 1 for value in best.values()))
     np.testing.assert_allclose(qd_score(finished, (4, 3), offset=-1.0), scores, rtol=1e-5)

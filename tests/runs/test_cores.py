@@ -28,12 +28,7 @@ several_cores = pytest.mark.skipif(
 @several_cores
 @pytest.mark.parametrize(
     ("method", "size", "seeds"),
-    [
-        ("ExactRecognition", 500, 1),
-        pytest.param("BehaviorRecognition", 400, 1, marks=pytest.mark.slow),
-        pytest.param("ArchiveKNN", 400, 1, marks=pytest.mark.slow),
-        pytest.param("ExactRecognition", 300, 2, marks=pytest.mark.slow),
-    ],
+    [("ExactRecognition", 500, 1), pytest.param("BehaviorRecognition", 300, 2, marks=pytest.mark.slow)],
 )
 def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(method, size, seeds, tmp_path):
     environment = os.environ | {

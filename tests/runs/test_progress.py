@@ -1,7 +1,5 @@
 """progress.csv: what its rows say."""
 
-from operator import attrgetter
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -10,7 +8,8 @@ import brns
 from brns import pictures
 from brns.core import founding, individuals
 from brns.metrics import coverage
-from brns.runs.progress import NEEDED, Progress, Row, read
+from brns.runs.progress import Progress, Row, read
+from brns.runs.seeds import on_host
 
 
 def test_the_rows_are_those_of_the_record_s_columns(whole):
@@ -37,9 +36,9 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
         coverage.cells_of(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [None, None]]
     for box, expected in zip(boxes, shares, strict=True):
-        founders = individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension))
-        columns = {name: np.asarray(attrgetter(name)(founding(founders))) for name in NEEDED}
-        progress = Progress(tmp_path, box, [columns])
-        last = individuals([[0.99] * box.dimension], 1, 3)
+        founders = on_host(individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension)))
+        tables = {"offspring": founders._asdict(), "survivors": founders._asdict()}
+        progress = Progress(tmp_path, box, [tables])
+        last = on_host(individuals([[0.99] * box.dimension], 1, 3))
         progress.add(1, founding(last))
         assert [row.coverage for row in read(tmp_path)] == expected

@@ -76,7 +76,7 @@ def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
     state = one.init(key)
     for g in range(1, 5):
         state, generation = one.step(state, key)
-        assert not record.read(g)["kept"].all()
+        assert not record.arrays("generations", g)["kept"].all()
         found = record.column("offspring.genotype", [g])[0]
         np.testing.assert_allclose(found, generation.offspring.genotype, rtol=1e-5)
     drawn = Record(whole, SEARCH)

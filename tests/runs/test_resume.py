@@ -1,13 +1,16 @@
 """Whatever is run, and wherever it was stopped: it is resumed to the same files. And where a run may stand."""
 
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from files import bits
@@ -195,3 +198,26 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message
     with pytest.raises(ValueError, match=message):
         run(HOST, **({"generations": 2} | wrong))
     assert capsys.readouterr().err == ""  # it names no folder
+
+
+def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
+    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 60 later. Resuming compiles at first."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
+    held, peaks = {}, []
+    try:
+        for saved in brns.generations(SEARCHES["counts"], 80, out=tmp_path / "run", checkpoint_every=20):
+            if saved.number == 5:
+                tracemalloc.start()
+            if saved.number in (20, 80):  # both keep a state
+                gc.collect()
+                held[saved.number] = len(jax.live_arrays()), tracemalloc.get_traced_memory()[0]
+        for number in (20, 20, 80):
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            Record(tmp_path / "run", SEARCHES["counts"]).go_on(number, 80)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    assert held[80][0] - held[20][0] < 20
+    assert held[80][1] - held[20][1] < 220_000  # a generation that stays takes 5000
+    assert peaks[2] - peaks[1] < 100_000  # one that is read takes 10,000
