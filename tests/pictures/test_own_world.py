@@ -64,7 +64,7 @@ class Wide(Genes):
         return Scene(tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0])))
 
     def evaluate(self, genotypes, key):
-        return super().evaluate(genotypes, key)._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.0]))
+        return super().evaluate(genotypes, key)._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.5]))
 
 
 def run_of(task, path):
