@@ -19,7 +19,7 @@ from .estimators.counts import VisitCounts as VisitCounts
 from .estimators.exact import ExactRecognition as ExactRecognition
 from .estimators.recognition import BehaviorRecognition as BehaviorRecognition
 from .interoperation.novelty import Novelty as Novelty
-from .metrics.frame import frame as frame
+from .metrics.elites import frame as frame
 from .operators.founders import GivenFounders as GivenFounders
 from .operators.founders import LayerFounders as LayerFounders
 from .operators.founders import UniformFounders as UniformFounders
@@ -47,7 +47,6 @@ from .tasks.arm import PlanarArm as PlanarArm
 from .tasks.car import MountainCar as MountainCar
 from .tasks.functional import FunctionalTask as FunctionalTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
-from .tasks.loose import RescaledBehaviorSpace as RescaledBehaviorSpace
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze
 from .tasks.maze import MazePath as MazePath
 from .tasks.maze import RoomsMaze as RoomsMaze

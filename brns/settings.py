@@ -77,9 +77,7 @@ RECOMMENDED = "counts"
 """the default estimator of a run, which the suite of worlds supports"""
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
-MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(
-    ("NoveltySearch", "GivenFounders", "RescaledBehaviorSpace", *CLASSES), "brns"
-)
+MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(("NoveltySearch", "GivenFounders", *CLASSES), "brns")
 """the parts that a record may name; reading one imports no other module"""
 
 

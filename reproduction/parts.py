@@ -14,9 +14,6 @@ from reproduction.costs import Costs
 from reproduction.plan import LABELS, Runs, Scale, ant_methods, maze_methods, variants
 from reproduction.runs import jobs, measured, side_by_side
 
-OF_PATHS = ("signature", "signature-coverage")
-"""the figures of what was tried, whatever the novelty"""
-
 
 class Asked(NamedTuple):
     """What to reproduce, and where."""
@@ -117,7 +114,7 @@ def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]
     results.write_curves(out / "curves.csv", runs)
     for name in names:
         # Random search has no novelty of its own: it is drawn where its paths were measured.
-        shown = [one for method in runs if method != "random" or name in OF_PATHS for one in runs[method]]
+        shown = [one for method in runs if method != "random" or name == "signature" for one in runs[method]]
         if name == "archive":
             shown = [one for one in shown if isinstance(one.search.estimator, ArchiveKNN)]
         if shown:

@@ -9,16 +9,16 @@ reaches, whatever its descriptor, and are the same for all methods.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.core import Population, Task
+from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import named
 from brns.settings import SettingsError, near, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
-from brns.tasks.loose import RescaledBehaviorSpace
 from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
 from brns.tasks.projection import LinearProjection
 
@@ -96,6 +96,31 @@ _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every p
 
 _UNEQUAL = tuple(0.9**i for i in range(20))
 """lengths of links: 1, 0.9, 0.81, ..."""
+
+
+class RescaledBehaviorSpace(eqx.Module):
+    """A task whose behavior box is declared too wide; its behaviors stay the same."""
+
+    task: Task
+    times: float
+    """the box's width over that of the task's own, in every dimension, about the same middle"""
+
+    @property
+    def traceable(self) -> bool:
+        return self.task.traceable
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.task.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        box = self.task.behavior_space
+        middle, half = (box.high + box.low) / 2, self.times * (box.high - box.low) / 2
+        return Box(middle - half, middle + half)
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        return self.task.evaluate(genotypes, key)
 
 
 def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:

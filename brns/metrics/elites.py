@@ -1,6 +1,7 @@
-"""Elites: the fittest individual in each cell of a grid over behaviors, and the sum of their fitness over time."""
+"""Elites: the fittest individual in each cell of a grid over behaviors, the sum of their fitness, and a table."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +9,9 @@ from jaxtyping import Float
 from brns.core import Population
 from brns.metrics.coverage import cells
 from brns.metrics.recorded import Record, evaluated
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def elites(record: Record, shape: Sequence[int]) -> Population:
@@ -44,3 +48,17 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
         at += len(values)
         scores.append((best[np.isfinite(best)] - offset).sum())
     return np.array(scores)
+
+
+def frame(population: Population) -> "pandas.DataFrame":
+    """A data frame with a row for each individual: the columns of a `Population`; wide ones become `descriptor_0`, ...
+
+    For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
+    """
+    import pandas
+
+    made = {}
+    for name, column in population._asdict().items():
+        column = np.asarray(column)
+        made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": row for i, row in enumerate(column.T)}
+    return pandas.DataFrame(made)

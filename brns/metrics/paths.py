@@ -1,9 +1,10 @@
 r"""Measures of a search whose behaviors are planar paths, taken in the space of their signatures; section 5.2, table I.
 
-In 32 dimensions a grid says nothing, so a path x1, y1, x2, y2, ... is mapped to its signature up to level 2: x, y, xx,
-xy, yx, yy. The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does not say between which bounds. Ours
-follow from the arena's half widths $h_x, h_y$: x and y in $\pm h$, xx and yy up to $h^2 / 2$, and xy and yx (areas) in
-$\pm h_x h_y / 2$. What lies outside counts for the border.
+In 32 dimensions a grid says nothing, so a path x1, y1, x2, y2, ... is mapped to its signature up to level 2: its
+increments x and y, and the iterated integrals xx, xy, yx, yy, $S^{ij} = \int_{s < t} dx^i_s dx^j_t$ (Chevyrev &
+Kormilitzin, arXiv:1603.03788). The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does not say
+between which bounds. Ours follow from the arena's half widths $h_x, h_y$: x and y in $\pm h$, xx and yy up to
+$h^2 / 2$, and xy and yx (areas) in $\pm h_x h_y / 2$. What lies outside counts for the border.
 """
 
 import numpy as np
@@ -12,17 +13,22 @@ from jaxtyping import Array, Float
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
 from brns.metrics.recorded import Record, evaluated, survivors
-from brns.metrics.signature import signature
 from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
-LEVEL = 2
 TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
 def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarray, "n 6"]:
-    """The six terms x, y, xx, xy, yx, yy of paths given as x1, y1, x2, y2, ..."""
-    return np.asarray(signature(np.reshape(descriptors, (len(descriptors), -1, 2)), LEVEL))
+    """The six terms x, y, xx, xy, yx, yy of paths of straight pieces through x1, y1, x2, y2, ...
+
+    Paths run forward in time; the published code lists their points backwards, which gives the inverse signature.
+    """
+    points = np.reshape(descriptors, (len(descriptors), -1, 2)).astype(np.float64)
+    steps = np.diff(points, axis=1)
+    middles = (points[:, 1:] + points[:, :-1]) / 2 - points[:, :1]
+    areas = np.einsum("nti,ntj->nij", middles, steps)
+    return np.concatenate([steps.sum(axis=1), areas.reshape(-1, 4)], axis=1)
 
 
 def signature_space(space: Box) -> Box:
@@ -53,4 +59,4 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     """The standard deviation of everything evaluated along each term of its signature; figure 5."""
-    return signatures(np.concatenate(evaluated(record, "descriptor"))).astype(np.float64).std(axis=0)
+    return signatures(np.concatenate(evaluated(record, "descriptor"))).std(axis=0)

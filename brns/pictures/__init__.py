@@ -14,12 +14,11 @@ import lazy_loader
 from brns.pictures.methods import method as method
 from brns.pictures.methods import methods as methods
 
-_OF_CURVES = "age coverage eta kappa kappa_share parent_distance q qd_score signature signature_coverage "
 # Who draws nothing need not wait for matplotlib.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "curves": (_OF_CURVES + "signature_uniformity uniformity").split(),
+        "curves": "age coverage eta kappa kappa_share parent_distance q qd_score signature uniformity".split(),
         "drawing": ["draw", "overview"],
         "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
         "style": ["save"],

@@ -35,21 +35,6 @@ def qd_score(records: Runs, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def signature_coverage(records: Runs, ax: Axes | None = None) -> Axes:
-    """The share of 3 × 3 × 5 × 20 × 15 × 10 cells of signature space that was visited up to generation g (table I).
-    The bounds are ours; they follow from the arena's size."""
-    _only_paths(records)
-    ax = _lines(records, paths.coverage_of_record, ax, "coverage of signature space")
-    ax.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-    return ax
-
-
-def signature_uniformity(records: Runs, ax: Axes | None = None) -> Axes:
-    """Jensen–Shannon distance from uniform of the survivors' novelty over the signature cells they occupy (table I)."""
-    _only_paths(records)
-    return _lines(records, paths.uniformity_of_record, ax, "JS distance to uniform")
-
-
 def parent_distance(records: Runs, ax: Axes | None = None) -> Axes:
     """Euclidean distance in behavior space between an individual and its parent, mean over the population."""
     return _lines(records, dynamics.parent_distance_of_record, ax, "distance to parent")
@@ -136,7 +121,10 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
     The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing.
     """
     ax = axes(ax)
-    runs = _only_paths(records)
+    runs = methods(records)
+    first = next(iter(runs.values()))[0]
+    if not scene(first.search.task).paths:
+        raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
     values = [np.stack([paths.spread_of_record(record) for record in seeds]) for seeds in runs.values()]
     found, note = middles(values)
     shades = colors_of(runs)
@@ -198,12 +186,3 @@ def _lines(
 
 def _seeds(name: str, runs: Sequence[Record]) -> str:
     return f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
-
-
-def _only_paths(records: Runs) -> dict[str, list[Record]]:
-    """The runs by method, of a task whose behaviors are paths."""
-    groups = methods(records)
-    first = next(iter(groups.values()))[0]
-    if not scene(first.search.task).paths:
-        raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
-    return groups

@@ -77,16 +77,6 @@ FIGURES: dict[str, Picture] = {
         ("5",),
         worlds="paths",
     ),
-    "signature-coverage": Picture(
-        "Coverage of signature space",
-        curves.signature_coverage,
-        worlds="paths",
-    ),
-    "signature-uniformity": Picture(
-        "Uniformity in signature space",
-        curves.signature_uniformity,
-        worlds="paths",
-    ),
     "elites": Picture(
         "Elites",
         worlds.elites,

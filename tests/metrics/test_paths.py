@@ -1,6 +1,7 @@
-"""Paths in the space of their signatures, by hand."""
+"""Paths in the space of their signatures: by hand, by laws, and against signax."""
 
 import numpy as np
+import signax
 from fake_record import FakeRecord, population
 from scipy.spatial.distance import jensenshannon
 
@@ -14,6 +15,31 @@ def test_the_signature_of_a_corner_by_hand():
     # 3 to the right, then 4 up: xx = 9 / 2, yy = 16 / 2, xy = 3 * 4 (x moves before y), yx = 0.
     corner = np.array([[0, 0, 3, 0, 3, 4]], np.float32)
     np.testing.assert_allclose(paths.signatures(corner), [[3, 4, 4.5, 12, 0, 8]])
+    # Around the unit square against the clock: closed, and xy = -yx is its area.
+    square = np.array([[0, 0, 1, 0, 1, 1, 0, 1, 0, 0]], np.float32)
+    np.testing.assert_allclose(paths.signatures(square), [[0, 0, 0, 1, -1, 0]], atol=1e-12)
+
+
+def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
+    walks = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
+    found = paths.signatures(walks.reshape(5, 14))
+    np.testing.assert_allclose(found, signax.signature(walks, 2, flatten=True), rtol=1e-4, atol=1e-4)
+    slower = np.insert(walks + 5, 3, 5 + (walks[:, 2] + walks[:, 3]) / 2, axis=1)
+    np.testing.assert_allclose(paths.signatures(slower.reshape(5, 16)), found, rtol=1e-4, atol=1e-4)
+
+
+def test_chens_identity():
+    """The signature of a whole path is the product of those of its parts; of a path and back again it is nothing."""
+    walk = np.random.default_rng(1).normal(size=(9, 2))
+    (whole,), (first,), (then,), (back,) = (
+        paths.signatures(part.reshape(1, -1)) for part in (walk, walk[:5], walk[4:], walk[4::-1])
+    )
+
+    def product(a, b):
+        return np.concatenate([a[:2] + b[:2], a[2:] + b[2:] + np.kron(a[:2], b[:2])])
+
+    np.testing.assert_allclose(product(first, then), whole)
+    np.testing.assert_allclose(product(first, back), 0, atol=1e-12)
 
 
 def test_the_box_of_signatures_by_hand():

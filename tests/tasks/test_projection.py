@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from brns import LinearProjection, MountainCar, PlanarArm, RescaledBehaviorSpace, check_task
+from brns import LinearProjection, MountainCar, PlanarArm, check_task
+from brns.comparison.worlds import RescaledBehaviorSpace
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -30,15 +31,7 @@ def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)
 
 
-TASKS = [
-    LinearProjection(),
-    RescaledBehaviorSpace(PlanarArm(), 100.0),
-    PlanarArm(3, "picture"),
-    MountainCar(steps=20),
-]
-
-
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__)
+@pytest.mark.parametrize("task", [LinearProjection(), PlanarArm(3, "picture"), MountainCar(steps=20)])
 def test_worlds_keep_the_contract_and_are_rebuilt_from_their_description(task):
     check_task(task, sizes=())
     assert describe(build(describe(task))) == describe(task)
@@ -47,5 +40,3 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_their_description(task):
 def test_what_makes_no_world_is_refused():
     with pytest.raises(ValueError, match="measures=2"):
         LinearProjection(7)
-    with pytest.raises(ValueError, match=r"times=0\.5"):
-        RescaledBehaviorSpace(PlanarArm(), 0.5)
