@@ -14,11 +14,12 @@ import lazy_loader
 from brns.pictures.methods import method as method
 from brns.pictures.methods import methods as methods
 
+_STATISTICS = ("age", "coverage", "eta", "kappa", "kappa_share", "parent_distance")
 # Who draws nothing need not wait for matplotlib.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "curves": "age coverage eta kappa kappa_share parent_distance q qd_score signature uniformity".split(),
+        "curves": [*_STATISTICS, "q", "qd_score", "signature", "uniformity"],
         "drawing": ["draw", "overview"],
         "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
         "style": ["save"],

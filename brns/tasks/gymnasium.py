@@ -196,8 +196,8 @@ def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarra
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
     fitted(policy, *_sizes(worlds))
-    network, taken = policy.on_host(genotypes), _taken(worlds.single_action_space, policy)
-    return lambda observations: taken(network(observations))
+    layers, taken = policy.layers(genotypes.astype(float)), _taken(worlds.single_action_space, policy)
+    return lambda observations: taken(policy.act(layers, observations.T).T)
 
 
 def _sizes(worlds: VectorEnv) -> tuple[int, int]:

@@ -36,14 +36,12 @@ def test_every_step_is_gymnasiums(theirs):
 def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
     genotypes = np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
     found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), KEY)
-    policies = POLICY.on_host(genotypes)
     for i in range(20):
-        theirs.state = np.array([START, 0.0])
+        layers, theirs.state = POLICY.layers(genotypes[i : i + 1].astype(float)), np.array([START, 0.0])
         places, ended = [START], False
         while len(places) <= 150 and not ended:
             position, speed = theirs.state
-            seen = np.array([[scaled(position), speed / 0.07]])
-            push = policies[i : i + 1](seen)[0]
+            push = POLICY.act(layers, np.array([[scaled(position)], [speed / 0.07]]))[:, 0]
             state, _, ended, _, _ = theirs.step(push)
             places.append(state[0])
         assert_allclose(found.descriptor[i], [scaled(min(places)), scaled(max(places))], atol=1e-3)

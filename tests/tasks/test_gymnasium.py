@@ -130,10 +130,10 @@ def test_a_batch_is_a_plain_loop_of_single_environments():
     rows, env = np.asarray(task.genotype_space.uniform(KEY, 20)), gymnasium.make("CartPole-v1")
     lengths = []
     for row, episode in zip(rows, task.episodes(rows, 3), strict=True):
-        network, observations = policy.on_host(row[None]), [env.reset(seed=3)[0]]
+        layers, observations = policy.layers(row[None].astype(float)), [env.reset(seed=3)[0]]
         ended = False
         while not ended and len(observations) <= 60:
-            action = int(np.argmax(network(observations[-1][None].astype(float))))
+            action = int(np.argmax(policy.act(layers, observations[-1][:, None].astype(float))))
             observation, _, ended, _, _ = env.step(action)
             observations.append(observation)
         assert np.array_equal(episode.observations, observations)

@@ -39,14 +39,16 @@ def test_agrees_with_matrix_products(sizes, squash_output):
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
     expected = [dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)]
     np.testing.assert_allclose(actions, expected, atol=1e-5)
-    on_host, sensed = policy.on_host(genotypes), observations.astype(float)
-    np.testing.assert_allclose(on_host(sensed), expected, atol=1e-12)
+    layers, sensed = policy.layers(genotypes.astype(float)), observations.T.astype(float)
+    on_host = policy.act(layers, sensed)
+    np.testing.assert_allclose(on_host.T, expected, atol=1e-12)
     order = random.permutation(7)
     np.testing.assert_array_equal(
         actions[order], policy(jnp.asarray(genotypes[order]), jnp.asarray(observations[order]))
     )
     for n in (1, 2, 5):
-        np.testing.assert_array_equal(on_host[:n](sensed[:n]), on_host(sensed)[:n])
+        few = policy.layers(genotypes[:n].astype(float))
+        np.testing.assert_array_equal(policy.act(few, sensed[:, :n]), on_host[:, :n])
 
 
 def test_wrong_shapes_are_named():

@@ -132,12 +132,12 @@ class AntMaze(eqx.Module):
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
         world = physics.shared(self.arena, self.integrator, 1)
-        policies = POLICY.on_host(genotype)
+        layers = POLICY.layers(genotype.astype(float))
         state = world.start[None]
         for t in range(last + 1):
             if t % every == 0:
                 yield state[0]
-            state, _ = world.advance(state, policies(observation(state)), self.frame_skip)
+            state, _ = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes, stepped together on so many threads, by default `physics.threads()`."""
@@ -153,11 +153,11 @@ class AntMaze(eqx.Module):
         world = physics.shared(self.arena, self.integrator, threads or physics.threads())
         state = np.tile(world.start, (n, 1))
         path[0] = position(state)
-        policies, alive = POLICY.on_host(genotypes), np.arange(n)
+        layers, alive = POLICY.layers(genotypes.astype(float)), np.arange(n)
         for t in range(1, self.steps + 1):
             if not alive.size:
                 break
-            state, sound = world.advance(state, policies(observation(state)), self.frame_skip)
+            state, sound = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
@@ -171,7 +171,7 @@ class AntMaze(eqx.Module):
             ended = unstable[alive] | stuck[alive] | visited[alive].all(axis=1)
             length[alive[ended]] = t
             alive, state = alive[~ended], state[~ended]
-            policies = policies[~ended]
+            layers = [(weights[..., ~ended], biases[:, ~ended]) for weights, biases in layers]
         for i in np.flatnonzero((length < self.steps) | unstable):
             last = length[i] - unstable[i]
             path[last + 1 :, i] = path[last, i]
