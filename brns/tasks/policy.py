@@ -52,8 +52,8 @@ class FeedForward(eqx.Module):
             at = end
         return found
 
-    def act(self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]) -> Float[Rows, "a n"]:
-        """One action a policy, policies along the trailing axis."""
+    def act(self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]) -> Any:
+        """One action a policy, `(actions, n)`: policies along the trailing axis."""
         signal: Any = observations
         for depth, (weights, biases) in enumerate(layers, 1):
             signal = sum((weights[:, i] * signal[i] for i in range(weights.shape[1])), start=biases)
