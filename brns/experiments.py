@@ -3,7 +3,7 @@
 import ast
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 
@@ -13,11 +13,11 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2, Elitist
 from brns.search import NoveltySearch
-from brns.settings import RECOMMENDED, Kind, SettingsError, chosen, configure, parts
+from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, configure, parts, unusual
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
-from brns.workers import Chunked
+from brns.workers import Chunked, innermost
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
 """the operators of a search and their kinds of part"""
@@ -75,6 +75,38 @@ def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     novelty = chosen("--estimator", estimator, "estimator", "preset")
     wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
     return EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
+
+
+class Called(NamedTuple):
+    """A search in the words of the command line; a part of a user's own goes by its class."""
+
+    world: str
+    estimator: str
+    changed: dict[str, Any]
+    """the settings that `--set` changes, with their values"""
+
+
+def called(search: NoveltySearch) -> Called:
+    """What the command line, figures and tables call a search."""
+    task, own = innermost(search.task), type(search.estimator).__name__
+    words = {name: part.name for name, part in CLASSES.items()}
+    world = words.get(type(task).__name__)
+    plain = dataclasses.replace(search, task=task)
+    named_so = [part for part in parts("estimator", "preset").values() if part.attribute == own]
+    found = []
+    for part in named_so:
+        usual = named(world, part.name) if world else NoveltySearch(task, part.load()())
+        found.append((part.name, unusual(plain, usual)))
+    if not found:
+        usual = named(world) if world else NoveltySearch(task)
+        usual = dataclasses.replace(usual, estimator=search.estimator)
+        mine = {f"estimator.{name}": value for name, value in unusual(search.estimator).items()}
+        found.append((own, mine | unusual(plain, usual)))
+    estimator, changed = min(found, key=lambda one: len(one[1]))
+    if not world:
+        changed |= {f"task.{name}": value for name, value in unusual(task).items()}
+    changed = {name: words.get(str(value), value) for name, value in changed.items()}
+    return Called(world or type(task).__name__, estimator, changed)
 
 
 def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:

@@ -31,8 +31,6 @@ class Part(NamedTuple):
     attribute: str
     """its class in `brns` and in a record"""
     meaning: str
-    title: str = ""
-    """an estimator's name in figures and tables"""
     settings: Mapping[str, Any] = types.MappingProxyType({})
     """of a preset"""
 
@@ -54,13 +52,13 @@ PARTS = (
     Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
     Part("world", "car", "MountainCar", "a car too weak for its mountain"),
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
-    Part("estimator", "counts", "VisitCounts", "rarity of visits, in random grids of every scale", "visit counts"),
-    Part("estimator", "exact", "ExactRecognition", "recognition, solved exactly: forgets nothing", "exact recognition"),
-    Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns past behavior", "BR-NS"),
-    Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", "BR-NS, paper's settings", PAPER),
-    Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population", "archive k-NN"),
-    Part("preset", "everything", "ArchiveKNN", "all evaluated in an archive", "k-NN in everything", EVERYTHING),
-    Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population", "population k-NN"),
+    Part("estimator", "counts", "VisitCounts", "visit counts: rarity of visits, in random grids of every scale"),
+    Part("estimator", "exact", "ExactRecognition", "exact recognition: solved exactly, forgets nothing"),
+    Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns past behavior"),
+    Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
+    Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
+    Part("preset", "everything", "ArchiveKNN", "an archive of all that was evaluated", EVERYTHING),
+    Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
     Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
@@ -266,18 +264,25 @@ def told(changed: Mapping[str, Sequence[Any]]) -> str:
     return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in first)
 
 
-def unusual(part: Any) -> dict[str, Any]:
-    """The settings of a part and of its parts that differ from the defaults, by dotted name."""
+def unusual(part: Any, usual: Any = None) -> dict[str, Any]:
+    """The settings of a part and of its parts that differ from those of `usual`, else from the defaults."""
     found, described = {}, describe(part)
     for field in _fields(part):
         value = getattr(part, field.name)
-        if field.name not in described or described[field.name] == describe(field.default):
+        default = field.default if usual is None else getattr(usual, field.name)
+        if field.name not in described or described[field.name] == describe(default):
             continue
-        inner = unusual(value)
-        if type(value) is not type(field.default) or not inner:
+        same = type(value) is type(default)
+        inner = unusual(value, default if same else None)
+        if not same or not inner:
             found[field.name] = type(value).__name__ if dataclasses.is_dataclass(value) else describe(value)
         found |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
     return found
+
+
+def assigned(changed: Mapping[str, Any]) -> str:
+    """Changed settings in a line, such as `estimator.grids=256, mutate=gaussian`."""
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
 def shown(value: Any) -> str:
@@ -285,6 +290,5 @@ def shown(value: Any) -> str:
     if _is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        told = [f"{name}={setting}" for name, setting in unusual(value).items()]
-        return f"{type(value).__name__}({', '.join(told)})"
+        return f"{type(value).__name__}({assigned(unusual(value))})"
     return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

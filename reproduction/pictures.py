@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from brns.pictures.methods import NAMES, colors_of
+from brns.pictures.methods import colors_of
 from brns.pictures.style import INK, LINES, STYLE, legend_below
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 
@@ -140,6 +140,6 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
 def _shades(costs: Costs) -> dict[str, str]:
     """Every method's own colour."""
     timed = dict.fromkeys([*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)])
-    names = {name: NAMES["ArchiveKNN"] if name == KNN else name for name in timed}
+    names = {name: "archive" if name == KNN else name for name in timed}
     shades = colors_of(names.values())
     return {name: shades[called] for name, called in names.items()}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from brns.cli.listing import names
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import finite, number
@@ -17,6 +16,7 @@ from brns.runs.bar import track
 from brns.runs.metadata import origin
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
+from brns.settings import assigned
 
 CYCLING = {
     "eta": "eta < 1: visited places stay less novel (good).",
@@ -39,9 +39,9 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
-        task, _, changed = names(runs[0].metadata.model_dump())
-        title = f"{directory}: {task}, {label}"
-        title += f" ({changed})" if changed else ""
+        told = runs[0].metadata
+        task = {name: value for name, value in told.changed.items() if name.startswith("task.")}
+        title = f"{directory}: {told.world}, {label} {assigned(task)}".rstrip()
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs], details))
     there = {name for row in rows.values() for name in row if not details}

@@ -9,7 +9,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from brns.cli.screen import console
 from brns.metrics.numbers import legible, number
-from brns.settings import CLASSES, SettingsError, parts
+from brns.settings import SettingsError, assigned
 
 COLUMNS = ("state", "done", "task", "estimator", "seed", "solved", "first", "cover")
 COLORS = {"running": "green", "interrupted": "yellow", "damaged": "red"}
@@ -69,17 +69,16 @@ def _read(path: Path) -> Listed:
     rows = list(csv.DictReader(text.splitlines()))[: len(files)]
     coverage = rows[-1]["coverage"] if rows else ""
     ended = "finished" if last >= facts["generations"] else "interrupted"
-    task, novelty, changed = names(facts)
     cells = (
         f"{number(last if files else None)}/{facts['generations']}",
-        task,
-        novelty,
+        facts["world"],
+        facts["estimator"],
         f"{facts['seed']}",
         rows[-1]["solutions"] if rows else number(None),
         next((row["generation"] for row in rows if int(row["solutions"])), number(None)),
         f"{float(coverage):.0%}" if coverage else number(None),
     )
-    return Listed(path, changed, "running" if running else ended, cells)
+    return Listed(path, assigned(facts["changed"]), "running" if running else ended, cells)
 
 
 def _is_running(path: Path) -> bool:
@@ -91,25 +90,6 @@ def _is_running(path: Path) -> bool:
     except OSError:  # never locked
         pass
     return False
-
-
-def names(facts: dict[str, Any]) -> tuple[str, str, str]:
-    """Task, estimator and changed settings as the command line calls them."""
-    task, estimator = facts["experiment"]["task"], facts["experiment"]["estimator"]["name"]
-    changed = {name.replace("task.task", "task"): value for name, value in facts["changed"].items()}
-    while task["name"] == "Chunked":
-        task = task["task"]
-    names = {one.attribute: one.name for one in CLASSES.values()}
-    novelty = names.get(estimator, estimator)
-    for preset in parts("preset").values():
-        own = {f"estimator.{key}": value for key, value in preset.settings.items()}
-        if preset.attribute == estimator and own.items() <= changed.items():
-            novelty = preset.name
-            changed = {key: changed[key] for key in changed if key not in own}
-    hidden = ("task", "estimator")
-    changed = {k: v for k, v in changed.items() if k not in hidden and ".behavior_space" not in k}
-    settings = ", ".join(f"{key}={names.get(str(value), value)}" for key, value in changed.items())
-    return names.get(task["name"], task["name"]), novelty, settings
 
 
 def print_runs(directory: Path) -> None:

@@ -1,7 +1,7 @@
 """The arguments and options of commands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,6 +24,9 @@ KeepEvery = Annotated[
 Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
+]
+Until = Annotated[
+    Literal["saturated"] | None, typer.Option(metavar="saturated", help="end before, where hardly anything is new")
 ]
 Workers = Annotated[
     int | None,

@@ -77,7 +77,7 @@ def _shares(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.judged)
     for name, facts in comparison.found.items():
         mean, deviation, _ = estimate(at(facts[comparison.reference], fraction).tolist())
-        rows[name] = [comparison.worlds[name].title, f"{mean:.0f} ± {deviation:.0f}"]
+        rows[name] = [name, f"{mean:.0f} ± {deviation:.0f}"]
     for row in comparison.judged:
         if row.fraction == fraction:
             mark = MARKS[row.outcome]
@@ -88,7 +88,7 @@ def _shares(comparison: Comparison, fraction: float) -> str:
 def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
     rows = [["world", *next(iter(comparison.found.values()))]]
     for name, methods in comparison.found.items():
-        rows.append([comparison.worlds[name].title, *map(cell, methods.values())])
+        rows.append([name, *map(cell, methods.values())])
     return table(rows)
 
 
@@ -102,9 +102,9 @@ def _first(facts: Facts) -> str:
 
 
 def _worlds(comparison: Comparison) -> str:
-    rows = [["world", "name", "half", "individuals", "generations", "cells", "counted by"]]
+    rows = [["world", "what it is", "half", "individuals", "generations", "cells", "counted by"]]
     for name, world in comparison.worlds.items():
         size = f"{world.individuals} + {world.born}"
         cells = world.cells
-        rows.append([world.title, name, world.half, size, f"{world.generations}", f"{cells.reachable}", cells.counted])
+        rows.append([name, world.title, world.half, size, f"{world.generations}", f"{cells.reachable}", cells.counted])
     return table(rows)

@@ -12,7 +12,6 @@ from brns.comparison.measure import Facts, moments
 from brns.comparison.worlds import World
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below
-from brns.settings import parts
 
 COLUMNS = 4
 
@@ -20,9 +19,7 @@ COLUMNS = 4
 def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
     """Coverage of the reachable cells over evaluations: the mean over seeds, and a standard deviation to both sides."""
     names = list(dict.fromkeys(name for methods in found.values() for name in methods))
-    titles = {name: part.title for name, part in parts("estimator", "preset").items()}
-    shades = colors_of(titles.get(name, name) for name in names)
-    colors = {name: shades[titles.get(name, name)] for name in names}
+    colors = colors_of(names)
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)
     with rc_context(STYLE):
@@ -39,7 +36,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
                     deviation = share.std(axis=0, ddof=1)
                     low, high = mean - deviation, mean + deviation
                     ax.fill_between(evaluations, low, high, color=colors[method], alpha=0.12, linewidth=0)
-            ax.set_title(f"{world.title} ({world.half})", fontsize=8.5)
+            ax.set_title(name, fontsize=8.5)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
             ax.tick_params(labelsize=7)

@@ -64,7 +64,9 @@ class World(NamedTuple):
     """A row of the suite."""
 
     name: str
+    """in tables and pictures, and on the command line"""
     title: str
+    """what it is, in a few words"""
     half: Literal["tune", "report", "held out"]
     task: Callable[[], Task]
     """makes the task, when it is needed: a maze's tables take 40 MB"""
@@ -129,16 +131,16 @@ def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
 
 
 SUITE = (
-    World("maze", "hard maze", "tune", DeceptiveMaze, 100, 100, _HARD),
-    World("maze-20", "hard maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    World("maze-loose", "hard maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
-    World("maze-path", "hard maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
+    World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD),
+    World("maze-20", "deceptive maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
+    World("maze-loose", "deceptive maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
+    World("maze-path", "deceptive maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
     World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
     World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
     World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
-    World("arm-loose", "arm, box x 10", "tune", _loose(PlanarArm, 10.0), 100, 200, _ARM, again="arm"),
-    World("arm-looser", "arm, box x 100", "report", _loose(PlanarArm, 100.0), 100, 200, _ARM, again="arm"),
+    World("arm-loose", "arm, tip, box x 10", "tune", _loose(PlanarArm, 10.0), 100, 200, _ARM, again="arm"),
+    World("arm-looser", "arm, tip, box x 100", "report", _loose(PlanarArm, 100.0), 100, 200, _ARM, again="arm"),
     World("arm-joints", "arm, 20 joints (40-d)", "tune", lambda: PlanarArm(20, "joints"), 100, 200, _ARM),
     World("arm-picture", "arm, picture (256-d)", "report", lambda: PlanarArm(7, "picture"), 100, 150, _PICTURE),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),

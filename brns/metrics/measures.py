@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from brns.metrics import coverage, cycling, dynamics, paths
+from brns.metrics import coverage, cycling, dynamics, paths, saturation
 from brns.metrics.recorded import Record, evaluated
 
 
@@ -67,6 +67,12 @@ MEASURES = {
         "share of the same cells that anything evaluated visited",
         lambda record: float(coverage.of_record(record, individuals="evaluated")[-1]),
         "grid",
+    ),
+    "new": Measure(
+        "New",
+        "of the places visited, at every scale, the share first visited in the last half of the run",
+        lambda record: float(saturation.of_record(record)[-1]),
+        "generations",
     ),
     "coverage_signatures": Measure(
         "Coverage, signatures",

@@ -4,13 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from brns.runs.record import Record
-from brns.settings import changes, describe, leaves, parts, told
+from brns.settings import assigned, changes, parts, told
 
 LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
-_KNOWN = parts("estimator", "preset")
-NAMES = {part.attribute: part.title for part in parts("estimator").values()}
-"""what estimators are called, by their classes"""
-COLORS = dict(zip((part.title for part in _KNOWN.values()), LINES, strict=False))
+COLORS = dict(zip(parts("estimator", "preset"), LINES, strict=False))
 """a method has its colour in every figure"""
 LONGEST = 60
 """letters of a label"""
@@ -18,22 +15,19 @@ Runs = Record | Sequence[Record]
 
 
 def method(record: Record) -> str:
-    """A run's method as a reader calls it."""
+    """A run's method as the command line calls it: its estimator, and the settings that were changed."""
     if record.experiment["mutate"]["name"] == "Redraw":
         return "random search"
-    estimator = record.experiment["estimator"]
-    for preset in parts("preset").values():
-        same = estimator["name"] == preset.attribute
-        if same and estimator == describe(preset.load()()):  # others need not wait for optax
-            return preset.title
-    return NAMES.get(estimator["name"], estimator["name"])
+    changed = {name: value for name, value in record.metadata.changed.items() if not name.startswith("task.")}
+    told = f"{record.metadata.estimator}, {assigned(changed)}".rstrip(", ").replace("estimator.", "")
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
 
 
 def methods(records: Runs) -> dict[str, list[Record]]:
     """Runs by method, the seeds of each in order.
 
-    Runs of one method have the same experiment; methods of one name are told apart by the settings in which they
-    differ. Runs of different tasks are a `ValueError`, and so is the same run given twice.
+    Runs of one method have the same experiment. Runs of different tasks are a `ValueError`, and so is the same run
+    given twice.
     """
     records = [records] if isinstance(records, Record) else list(records)
     if not records:
@@ -48,8 +42,12 @@ def methods(records: Runs) -> dict[str, list[Record]]:
             raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
         else:
             group.append(record)
-    labels = _labels([group[0] for group in groups])
-    return {label: sorted(group, key=lambda r: r.seed) for label, group in zip(labels, groups, strict=True)}
+    found = {}
+    for group in groups:
+        label = method(group[0])
+        label = f"{label} ({len(found) + 1})" if label in found else label
+        found[label] = sorted(group, key=lambda record: record.seed)
+    return found
 
 
 def _refuse_other_task(record: Record, first: Record) -> None:
@@ -59,20 +57,6 @@ def _refuse_other_task(record: Record, first: Record) -> None:
         )
     if not record.generations:
         raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
-
-
-def _labels(firsts: Sequence[Record]) -> list[str]:
-    """What methods are called; those of one name with the settings in which they differ."""
-    names = [method(record) for record in firsts]
-    settings = [leaves(_made_by(record)) for record in firsts]
-    labels: list[str] = []
-    for name, own in zip(names, settings, strict=True):
-        same = [other for one, other in zip(names, settings, strict=True) if one == name]
-        differing = [k for k in own if any(other.get(k) != own[k] for other in same)]
-        label = ", ".join([name, *(f"{k.removeprefix('estimator.')}={own[k]}" for k in differing)])
-        label = label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
-        labels.append(f"{label} ({len(labels) + 1})" if label in labels else label)
-    return labels
 
 
 def colors_of(labels: Iterable[str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ HALO = [withStroke(linewidth=3.4, foreground="white")]
 
 
 def maze(record: Record, ax: Axes | None = None) -> Axes:
-    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solvers are ringed; ways of
+    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions are ringed; ways of
     three (the first, one halfway, the last) are drawn where the task can replay them. First seed of each method."""
     ax = axes(ax)
     world = scene_of(record)
@@ -42,21 +42,21 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     spread = np.linspace(0, len(behaviors) - 1, most).astype(int)
     _draw_behaviors(ax, world, behaviors[spread], born[spread], "generation of birth")
     if solved.any():
-        _draw_solvers(ax, world, record, behaviors[solved])
+        _draw_solutions(ax, world, record, behaviors[solved])
     drawn = f"{most} of " if most < len(behaviors) else ""
-    solvers = "1 solver" if solved.sum() == 1 else f"{solved.sum()} solvers"
-    told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solvers}"
+    solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
+    told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solutions}"
     ax.set_title(told + beyond(world, behaviors))
     return ax
 
 
-def _draw_solvers(ax: Axes, world: Scene, record: Record, behaviors: Float[np.ndarray, "n d"]) -> None:
+def _draw_solutions(ax: Axes, world: Scene, record: Record, behaviors: Float[np.ndarray, "n d"]) -> None:
     x, y = world.place(behaviors).T
-    ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solvers", rasterized=True, zorder=4)
+    ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solutions", rasterized=True, zorder=4)
     found = record.solutions()
     some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
     for way in trajectories(record, found.genotype[some]):
-        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solver", path_effects=HALO)
+        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
 
 
 def archive(record: Record, ax: Axes | None = None) -> Axes:

@@ -62,13 +62,14 @@ class Bar:
             self.looked = time.monotonic()
 
     def show(self, rows: Sequence[Row], total: int) -> None:
-        """Show a generation of all seeds: coverage of everything evaluated, their mean, and all successes so far."""
+        """Show a generation of all seeds: the means of coverage and of what is new, and all solutions so far."""
         (task,) = self.progress.tasks
         if task.total is None:  # the first, from which speed is counted
             self.progress.reset(self.task, total=total, completed=rows[0].generation)
         covered = [row.coverage for row in rows if row.coverage is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
-        found = f"{coverage}solvers {sum(row.solutions for row in rows)}"
+        new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
+        found = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
         self.update(completed=rows[0].generation, found=found, rate=rate)
 

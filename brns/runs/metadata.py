@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
+from brns.experiments import called
 from brns.metrics.numbers import legible
 from brns.runs.provenance import here
 from brns.runs.seeds import lanes
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe, told, unusual
+from brns.settings import describe, told
 
 NAME = "run.json"
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
@@ -39,7 +40,10 @@ class Metadata(pydantic.BaseModel):
     format: Literal[7]
     id: str
     experiment: dict[str, Any]
+    world: str
+    estimator: str
     changed: dict[str, Any]
+    """as the command line calls them"""
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
@@ -68,7 +72,7 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
         format=7,
         id=secrets.token_hex(8),
         experiment=describe(search),
-        changed=unusual(search),
+        **called(search)._asdict(),
         behavior_space={"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
         seed=seed,
         seeds=seeds,

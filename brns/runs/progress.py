@@ -14,6 +14,7 @@ import numpy as np
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
+from brns.metrics.saturation import Seen
 from brns.runs.storage import saving
 
 NAME = "progress.csv"
@@ -36,6 +37,8 @@ class Row(NamedTuple):
     """generations since birth"""
     survivors_new: int
     """survivors that were born in this generation"""
+    new: float
+    """of the places visited so far, the share that was first visited in the last half of the run"""
     coverage: float | None
     """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
 
@@ -47,6 +50,7 @@ class Rows:
         self.space, self.grid = space, grid(space)
         self.visited = np.zeros(self.grid or 1, bool)
         self.evaluations = self.solutions = 0
+        self.seen = Seen(space)
 
     def row(self, number: int, tables: Mapping[str, Any]) -> Row:
         """The row of the generation with these tables of offspring and survivors, each with columns by name."""
@@ -66,6 +70,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
+            new=self.seen.new(columns["offspring.descriptor"]),
             coverage=float(self.visited.mean()) if self.grid else None,
         )
 

@@ -63,7 +63,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
         shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
     shown = call("show", "both", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    assert "both: Identity, BR-NS" in shown.stdout
+    assert "both: Identity, recognition" in shown.stdout
     values = [read(path)[-1].coverage for path in (finished.path, whole)]
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
@@ -105,7 +105,7 @@ def test_numbers_for_other_programs_are_the_summarys(folder):
     (row,) = json.loads(call("show", RUN, "--json", folder=folder).stdout)
     expected = summary(Record(folder / RUN))
     assert {name: float(row[name]) for name in expected} == expected
-    assert (row["method"], int(row["seed"])) == ("visit counts", 0)
+    assert (row["method"], int(row["seed"])) == ("counts, population_size=20, offspring_size=20", 0)
 
 
 def test_figure_movie_and_show(folder, monkeypatch):

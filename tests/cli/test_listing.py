@@ -1,5 +1,7 @@
 """Listing runs: what each line says, whatever state the other runs are in."""
 
+import dataclasses
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -7,12 +9,14 @@ from pathlib import Path
 import pytest
 from searches import search
 from shell import call
+from worlds import Identity
 
-from brns import generations
-from brns.cli.listing import listing, names
-from brns.experiments import changed, named
+from brns import ArchiveKNN, NoveltySearch, generations
+from brns.cli.listing import listing
+from brns.experiments import called, changed, named
 from brns.runs.progress import read
-from brns.settings import SettingsError, describe, unusual
+from brns.settings import SettingsError, parts
+from brns.workers import Chunked
 
 CHANGED = (
     "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=polynomial, mutate.eta=2.0, mutate.rate=0.5"
@@ -54,10 +58,18 @@ def test_states_progress_and_results(runs):
     assert "000010.npz" in damaged["damaged/last"]
 
 
-def test_a_preset_is_known_by_its_settings():
-    search = changed(named("arm", "paper"), ["population_size=8", "estimator.epochs=2"])
-    facts = {"experiment": describe(search), "changed": unusual(search)}
-    assert names(facts) == ("arm", "paper", "estimator.epochs=2, population_size=8")
+def test_a_search_is_called_what_was_typed():
+    for typed in itertools.product(parts("world"), parts("estimator", "preset")):
+        assert called(named(*typed)) == (*typed, {})
+
+
+def test_changed_settings_are_called_what_was_typed():
+    typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
+    search = changed(named("arm", "paper"), [f"{name}={value}" for name, value in typed.items()])
+    assert called(search) == ("arm", "paper", typed)
+    assert called(dataclasses.replace(search, task=Chunked(search.task))) == called(search)
+    own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
+    assert called(own) == ("Identity", "archive", {"estimator.additions": 200})
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
@@ -90,7 +102,7 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     name = "a-[long]-name/" + 20 * "of-a-run-"
     run = Path(shutil.copytree(runs / "finished", tmp_path / name))
     facts = json.loads((run / "run.json").read_text())
-    facts["experiment"]["task"]["name"] = "\x1b[2JMaze\r"
+    facts["world"] = "\x1b[2JMaze\r"
     (run / "run.json").write_text(json.dumps(facts))
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     done = call("runs", ".", folder=tmp_path)

@@ -49,7 +49,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == "population k-NN (2 seeds)"
+    assert line.get_label() == drawn.method(near[0]) + " (2 seeds)"
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -119,7 +119,7 @@ def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_plac
     assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(walls[150, 20])  # The start, at (60, 450), is free.
 
 
-def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
+def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
     record = copied(maze, tmp_path / "solved")
     arrays = record.arrays("generations", 3)
     offspring = arrays["offspring"].copy()
@@ -130,15 +130,16 @@ def test_a_solver_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, t
     rings = ax.collections[1]
     np.testing.assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
-    (way,) = [line for line in ax.lines if line.get_label() == "way of a solver"]
+    (way,) = [line for line in ax.lines if line.get_label() == "way of a solution"]
     np.testing.assert_allclose(way.get_xydata()[-1], place, atol=1e-3)
-    assert ax.get_title().endswith(", 1 solver")
+    assert ax.get_title().endswith(", 1 solution")
 
 
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     other = Record(archived[0].path)
-    other.experiment = {**other.experiment, "estimator": {**other.experiment["estimator"], "entry": "$\\frac{$"}}
-    told = ["archive k-NN, entry=random", "archive k-NN, entry=$\\frac{$"]
+    other.experiment = {**other.experiment, "seed": 1}
+    other.metadata.changed = {"task.steps": 5, "estimator.entry": "$\\frac{$"}
+    told = [drawn.method(archived[0]), "archive, entry=$\\frac{$"]
     assert list(drawn.methods([*archived, other])) == told
     figure = drawn.draw("age", [archived[0], other])
     figure.canvas.draw()  # A setting is not read as mathematics.

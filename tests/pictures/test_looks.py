@@ -16,19 +16,19 @@ from brns.tasks.scene import Scene
 
 
 def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
-    three = ["archive k-NN", "BR-NS", "BR-NS, paper's settings"]
+    three = ["archive", "recognition", "paper"]
     assert colors_of(three) == colors_of(three[::-1])
-    assert colors_of(["archive k-NN"])["archive k-NN"] == colors_of(three)["archive k-NN"]
+    assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]
     assert len(set(colors_of(three).values())) == 3
 
 
 def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their_own():
-    labels = ["archive k-NN, capacity=8", "archive k-NN, capacity=64", "Mine", "BR-NS", "Yours"]
+    labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
     shades = colors_of(labels)
     assert len(set(shades.values())) == 5
     assert set(shades.values()) <= set(LINES)
     assert shades == colors_of(labels[::-1])
-    assert shades["archive k-NN, capacity=64"] == colors_of(["archive k-NN"])["archive k-NN"]
+    assert shades["archive, capacity=64"] == colors_of(["archive"])["archive"]
     assert len(colors_of(map(str, range(20)))) == 20
 
 
@@ -69,7 +69,7 @@ def test_a_colour_bar_is_as_high_as_its_panel():
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()
-    titled(ax, "archive k-NN, capacity=10000, additions=6, entry=novelty, removal=random, k=15, seed 0")
+    titled(ax, "archive, capacity=10000, additions=6, entry=novelty, removal=random, k=15, seed 0")
     figure.draw_without_rendering()
     assert ax._left_title.get_window_extent().x1 <= figure.bbox.width
     assert ax._left_title.get_window_extent().y1 <= figure.bbox.height

@@ -3,7 +3,6 @@
 import base64
 import io
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,8 +63,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
-        # DeceptiveMaze as deceptive maze
-        world=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", firsts[reference].world["name"]).lower(),
+        world=firsts[reference].metadata.world,
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,

@@ -1,0 +1,127 @@
+"""What a run that says it is saturated had found, beside the same run three times as long.
+
+    python benchmarks/saturation.py [--seeds 10] [--times 6] [--estimator counts] [--worlds maze arm ...]
+        [--out results/saturation]
+
+Makes OUT.csv and OUT.md. Each world of the suite is searched with the library's defaults for `times` its own length. Of
+each seed and threshold: the first generation g in which less is new, and the coverage then over the coverage at
+generation 3 g, or at the last one where the run is shorter. Rows of OUT.csv for other worlds and estimators stay.
+"""
+
+import argparse
+import csv
+import itertools
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from brns.comparison.markdown import provenance_text, table
+from brns.comparison.worlds import SUITE, World, world
+from brns.core import Population
+from brns.metrics.numbers import csv_text
+from brns.metrics.saturation import SATURATED, Seen
+from brns.runs.provenance import here
+from brns.runs.seeds import generations, lanes
+from brns.runs.storage import write_bytes
+from brns.search import NoveltySearch
+from brns.settings import parts
+
+THRESHOLDS = (0.02, 0.03, 0.05, 0.1)
+TEXT = f"""# When a run says that it is saturated
+
+`brns.saturated` says so where less than {SATURATED:.0%} is new, which was chosen in the tuning half. *Says*: in so many
+seeds, and at which generation on the median, over the generations that the suite gives the world. *Has*: of the
+coverage of the same run three times as long, the mean over these seeds, and the least. Coverage is of the suite's
+cells, which are not those by which a run counts what is new.
+"""
+
+
+class Followed:
+    """A seed: the share of what is new, and the coverage, after each generation."""
+
+    def __init__(self, one: World, search: NoveltySearch):
+        self.cells, self.seen = one.cells, Seen(search.task.behavior_space)
+        self.visited = np.zeros(one.cells.side**2, bool)
+        self.new: list[float] = []
+        self.covered: list[int] = []
+
+    def look(self, born: Population) -> None:
+        """At the founders, or at a generation's offspring."""
+        self.visited[np.asarray(self.cells.of(born))] = True
+        self.covered.append(int(self.visited.sum()))
+        self.new.append(self.seen.new(np.asarray(born.descriptor)))
+
+    def row(self, threshold: float) -> dict[str, Any]:
+        """When less was new, and the share of coverage then; empty where it never was."""
+        below = np.flatnonzero(np.array(self.new) < threshold)
+        if not len(below):
+            return {"said": "", "has": ""}
+        said = int(below[0])
+        later = min(3 * said, len(self.covered) - 1)
+        return {"said": said, "has": f"{self.covered[said] / self.covered[later]:.4f}"}
+
+
+def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str, Any]]:
+    """A row for each seed and threshold."""
+    novelty = parts("estimator", "preset")[estimator].load()()
+    search = NoveltySearch(one.task(), novelty, one.individuals, one.born)
+    keys = [jax.random.key(seed) for seed in range(seeds)]
+    states = [search.init(key) for key in keys]
+    followed = [Followed(one, search) for _ in keys]
+    for mine, state in zip(followed, states, strict=True):
+        mine.look(state.population)
+    for after in generations(search, keys, states, round(times * one.generations), lanes(search.task, seeds)):
+        for mine, (_, generation) in zip(followed, after, strict=True):
+            mine.look(generation.offspring)
+    known = {"estimator": estimator, "world": one.name}
+    return [
+        {**known, "threshold": f"{threshold}", "seed": seed, **mine.row(threshold)}
+        for threshold in THRESHOLDS
+        for seed, mine in enumerate(followed)
+    ]
+
+
+def cell(found: list[dict[str, Any]], generations: int) -> list[str]:
+    """Says, and has."""
+    said = [float(row["said"]) / generations for row in found if row["said"] != ""]
+    has = [float(row["has"]) for row in found if row["said"] != ""]
+    if not said:
+        return [f"0 of {len(found)}", ""]
+    return [f"{len(said)} of {len(found)}, at {np.median(said):.1f}", f"{np.mean(has):.2f}, least {min(has):.2f}"]
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    blocks = [TEXT]
+    for estimator in dict.fromkeys(row["estimator"] for row in found):
+        heads = [text for threshold in THRESHOLDS for text in (f"below {threshold:.0%}: says", "has")]
+        lines = [["world", "half", *heads]]
+        for one in sorted(SUITE, key=lambda each: each.half, reverse=True):
+            mine = [row for row in found if (row["estimator"], row["world"]) == (estimator, one.name)]
+            cells = [cell([row for row in mine if float(row["threshold"]) == t], one.generations) for t in THRESHOLDS]
+            lines += [[one.name, one.half, *itertools.chain(*cells)]] if mine else []
+        blocks.append(f"## {estimator}\n\n{table(lines)}")
+    return "\n\n".join([*blocks, provenance_text({"provenance": here(), "scale": ""})]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--times", type=float, default=6.0)
+    parser.add_argument("--estimator", default="counts")
+    parser.add_argument("--worlds", nargs="+", default=[each.name for each in SUITE if not each.again])
+    parser.add_argument("--out", type=Path, default=Path("results/saturation"))
+    asked = parser.parse_args()
+    file = asked.out.with_suffix(".csv")
+    for name in asked.worlds:
+        new = rows(world(name), asked.estimator, asked.seeds, asked.times)
+        old = list(csv.DictReader(file.open())) if file.exists() else []
+        found = [row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)] + new
+        write_bytes(file, csv_text(found).encode())
+        write_bytes(asked.out.with_suffix(".md"), page(found).encode())
+        print(asked.estimator, name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

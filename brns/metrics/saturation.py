@@ -1,0 +1,60 @@
+"""Saturation: whether a run has stopped finding."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from brns.core import Box
+from brns.metrics.recorded import Record, evaluated
+
+SATURATED = 0.05
+"""chosen in the tuning half of the suite: results/saturation.md"""
+GRIDS, ROWS = 16, 4096
+PITCHES = (1e-3, 0.5)
+"""the finest and the coarsest, of half the box"""
+TELLING = (30, 1000)
+"""visited cells of a grid that tells: of fewer all are soon visited, and of more each behavior visits its own"""
+
+
+class Seen:
+    """The cells that a search has visited: of grids at every scale, each over a random plane of the behavior space."""
+
+    def __init__(self, space: Box):
+        generator = np.random.default_rng(0)
+        self.low, self.width = np.asarray(space.low), np.asarray(space.high) - np.asarray(space.low)
+        plane = generator.normal(size=(space.dimension, GRIDS, 2)) / np.geomspace(*PITCHES, GRIDS)[:, None]
+        self.plane = 2 * plane.reshape(space.dimension, 2 * GRIDS) / np.sqrt(space.dimension)
+        self.visited = np.zeros((GRIDS, ROWS), bool)
+        self.counts: list[np.ndarray] = []
+
+    def new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+        """After one more generation: of the visited cells, the share first visited in the last half of all generations.
+
+        The mean over the grids that tell; 1 after generation 0. A cell is known by a hash.
+        """
+        along = (descriptors - self.low) / self.width @ self.plane
+        cell = np.floor(along).astype(np.int64).reshape(-1, GRIDS, 2)
+        row = (cell[..., 0] * 73_856_093 ^ cell[..., 1] * 19_349_663) % ROWS
+        self.visited[np.arange(GRIDS), row] = True
+        now = self.visited.sum(axis=1)
+        self.counts.append(now)
+        generation = len(self.counts) - 1
+        before = self.counts[generation // 2] if generation else 0
+        telling = (now >= min(TELLING[0], now.max())) & (now <= TELLING[1])
+        return float((1 - before / now)[telling].mean()) if telling.any() else 1.0
+
+
+def of_record(record: Record) -> Float[np.ndarray, " g"]:
+    """The share of what is new after each generation of a run."""
+    seen = Seen(record.behavior_space)
+    return np.array([seen.new(descriptors) for descriptors in evaluated(record, "descriptor")])
+
+
+def saturated(saved: Any) -> bool:
+    """Whether a run has stopped finding, for `brns.run(..., until=brns.saturated)`.
+
+    So it is when, of the places it has visited, less than 5 % were first visited in the last half of its generations.
+    `saved` is its newest generation. Rooms behind a door that is not found yet are not seen coming.
+    """
+    return saved.row.new < SATURATED
