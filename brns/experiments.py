@@ -125,6 +125,9 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
                 search = dataclasses.replace(search, **{name: operator.load()()})
             except SettingsError as error:
                 problems.append(str(error))
+        elif name in ("task", "estimator"):
+            wanted_so = "brns run WORLD --estimator NAME"
+            problems.append(f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by `{wanted_so}`")
         elif equals and part in wanted:
             wanted[part][setting] = value(text)
         else:

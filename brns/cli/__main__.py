@@ -22,6 +22,9 @@ def main() -> None:
             print(*interrupt.args or ["Stopped."])
         raise
     except Exception as error:
+        asked = os.environ.get("JAX_PLATFORMS")
+        if asked and isinstance(error, AssertionError) and not error.args:  # JAX's own, which says nothing
+            error = RuntimeError(f"JAX has no plug-in for JAX_PLATFORMS={asked}; install it, or unset JAX_PLATFORMS")
         own = own_lines(error)
         if not own and not isinstance(error, USUAL):
             raise

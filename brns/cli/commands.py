@@ -51,6 +51,7 @@ def run(
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: o.Place = None,
     checkpoint_every: o.KeepEvery = 10,
+    until: o.Until = None,
     set_: o.Changes = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
@@ -70,6 +71,7 @@ def run(
     from brns.cli.conclusion import conclude
     from brns.cli.follow import resumable
     from brns.cli.user_code import default_place, in_parallel, search_of
+    from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.runs.paths import refuse_taken
 
@@ -79,14 +81,23 @@ def run(
     with in_parallel(search, workers, dask, timeout) as search:
         several = seeds if seeds > 1 else None
         with resumable(out, own):
-            done = loop.run(search, generations, out=out, seed=seed, seeds=several, checkpoint_every=checkpoint_every)
+            done = loop.run(
+                search,
+                generations,
+                out=out,
+                seed=seed,
+                seeds=several,
+                checkpoint_every=checkpoint_every,
+                until=saturated if until else None,
+            )
         conclude(out, done, redraw=True)
 
 
 @app.command()
 def resume(
     directory: o.Directory,
-    generations: Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")] = None,
+    generations: o.Total = None,
+    until: o.Until = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
@@ -99,6 +110,7 @@ def resume(
     from brns.cli.conclusion import conclude
     from brns.cli.follow import resumable
     from brns.cli.user_code import in_parallel, records_of
+    from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.workers import Chunked
 
@@ -113,7 +125,7 @@ def resume(
         raise SettingsError(f"{directory} was started without workers; go on without")
     with in_parallel(whole, workers, dask, timeout) as whole:
         with resumable(directory, search or ()):
-            done = loop.resume(directory, generations, search=whole)
+            done = loop.resume(directory, generations, search=whole, until=saturated if until else None)
         conclude(directory, done, redraw=True)
 
 
@@ -123,7 +135,7 @@ def fork_(
     at: Annotated[int, typer.Option(min=0, help="a generation whose state is kept")],
     out: Annotated[Path, typer.Option(help="directory of the fork")],
     set_: o.Changes = None,
-    generations: Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")] = None,
+    generations: o.Total = None,
     workers: o.Workers = None,
     dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
@@ -144,7 +156,7 @@ def fork_(
     if (workers or dask) and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(directory, at, other, out=out, generations=generations)
-    resume(out, None, workers, dask, timeout, search)
+    resume(out, workers=workers, dask=dask, timeout=timeout, search=search)
 
 
 for command in (runs, show, figure, report, movie, compare):

@@ -9,6 +9,7 @@ from rich.table import Table
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
 from brns.metrics.numbers import finite, number
+from brns.metrics.saturation import SATURATED
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
@@ -18,7 +19,8 @@ from brns.runs.record import Record
 from brns.runs.storage import RecordError
 from brns.settings import assigned
 
-CYCLING = {
+NOTES = {
+    "new": f"new < {SATURATED}: the run is saturated and finds hardly anything any more.",
     "eta": "eta < 1: visited places stay less novel (good).",
     "kappa": "kappa > 0: the search revisits old ground (bad).",
     "regained": "regained > 0: old places become as novel again as they were (bad).",
@@ -44,8 +46,10 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
         title = f"{directory}: {told.world}, {label} {assigned(task)}".rstrip()
         console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
         console.print(_table(runs, [rows[record.path] for record in runs], details))
-    there = {name for row in rows.values() for name in row if not details}
-    notes = [text for name, text in CYCLING.items() if name in there]
+    there = dict.fromkeys(name for row in rows.values() for name in row)
+    notes = [text for name, text in NOTES.items() if name in there]
+    if details:
+        notes = [f"{name}: {MEASURES[name].meaning}" for name in there]
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
@@ -79,7 +83,6 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
     table.add_column()
     for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
         table.add_column(head, justify="right")
-    table.add_column()
     names = dict.fromkeys(name for row in rows for name in row)
     for name in names:
         if name in DETAILS and not details:
@@ -88,6 +91,5 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
         if several:
             mean, deviation, seeds = estimate(values)
             values = [mean, deviation, min(values), max(values), seeds]
-        meaning = MEASURES[name].meaning if details else ""
-        table.add_row(name.replace("_", " "), *map(number, values), meaning)
+        table.add_row(name.replace("_", " "), *map(number, values))
     return table

@@ -142,7 +142,9 @@ def movie(
     from brns.cli.user_code import records_of
     from brns.pictures.movie import write, write_individual
 
-    record = records_of([directory], search)[0]
+    record, *others = records_of([directory], search)
+    if others:
+        typer.echo(f"{directory} holds {1 + len(others)} runs; this is the first, seed {record.seed}.")
     if individual is None:
         out = out or record.path / "movie.gif"
         write(record, out)

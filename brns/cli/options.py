@@ -25,6 +25,7 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
 ]
+Total = Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")]
 Until = Annotated[
     Literal["saturated"] | None, typer.Option(metavar="saturated", help="end before, where hardly anything is new")
 ]

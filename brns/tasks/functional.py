@@ -64,6 +64,11 @@ class FunctionalTask(eqx.Module):
     traceable = True
 
     def __post_init__(self):
+        if getattr(self.env, "action_size", None) is None:
+            raise ValueError(
+                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, action) and action_size; "
+                f"got {type(self.env).__name__}. Those of Gymnasium are for brns.GymnasiumTask"
+            )
         state = jax.eval_shape(self.env.reset, jax.random.key(0))
         (observations,) = jax.eval_shape(self.observe, state).shape
         self.policy = fitted(self.policy, observations, self.env.action_size)

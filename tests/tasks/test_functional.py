@@ -83,6 +83,8 @@ def test_seeds_in_lanes_are_single_seeds():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="from 2 observations to 1 actions"):
         FunctionalTask(Corridor(), 6, SPACE, policy=FeedForward((3, 1)))
+    with pytest.raises(ValueError, match="Gymnasium"):
+        FunctionalTask(object(), 6, SPACE)
     with pytest.raises(TypeError, match="obs"):
         check_task(FunctionalTask(Growing(), 6, SPACE))
 
