@@ -132,9 +132,9 @@ def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
 
 SUITE = (
     World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD),
-    World("maze-20", "deceptive maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    World("maze-loose", "deceptive maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
-    World("maze-path", "deceptive maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
+    World("maze-20", "maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
+    World("maze-loose", "maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
+    World("maze-path", "maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
     World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
     World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),

@@ -37,7 +37,7 @@ class Metadata(pydantic.BaseModel):
 
     model_config = STRICT
 
-    format: Literal[7]
+    format: Literal[8]
     id: str
     experiment: dict[str, Any]
     world: str
@@ -69,7 +69,7 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
     """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
-        format=7,
+        format=8,
         id=secrets.token_hex(8),
         experiment=describe(search),
         **called(search)._asdict(),

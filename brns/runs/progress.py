@@ -70,7 +70,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.new(columns["offspring.descriptor"]),
+            new=self.seen.new(offspring["descriptor"]),
             coverage=float(self.visited.mean()) if self.grid else None,
         )
 

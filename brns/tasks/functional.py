@@ -66,8 +66,8 @@ class FunctionalTask(eqx.Module):
     def __post_init__(self):
         if getattr(self.env, "action_size", None) is None:
             raise ValueError(
-                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, action) and action_size; "
-                f"got {type(self.env).__name__}. Those of Gymnasium are for brns.GymnasiumTask"
+                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, action), action_size; "
+                f"got {type(self.env).__name__}. Gymnasium's are for brns.GymnasiumTask"
             )
         state = jax.eval_shape(self.env.reset, jax.random.key(0))
         (observations,) = jax.eval_shape(self.observe, state).shape

@@ -83,7 +83,7 @@ def test_ctrl_c_says_how_to_go_on(folder):
         (("run", "labyrinth"), "maze, ant"),
         (("run", "maze", "--estimator", "k-nn"), "exact, recognition, paper, archive"),
         (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
-        (("run", "maze", "--set", "estimator=archive"), "by --estimator archive"),
+        (("run", "maze", "--set", "estimator=archive"), "`brns run WORLD --estimator NAME`"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
     text = shown.file.getvalue()
     assert "3/3" in text
     row = record.frame().iloc[-1]
-    assert f"coverage {row.coverage:.0%}, solutions {row.solutions:.0f}" in text
+    assert f"coverage {row.coverage:.0%}, {row.new:.0%} new, solutions {row.solutions:.0f}" in text
     brns.resume(tmp_path / "run", 5, search=ONE)
     assert "5/5" in shown.file.getvalue()[len(text) :]
     length = len(shown.file.getvalue())

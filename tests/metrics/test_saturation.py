@@ -1,0 +1,34 @@
+"""Saturation: the share of visited places that are new, by hand and in a run."""
+
+import jax
+import numpy as np
+import pytest
+from searches import search
+from worlds import HostIdentity
+
+import brns
+from brns.metrics import saturation
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 32])
+def test_what_is_found_again_is_not_new_at_any_scale_and_what_is_all_new_is_half(dimension):
+    """Behaviors far apart: 16 in each generation, then the same ones for as long again, and longer."""
+    space = brns.Box([-7.0] * dimension, [5.0] * dimension)
+    found = np.array(space.uniform(jax.random.key(0), 20 * 16)).reshape(20, 16, dimension)
+    seen = saturation.Seen(space)
+    new = np.array([seen.new(behaviors) for behaviors in [*found, *found, *found]])
+    assert new[0] == 1
+    if dimension > 1:  # 320 places of a line are not far apart
+        assert 0.35 < new[19] < 0.55
+    assert (np.diff(new[19:]) <= 0).all()
+    assert new[39] < 0.05
+    assert (new[40:] == 0).all()
+
+
+def test_a_run_ends_where_it_is_saturated_and_its_rows_are_those_of_the_record(tmp_path):
+    one = search(HostIdentity(), brns.VisitCounts(grids=3), mutate=brns.PolynomialMutation(rate=0.0))
+    (record,) = brns.run(one, 30, out=tmp_path, until=brns.saturated)
+    new = saturation.of_record(record)
+    assert 0 < record.last < 30
+    assert new[-1] < saturation.SATURATED <= new[-2]
+    np.testing.assert_allclose(record.frame()["new"], new[record.generations])
