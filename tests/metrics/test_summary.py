@@ -25,6 +25,7 @@ FACTS = {
     "first_solved": 2,
     "coverage_survivors": 4 / 36,
     "coverage_evaluated": 4 / 36,
+    "new": 1 / 4,
     "age": 0.5,
     "parent_distance": (4 + 3.25) / 2,
 }
