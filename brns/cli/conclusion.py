@@ -20,10 +20,10 @@ from brns.runs.storage import RecordError
 from brns.settings import assigned
 
 NOTES = {
-    "new": f"new < {SATURATED}: the run is saturated and finds hardly anything any more.",
+    "new": f"new < {SATURATED}: hardly anything new is found any more (saturated).",
     "eta": "eta < 1: visited places stay less novel (good).",
     "kappa": "kappa > 0: the search revisits old ground (bad).",
-    "regained": "regained > 0: old places become as novel again as they were (bad).",
+    "regained": "regained > 0: old places rank among the novel ones again (bad).",
 }
 DETAILS = (
     "uniformity_signatures",
@@ -49,7 +49,7 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [text for name, text in NOTES.items() if name in there]
     if details:
-        notes = [f"{name}: {MEASURES[name].meaning}" for name in there]
+        notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there]
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
