@@ -13,7 +13,7 @@ ANT = (
     Row(
         "5.2",
         "every method solves the task within the first hundred generations",
-        {"first_solved": "generation of the first solver", "areas": "most areas visited by one ant"},
+        {"first_solved": "generation of the first solution", "areas": "most areas visited by one ant"},
         lambda s: both(
             *(in_every_seed(sum(g <= 100 for g in m["first_solved"].values()), len(m.rows), 0.01) for m in s.everybody)
         ),

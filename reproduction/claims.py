@@ -96,7 +96,7 @@ MAZE = (
     Row(
         "5.1",
         "novelty search finds the goal",
-        {"first_solved": "generation of the first solver"},
+        {"first_solved": "generation of the first solution"},
         lambda s: both(*(method.everywhere("first_solved") for method in s.everybody)),
     ),
     Row(

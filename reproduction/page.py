@@ -51,7 +51,8 @@ This page is written by `python -m reproduction`; nothing on it was typed in by 
 Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
 standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of claims is about; \
 *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden layers of 64 and 32 outputs, and keeps \
-no past behaviors; *exact recognition* is the library's default. Figures call *BR-NS, default* BR-NS. Random search \
+no past behaviors; *visit counts* are the library's default novelty. The maze's figures call methods as the command \
+line does: *paper*, *recognition*, *exact*, *counts*, *archive*; the ant's call *BR-NS, default* BR-NS. Random search \
 has the novelty of the archive of 6000, which looks on.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of \
@@ -117,7 +118,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
 
 def _others(results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]) -> list[str]:
     """The tables of our own methods, judged by the paper's claims."""
-    own = {"recognition": "BR-NS with our defaults", "exact": "Exact recognition, the library's default"}
+    own = {"recognition": "BR-NS with our defaults", "exact": "Exact recognition", "counts": "Visit counts"}
     known = {name: words for name, words in own.items() if name in results["methods"]}
     return [
         text
@@ -128,7 +129,7 @@ def _others(results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], 
 
 def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     columns = {
-        "first_solved": "first solver",
+        "first_solved": "first solution",
         "full_coverage": "full coverage",
         "coverage_at_10": "coverage at 10",
         "coverage_at_25": "at 25",

@@ -15,7 +15,7 @@ from brns.pictures.style import INK, LINES, STYLE, legend_below
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 
 PANELS = {
-    "first_solved": "first solver (generation)",
+    "first_solved": "first solution (generation)",
     "full_coverage": "full coverage (generation)",
     "coverage_at_50": "coverage at generation 50",
     "kappa_share": "κ per later generation",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
+from brns.estimators.counts import VisitCounts
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
@@ -19,6 +20,7 @@ LABELS = {
     "paper": "BR-NS, paper's settings",
     "recognition": "BR-NS, default",
     "exact": "exact recognition",
+    "counts": "visit counts",
     "archive": "archive k-NN",
     **{f"archive-{capacity}": f"archive k-NN, {capacity}" for capacity in (2000, 4000, 6000)},
     "random": "random search",
@@ -86,11 +88,12 @@ SCALES = {
 
 
 def maze_methods() -> dict[str, NoveltySearch]:
-    """Section 5.1: BR-NS against an archive of 10000, and exact recognition."""
+    """Section 5.1: BR-NS against an archive of 10000; exact recognition and visit counts."""
     return {
         "paper": maze(paper_recognition()),
         "recognition": maze(BehaviorRecognition()),
         "exact": maze(ExactRecognition()),
+        "counts": maze(VisitCounts()),
         "archive": maze(ArchiveKNN(k=15, additions=6, capacity=10000)),
     }
 
