@@ -112,13 +112,16 @@ def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np
 def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
 
-    The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and $R(i, j) \ge R(i, i) - \delta$:
-    the rank fell, rose again by more than the margin $\delta$, and is back where it was when the population lived. So
-    a population that was among the most novel does not count when all novelty becomes equal. Ours.
+    The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and
+    $R(i, j) \ge \max(R(i, i), \tfrac12) - \delta$: the rank fell, rose again by more than the margin $\delta$, and is
+    back where it was when the population lived, among the more novel half of the space. So a population that was among
+    the most novel does not count when all novelty becomes equal, nor founders whose rank was low because they crowd at
+    the start, and whose place others visit less from then on. Ours.
     """
     r = _checked(r)
     least = np.minimum.accumulate(r, axis=1)
-    back = (r > least + MARGIN) & (r >= np.diag(r)[:, None] - MARGIN)
+    lived = np.maximum(np.diag(r), 1 / 2)[:, None]
+    back = (r > least + MARGIN) & (r >= lived - MARGIN)
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 

@@ -55,6 +55,8 @@ def test_novelty_regained_by_hand():
     np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     np.testing.assert_allclose(cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0])
+    # A rank that was low when the population lived, and is again, is not novel again: 0.3 is below one half less 0.1.
+    np.testing.assert_allclose(cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0])
 
 
 def test_ranks_by_hand():
