@@ -1,0 +1,68 @@
+"""Novelties and mutations in worlds and seeds by which nothing was chosen.
+
+    python benchmarks/unseen.py [OUT]
+
+Resumable: OUT, by default results/unseen, gets a file for each world and method, and OUT.md is the page.
+"""
+
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+import brns
+from brns.comparison.worlds import Cells, world
+
+
+class Whirl(eqx.Module):
+    """A boat with 12 thrusts of a second each in a current; its behavior is where it ends, in a harbour of 10 m x 10 m.
+
+    dv/dt = thrust + current - v / 2, dx/dt = v, by Euler steps of 0.1 s from rest in the middle; at a wall it stays.
+    """
+
+    genotype_space: brns.Box = brns.Box([-1.0] * 24, [1.0] * 24)
+    behavior_space: brns.Box = brns.Box([0.0, 0.0], [10.0, 10.0])
+    traceable: bool = True
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> brns.Evaluation:
+        thrusts = jnp.repeat(genotypes.reshape(-1, 12, 2), 10, axis=1).swapaxes(0, 1)
+
+        def step(boat, thrust):
+            x, v = boat
+            current = jnp.stack([jnp.sin(x[:, 1]), jnp.cos(2 * x[:, 0])], axis=1)
+            v = v + 0.1 * (thrust + current - v / 2)
+            moved = x + 0.1 * v
+            x = jnp.clip(moved, 0.0, 10.0)
+            return (x, jnp.where(x == moved, v, 0.0)), None
+
+        middle = jnp.full((len(genotypes), 2), 5.0)
+        (x, _), _ = jax.lax.scan(step, (middle, jnp.zeros_like(middle)), thrusts)
+        return brns.Evaluation(x)
+
+
+FEW = Cells((-51.2, -51.2), (51.2, 51.2), 50, 2500, "geometry: every pair of sums can be made")
+HARBOUR = Cells((0.0, 0.0), (10.0, 10.0), 20, 400, "all cells of the box")
+LIKE = [  # a world of the suite, the title, what differs
+    ("rooms-1", "rooms 11, 3 x 3", {"task": lambda: brns.RoomsMaze(seed=11, rooms=3)}),
+    ("rooms-1", "rooms 12, 4 x 4", {"task": lambda: brns.RoomsMaze(seed=12, rooms=4)}),
+    ("rooms-1", "rooms 13, 5 x 5", {"task": lambda: brns.RoomsMaze(seed=13, rooms=5)}),
+    ("rooms-1", "rooms 14, 6 x 6, 50 + 50", {"task": lambda: brns.RoomsMaze(seed=14, rooms=6), "individuals": 50}),
+    ("arm", "arm, 3 joints", {"task": lambda: brns.PlanarArm(3)}),
+    ("arm", "arm, 50 joints", {"task": lambda: brns.PlanarArm(50)}),
+    ("arm", "arm, links of 1 to 10", {"task": lambda: brns.PlanarArm(10, "tip", tuple(range(1, 11)))}),
+    ("arm-joints", "arm, 12 joints (24-d), 50 + 50", {"task": lambda: brns.PlanarArm(12, "joints"), "individuals": 50}),
+    ("projection", "projection of 20 genes", {"task": lambda: brns.LinearProjection(20), "cells": FEW}),
+    ("arm", "boat in a current", {"task": Whirl, "generations": 150, "cells": HARBOUR}),
+]
+WORLDS = [
+    world(name)._replace(name=f"unseen-{number}", title=title, half="held out", **changed)
+    for number, (name, title, changed) in enumerate(LIKE)
+]
+METHODS = {"archive": brns.ArchiveKNN(), "counts": brns.VisitCounts(), "exact": brns.ExactRecognition()}
+MUTATIONS = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
+
+if __name__ == "__main__":
+    out = sys.argv[1] if len(sys.argv) > 1 else "results/unseen"
+    print(brns.compare(WORLDS, METHODS, mutations=MUTATIONS, seeds=range(300, 320), out=out))
