@@ -6,6 +6,7 @@ Resumable: OUT, by default results/unseen, gets a file for each world and method
 """
 
 import sys
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 import brns
-from brns.comparison.worlds import Cells, world
+from brns.comparison.worlds import Cells, World, world
 
 
 class Whirl(eqx.Module):
@@ -42,23 +43,25 @@ class Whirl(eqx.Module):
         return brns.Evaluation(x)
 
 
+def unseen(like: str, name: str, task: Callable[[], brns.Task]) -> World:
+    """Another task in the place of that of a world of the suite."""
+    return world(like)._replace(name=name, title=name, half="held out", task=task)
+
+
+LINKS = tuple(range(1, 11))
 FEW = Cells((-51.2, -51.2), (51.2, 51.2), 50, 2500, "geometry: every pair of sums can be made")
 HARBOUR = Cells((0.0, 0.0), (10.0, 10.0), 20, 400, "all cells of the box")
-LIKE = [  # a world of the suite, the title, what differs
-    ("rooms-1", "rooms 11, 3 x 3", {"task": lambda: brns.RoomsMaze(seed=11, rooms=3)}),
-    ("rooms-1", "rooms 12, 4 x 4", {"task": lambda: brns.RoomsMaze(seed=12, rooms=4)}),
-    ("rooms-1", "rooms 13, 5 x 5", {"task": lambda: brns.RoomsMaze(seed=13, rooms=5)}),
-    ("rooms-1", "rooms 14, 6 x 6, 50 + 50", {"task": lambda: brns.RoomsMaze(seed=14, rooms=6), "individuals": 50}),
-    ("arm", "arm, 3 joints", {"task": lambda: brns.PlanarArm(3)}),
-    ("arm", "arm, 50 joints", {"task": lambda: brns.PlanarArm(50)}),
-    ("arm", "arm, links of 1 to 10", {"task": lambda: brns.PlanarArm(10, "tip", tuple(range(1, 11)))}),
-    ("arm-joints", "arm, 12 joints (24-d), 50 + 50", {"task": lambda: brns.PlanarArm(12, "joints"), "individuals": 50}),
-    ("projection", "projection of 20 genes", {"task": lambda: brns.LinearProjection(20), "cells": FEW}),
-    ("arm", "boat in a current", {"task": Whirl, "generations": 150, "cells": HARBOUR}),
-]
 WORLDS = [
-    world(name)._replace(name=f"unseen-{number}", title=title, half="held out", **changed)
-    for number, (name, title, changed) in enumerate(LIKE)
+    unseen("rooms-1", "rooms-3x3", lambda: brns.RoomsMaze(seed=11, rooms=3)),
+    unseen("rooms-1", "rooms-4x4", lambda: brns.RoomsMaze(seed=12, rooms=4)),
+    unseen("rooms-1", "rooms-5x5", lambda: brns.RoomsMaze(seed=13, rooms=5)),
+    unseen("rooms-1", "rooms-6x6", lambda: brns.RoomsMaze(seed=14, rooms=6))._replace(individuals=50),
+    unseen("arm", "arm-3", lambda: brns.PlanarArm(3)),
+    unseen("arm", "arm-50", lambda: brns.PlanarArm(50)),
+    unseen("arm", "arm-growing", lambda: brns.PlanarArm(10, "tip", LINKS)),
+    unseen("arm-joints", "arm-12-joints", lambda: brns.PlanarArm(12, "joints"))._replace(individuals=50),
+    unseen("projection", "projection-20", lambda: brns.LinearProjection(20))._replace(cells=FEW),
+    unseen("arm", "boat", Whirl)._replace(generations=150, cells=HARBOUR),
 ]
 METHODS = {"archive": brns.ArchiveKNN(), "counts": brns.VisitCounts(), "exact": brns.ExactRecognition()}
 MUTATIONS = {"polynomial": brns.PolynomialMutation(), "mixed": brns.MixedMutation()}
