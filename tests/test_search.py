@@ -130,13 +130,6 @@ def test_seeds_in_a_batch_equal_seeds_alone():
             np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-3)
 
 
-def test_the_bits_of_a_generation_need_only_the_state_before_it(run):
-    """What resuming rests on: no randomness outside the key and the generation's number."""
-    experiment = search()
-    state = jax.tree.map(jnp.asarray, jax.device_get(run[0][7]))
-    assert same(experiment.step(state, KEY), (run[0][8], run[1][8]))
-
-
 def test_a_host_task_gives_what_a_traceable_one_gives(run):
     for host, traced in zip(history(search(HostIdentity()), 6)[1], run[1], strict=False):
         np.testing.assert_array_equal(host.survivors.id, traced.survivors.id)

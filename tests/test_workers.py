@@ -226,35 +226,6 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
                 on(Faulty(fault)).evaluate(GENOTYPES, KEY)
 
 
-def session(code, **environment):
-    """Python with this code, as if it was typed: nobody can import it."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), **environment}
-    return subprocess.Popen([sys.executable, "-c", code], env=environment)
-
-
-TYPED = """
-import jax, numpy as np, brns, worlds
-from brns.workers import Chunked
-
-class Typed(worlds.Products):
-    def evaluate(self, genotypes, key):
-        return SCALED(super().evaluate(genotypes, key))
-
-SCALED = lambda evaluation: evaluation._replace(descriptor=0.5 * evaluation.descriptor)
-task, key = Typed(), jax.random.key(0)
-genotypes = task.genotype_space.uniform(key, 8)
-there, here = (each.evaluate(genotypes, key).descriptor for each in (brns.Processes(task, workers=1), Chunked(task)))
-assert np.array_equal(there, here)
-assert np.ptp(here) > 0
-"""
-
-
-@pytest.mark.slow
-def test_workers_take_what_was_typed_into_a_session():
-    """A class and a lambda that it uses; matrix products have the bits of a thread; and it ends by itself."""
-    assert session(TYPED, OMP_NUM_THREADS="1").wait() == 0
-
-
 KILLED = """
 import jax, worlds
 from brns.workers import Processes
@@ -267,7 +238,9 @@ task.evaluate(task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc")
 def test_a_busy_worker_ends_with_a_search_that_was_killed(tmp_path):
-    process = session(KILLED.format(flag=tmp_path / "met"))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    code = KILLED.format(flag=tmp_path / "met")
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
     waited((tmp_path / "met").exists)
     workers = [p.name for p in Path("/proc").iterdir() if f"PPid:\t{process.pid}\n" in status(p)]
     process.kill()

@@ -73,18 +73,6 @@ class Mute(Exception):
         raise UnicodeError("no words")
 
 
-class Products(HostIdentity):
-    """A world on the host whose behavior comes of long matrix products, which BLAS rounds by its number of threads."""
-
-    behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
-
-    def evaluate(self, genotypes, key):
-        draw = np.random.default_rng(0).standard_normal
-        hidden = np.asarray(genotypes) @ draw((5, 3000), np.float32)
-        hidden = np.tanh(hidden @ draw((3000, 3000), np.float32) / 50)
-        return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50))
-
-
 class Windy(HostIdentity):
     """The world on the host with chance in it: a wind for each generation, the same for all individuals."""
 

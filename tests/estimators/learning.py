@@ -1,14 +1,19 @@
-"""An estimator that learns batch after batch, in a square."""
+"""Estimators that learn batch after batch, in a square."""
 
 import equinox as eqx
 import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
 from searches import search
 from square import init, newborn, people, update
 from worlds import HostIdentity
 
-from brns import ExactRecognition
+from brns import ExactRecognition, VisitCounts
 
 SMALL = ExactRecognition(size=32)
+COUNTS = VisitCounts(grids=16, rows=256)
+LEARNERS = pytest.mark.parametrize(("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"])
+"""those that never forget, and the share by which the novelty of one of them may rise"""
 SEARCH = search(HostIdentity(), SMALL)
 NOBODY = people(np.zeros((0, 2), np.float32))
 
@@ -45,3 +50,11 @@ def walked(estimator, seed, spread):
 
 def uniform(seed, *shape):
     return np.random.default_rng(seed).uniform(0, 600, (*shape, 2))
+
+
+def equations(jaxpr):
+    """All of a program, in what it calls too."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jaxprs_in_params(equation.params):
+            yield from equations(inner)

@@ -69,14 +69,6 @@ def test_too_few_references():
         score(PopulationKNN(), (), living.descriptor, living)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"k": 0}, {"additions": 0}, {"additions": 7, "capacity": 6}, {"threshold": float("inf")}]
-)
-def test_settings_that_make_no_sense(settings):
-    with pytest.raises(ValueError, match="|".join(settings)):
-        ArchiveKNN(**settings)
-
-
 @pytest.mark.parametrize("setting", ["entry", "removal"])
 def test_rules_that_do_not_exist(setting):
     wrong = ArchiveKNN()

@@ -14,7 +14,6 @@ from trees import same
 from worlds import Identity
 
 from brns import Box, NoveltySearch
-from brns.checks import check_estimator
 from brns.core import individuals
 
 SLOW = pytest.mark.slow
@@ -177,10 +176,6 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
 # --- the contract --------------------------------------------------------------------------------------------------
 
 
-def test_it_is_a_novelty_estimator():
-    check_estimator(paper(**SMALL))
-
-
 def test_the_score_does_not_depend_on_the_population():
     state, asked = init(paper(**SMALL)), eqx.filter_jit(paper(**SMALL).score)
     assert same(asked(state, A, individuals(A)), asked(state, A, individuals(B)))
@@ -203,18 +198,3 @@ def test_training_that_overflows_ends_in_nan_and_not_in_silence():
     assert np.isfinite(score(estimator, state, A)).all()
     state = update(estimator, state, generation(3, A, 1e12 * B))
     assert np.isnan(score(estimator, state, A)).all()
-
-
-# --- settings ------------------------------------------------------------------------------------------------------
-
-
-def test_settings_out_of_range_are_refused():
-    wrong = [
-        {"embedding": 0},
-        {"depths": (3, -1)},
-        {"learning_rate": 1.0},
-        {"divergence_learning_rate": float("nan")},
-    ]
-    for settings in wrong:
-        with pytest.raises(ValueError, match="BehaviorRecognition"):
-            paper(**settings)

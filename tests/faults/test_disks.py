@@ -1,6 +1,5 @@
 """Full disks, limits of size, closed folders, and copies."""
 
-import errno
 import math
 import os
 import resource
@@ -13,7 +12,7 @@ from shell import begin, finished
 from small import MAZE, SEARCH
 
 import brns
-from brns import NoveltySearch, Record, RecordError
+from brns import NoveltySearch, RecordError
 from brns.runs.loop import resume, run
 
 
@@ -32,27 +31,6 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half)
     assert bits(half) == before
     resume(half, search=SEARCH)
     assert bits(half) == bits(whole)
-
-
-def test_a_save_without_room_stops_the_run_and_keeps_what_was_saved(whole, tmp_path, monkeypatch):
-    sync, calls = os.fsync, []
-
-    def full(descriptor):
-        calls.append(descriptor)
-        if len(calls) > 15:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        sync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RecordError, match=r"could not save .*No space left on device.*make room .* then resume"):
-        run(SEARCH, 10, out=tmp_path / "run", seed=7, checkpoint_every=3)
-    monkeypatch.undo()
-    record = Record(tmp_path / "run")
-    assert record.column("survivors.id").shape == (record.last + 1, 8)
-    assert 0 < record.snapshots[-1] < 10
-    assert not list((tmp_path / "run").rglob("*.tmp*"))
-    resume(tmp_path / "run", search=SEARCH)
-    assert bits(tmp_path / "run") == bits(whole)
 
 
 UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []

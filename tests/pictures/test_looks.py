@@ -54,18 +54,6 @@ def test_all_lines_of_a_panel_have_the_same_statistic():
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 5.5]
 
 
-def test_a_colour_bar_is_as_high_as_its_panel():
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    ax = figure.subplots()
-    shown = ax.imshow(np.zeros((2, 6)))
-    ax.set_aspect("equal")
-    colorbar(ax, shown, "novelty")
-    figure.draw_without_rendering()
-    (bar,) = ax.child_axes
-    assert bar.get_window_extent().height == pytest.approx(ax.get_window_extent().height)
-    assert bar.get_tightbbox().x1 <= figure.bbox.width
-
-
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()

@@ -113,5 +113,5 @@ def test_both_themes_are_legible(browser, page, theme):
 
 def test_an_attack_stays_text(browser, attacked):
     tab, said = opened(browser, attacked)
-    assert tab.title() == "Novelty search in the identity"
+    assert tab.title() == "Novelty search in the Identity"
     assert said == []

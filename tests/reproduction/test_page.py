@@ -152,4 +152,4 @@ def test_each_part_from_end_to_end(tmp_path, here, capsys):
         assert (tmp_path / picture).exists()
         assert f"({picture})" in text
     found = json.loads((tmp_path / "maze" / "results.json").read_text(), parse_constant=pytest.fail)
-    assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 4
+    assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 5

@@ -1,8 +1,5 @@
-"""The runs: which methods there are, and searches side by side that go on where they were stopped."""
+"""The runs: which methods there are, and searches that go on where they were stopped."""
 
-import time
-
-import pytest
 from searches import search
 from worlds import HostIdentity
 
@@ -45,16 +42,3 @@ def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, 
     files = {file: file.stat().st_mtime_ns for file in job.folder.glob("generations/*.npz")}
     assert job() == {"last": 6}
     assert {file: file.stat().st_mtime_ns for file in files} == files
-
-
-def test_a_job_that_fails_in_its_process_ends_the_others():
-    def fail():
-        with runs.side_by_side(1) as pool:
-            failing = pool.submit(divmod, 1, 0)
-            pool.submit(time.sleep, 600)
-            failing.result()
-
-    began = time.monotonic()
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert time.monotonic() - began < 500
