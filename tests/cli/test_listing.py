@@ -106,7 +106,6 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     (run / "run.json").write_text(json.dumps(facts))
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     done = call("runs", ".", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
     _, head, first, gap = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "estimator", "seed", "solved", "first", "cover", "changed"]
     assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
