@@ -1,8 +1,9 @@
-"""A run's files, as tests compare and spoil them."""
+"""A run's files, as tests compare and spoil them; and trees of arrays."""
 
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from brns.runs import metadata
@@ -30,3 +31,8 @@ def bits(path):
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
     metadata.write(run, metadata.Metadata.model_validate_json(json.dumps(facts)))
+
+
+def same(a, b):
+    """Whether two trees hold the same numbers."""
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))

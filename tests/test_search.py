@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from trees import same
+from files import same
 from worlds import HostIdentity, Identity
 
 from brns import MixedMutation, NoveltySearch, PolynomialMutation, Redraw
@@ -177,9 +177,6 @@ def test_one_compilation_serves_every_generation():
     history(search(Traced()), 5)
     # The founders are evaluated as they are, all later generations by one trace.
     assert TRACES == [(8, 5), (6, 5)]
-
-
-# What is wrong is said
 
 
 class Wrong(Identity):

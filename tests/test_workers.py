@@ -7,14 +7,15 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from searches import search
-from trees import same
+from files import same
+from searches import HOST
 from worlds import Faulty, HostIdentity, Identity, Windy
 
 import brns
@@ -116,7 +117,7 @@ def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
 
 def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tmp_path):
     def windy(**chunks):
-        return search(Chunked(Windy(), **chunks), brns.PopulationKNN(k=2))
+        return replace(HOST, task=Chunked(Windy(), **chunks))
 
     brns.run(windy(executor=shared), 2, out=tmp_path / "a")
     (resumed,) = brns.resume(tmp_path / "a", 4, search=windy())

@@ -12,8 +12,6 @@ from brns.core import take
 from brns.estimators import neighbours
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 
-# By hand
-
 
 def test_mean_distance_to_the_two_nearest_others():
     living = population([[0.0], [1.0], [3.0], [7.0]])
@@ -60,9 +58,6 @@ def test_a_descriptor_that_is_not_finite_is_nobodys_neighbour():
     np.testing.assert_allclose(score(PopulationKNN(k=1), (), living.descriptor, living), expected)
 
 
-# Errors
-
-
 def test_too_few_references():
     living = population(np.zeros((5, 2)))
     with pytest.raises(ValueError, match="k=15 nearest neighbours need a population above 15; got 5"):
@@ -76,8 +71,6 @@ def test_rules_that_do_not_exist(setting):
     with pytest.raises(ValueError, match=f"ArchiveKNN.{setting} must be .* got 'best'"):
         refuse_unknown(wrong)
 
-
-# Agreement with float64
 
 LAYOUTS = {
     "uniform": lambda rng, n, d: rng.random((n, d)),
@@ -120,9 +113,6 @@ def test_agrees_with_scipy_over_many_blocks_and_chunks():
         state, living, references = case(layout, 1, estimator, entries, size, d)
         expected = cKDTree(references).query(references[:size], 16)[0][:, 1:].mean(axis=1)
         np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
-
-
-# Laws
 
 
 @pytest.fixture(scope="module")

@@ -8,18 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import same
 from literal import SMALL, Literal, generation, paper, score, uniform
 from square import KEY, SQUARE, init, update
-from trees import same
 from worlds import Identity
 
 from brns import Box, NoveltySearch
 from brns.core import individuals
 
 SLOW = pytest.mark.slow
-
-
-# --- Algorithm 1 ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -96,8 +93,6 @@ def test_divergence_is_gradient_ascent_written_out():
     assert same(near.target, far.target)
 
 
-# --- the training set D --------------------------------------------------------------------------------------------
-
 A, B, C, D = (uniform(seed, 20) for seed in range(4))
 
 
@@ -137,9 +132,6 @@ def test_what_was_visited_is_no_longer_novel():
     assert seen < unseen / 3
 
 
-# --- initialisation ------------------------------------------------------------------------------------------------
-
-
 @SLOW
 @pytest.mark.parametrize("initialisation", ["he", "he-biased", "uniform"])
 def test_divergence_raises_the_mean_of_m(initialisation):
@@ -171,9 +163,6 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
     points = uniform(0, 500, unit)
     expected = score(estimator, init(estimator, unit), points)
     np.testing.assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
-
-
-# --- the contract --------------------------------------------------------------------------------------------------
 
 
 def test_the_score_does_not_depend_on_the_population():

@@ -9,12 +9,11 @@ from collections import Counter
 
 import pytest
 from files import bits
-from searches import search
+from searches import HOST
 from shell import begin, finished
 from small import ANT, MAZE
-from worlds import HostIdentity
 
-from brns import PopulationKNN, Record, RecordError
+from brns import Record, RecordError
 from brns.runs.loop import resume, run
 
 
@@ -90,8 +89,7 @@ def names(path):
 
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn, of a run of two generations."""
-    one = search(HostIdentity(), PopulationKNN(k=2))
-    run(one, 2, out=tmp_path / "whole", checkpoint_every=3)
+    run(HOST, 2, out=tmp_path / "whole", checkpoint_every=3)
     whole, anew = (bits(tmp_path / "whole"), names(tmp_path / "whole")), 0
     for alive in range(1000):
         out, steps = tmp_path / f"after{alive}", []
@@ -99,7 +97,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
             for name in ("mkdir", "fsync", "replace", "unlink"):
                 patch.setattr(os, name, dying(getattr(os, name), steps, alive))
             try:
-                run(one, 2, out=out, checkpoint_every=3)
+                run(HOST, 2, out=out, checkpoint_every=3)
             except Death:
                 pass
             else:
@@ -107,10 +105,10 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
         if last(out) is None:
             anew += 1
             with pytest.raises(RecordError, match="is not a run"):
-                resume(out, search=one)
-            run(one, 2, out=out, checkpoint_every=3)
+                resume(out, search=HOST)
+            run(HOST, 2, out=out, checkpoint_every=3)
         else:
-            resume(out, search=one)
+            resume(out, search=HOST)
         assert (bits(out), names(out)) == whole, f"died before its step {alive}, {steps[-1]}"
     assert alive > 25
     assert anew < 20

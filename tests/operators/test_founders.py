@@ -1,14 +1,15 @@
 """Founders: where they lie, by hand."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from searches import search
-from worlds import HostIdentity
+from searches import HOST
 
 import brns
-from brns import Box, FeedForward, GivenFounders, LayerFounders, PopulationKNN
+from brns import Box, FeedForward, GivenFounders, LayerFounders
 from brns.settings import build, describe
 
 KEY = jax.random.key(0)
@@ -36,7 +37,7 @@ def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_ref
 
 
 def begun_by(founders):
-    return search(HostIdentity(), PopulationKNN(k=2), founders=founders)
+    return replace(HOST, founders=founders)
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,9 +1,8 @@
 """The runs: which methods there are, and searches that go on where they were stopped."""
 
-from searches import search
-from worlds import HostIdentity
+from searches import HOST
 
-from brns import PopulationKNN, Record, run
+from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
 from brns.settings import build, describe
@@ -11,7 +10,6 @@ from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
-SEARCH = search(HostIdentity(), PopulationKNN(k=2))
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
@@ -33,11 +31,11 @@ def test_random_search_is_called_so(tmp_path):
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last)})
-    todo = runs.jobs({"a": SEARCH, "b": SEARCH}, PLAN, tmp_path)
+    todo = runs.jobs({"a": HOST, "b": HOST}, PLAN, tmp_path)
     assert [(job.name, job.seed) for job in todo] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     job = todo[2]
     assert job.folder == tmp_path / "a" / "seed0001"
-    run(SEARCH, 4, out=job.folder, seed=1, checkpoint_every=2)
+    run(HOST, 4, out=job.folder, seed=1, checkpoint_every=2)
     assert job() == {"last": 6}
     files = {file: file.stat().st_mtime_ns for file in job.folder.glob("generations/*.npz")}
     assert job() == {"last": 6}

@@ -6,8 +6,7 @@ import json
 import jax
 import numpy as np
 import pytest
-from searches import search
-from worlds import HostIdentity
+from searches import HOST, search
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
@@ -70,7 +69,7 @@ def test_genotypes_are_found_where_they_were_born(whole):
 
 def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
     mixed = brns.MixedMutation((PolynomialMutation(rate=0.5), brns.Redraw()))
-    one = search(HostIdentity(), brns.PopulationKNN(k=2), mutate=mixed)
+    one = dataclasses.replace(HOST, mutate=mixed)
     (record,) = brns.run(one, 4, out=tmp_path / "mixed", seed=3)
     key = jax.random.key(3)
     state = one.init(key)
@@ -142,7 +141,7 @@ def test_a_record_knows_the_search_that_it_was_made_with_and_needs_none_for_the_
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):
     assert [r.seed for r in records(whole)] == [7]
-    brns.run(search(HostIdentity(), brns.PopulationKNN(k=2)), 1, out=tmp_path / "many", seeds=[7, 2])
+    brns.run(HOST, 1, out=tmp_path / "many", seeds=[7, 2])
     assert [r.seed for r in records(tmp_path / "many")] == [2, 7]
     with pytest.raises(RecordError, match=r"is not a run and holds none"):
         records(whole / "generations")

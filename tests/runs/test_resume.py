@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 from files import bits
-from searches import search
+from searches import HOST, search
 from worlds import HostIdentity, Identity
 
 import brns
@@ -22,7 +22,6 @@ from brns import PolynomialMutation, Record, RecordError, resume, run
 from brns.runs.loop import start
 from brns.runs.paths import chosen
 
-HOST = search(HostIdentity(), brns.PopulationKNN(k=2))
 SEARCHES = {
     "host": HOST,
     "traced": search(Identity(), brns.PopulationKNN(k=2)),
@@ -80,11 +79,9 @@ def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(made, tmp_pat
 CHILD = """
 import sys, time
 sys.path[:0] = sys.argv[1:2]
-from searches import search
-from worlds import HostIdentity
-from brns import PopulationKNN
+from searches import HOST
 from brns.runs.loop import start
-for saved in start(search(HostIdentity(), PopulationKNN(k=2)), 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
+for saved in start(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
     print(saved[0].number, flush=True)
     time.sleep(600 if saved[0].number == 5 else 0.02)
 """
@@ -119,9 +116,6 @@ def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(below, generations
     with pytest.raises(ValueError, match=message):
         resume(path / below, generations, search=replace(HOST, **changes))
     assert {file: file.read_bytes() for file in path.rglob("*.*")} == before
-
-
-# --- where a run stands --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["run.json", "notes.txt"])
@@ -161,9 +155,6 @@ def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tm
         next(late)
     assert Record(out).planned == 2
     assert {file.name for file in tmp_path.iterdir()} == {"run", ".run.1.tmp"}
-
-
-# --- what is asked for ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

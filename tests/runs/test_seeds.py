@@ -3,17 +3,17 @@
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import pytest
-from files import bits
+from files import bits, same
 from jax.custom_batching import custom_vmap
-from searches import search as small
-from trees import same
+from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, PopulationKNN, Record, resume, run
+from brns import NoveltySearch, Record, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
@@ -22,7 +22,7 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
 def search(task):
-    return small(task, PopulationKNN(k=2))
+    return replace(HOST, task=task)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ class Fake(Chunked):
 
 
 def begun():
-    return [search(HostIdentity()).init(key) for key in KEYS]
+    return [HOST.init(key) for key in KEYS]
 
 
 def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn():
     fake = Fake(threading.Barrier(2))
     together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
-    in_turn = list(seeds.generations(search(HostIdentity()), KEYS, begun(), 3, 1))
+    in_turn = list(seeds.generations(HOST, KEYS, begun(), 3, 1))
     assert len(together) == 3
     assert same(together, in_turn)
 

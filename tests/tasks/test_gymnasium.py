@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 import pytest
-from trees import same
+from files import same
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.workers import Chunked

@@ -63,9 +63,6 @@ def free_poses(maze: DeceptiveMaze, n: int):
     return np.column_stack([position, random.uniform(-math.pi, math.pi, n)]).astype(np.float32)
 
 
-# The map
-
-
 def test_the_hard_maze_has_the_original_s_pixels(hard):
     obstacles = hard.obstacles
     assert obstacles.shape == (200, 200)
@@ -76,9 +73,6 @@ def test_the_hard_maze_has_the_original_s_pixels(hard):
     runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
     assert np.flatnonzero(obstacles[117, 3:197]).tolist() == [i - 3 for i in runs]
     assert (np.asarray(hard.tables.touched) == 0).sum() == 29353
-
-
-# Fidelity
 
 
 def test_single_steps_are_those_of_the_original(hard):
@@ -127,9 +121,6 @@ def test_agrees_with_the_literal_rules_step_by_step(make, literal):
     assert np.hypot(*(np.asarray(ours) - poses)[:, :2].T).max() <= 4 + 1e-3  # the fastest wheel
     assert (away(ours, next_poses) < 1e-3).mean() >= 0.999
     assert (np.abs(seen - observations) < 1e-3).all(axis=1).mean() >= 0.998
-
-
-# By hand
 
 
 def one_step(maze: DeceptiveMaze, pose, action):
@@ -196,9 +187,6 @@ def test_every_bumper_at_every_bearing(literal):
 
 def test_solved_is_the_goal_s_disc(hard):
     assert hard.solved(jnp.array([[60.0, 102.0], [60.0, 102.1], [90.0, 89.0]])).tolist() == [True, False, True]
-
-
-# Laws
 
 
 def test_a_robot_is_never_inside_a_wall(hard, path):
