@@ -6,24 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import io_callback
+from searches import Distance
 from worlds import HostIdentity, Identity, Windy
 
 from brns import Box, Evaluation, check_estimator, check_task
 from brns.checks import refuse_wrong
 from brns.core import Mutation, Task, conform
-
-
-class Sound(eqx.Module):
-    """Novelty as the distance from a point that follows the offspring."""
-
-    def init(self, space, key):
-        return space.uniform(key, 1)[0]
-
-    def score(self, state, descriptors, population):
-        return jnp.linalg.norm(descriptors - state, axis=1)
-
-    def update(self, state, generation, key):
-        return 0.9 * state + 0.1 * generation.offspring.descriptor.mean(axis=0)
 
 
 @pytest.mark.parametrize("task", [Identity(), Windy()])
@@ -32,7 +20,7 @@ def test_sound_tasks_pass(task):
 
 
 def test_a_sound_estimator_passes():
-    check_estimator(Sound())
+    check_estimator(Distance())
 
 
 # Tasks. Each is the sound world with one fault.
@@ -191,7 +179,7 @@ def asks_the_host(self, state, generation, key):
     return state + io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
 
 
-class AsksItsOwnArray(Sound):
+class AsksItsOwnArray(Distance):
     """Its scale is an argument where the search compiles it, and has no value then."""
 
     scale: jax.Array = eqx.field(default_factory=lambda: jnp.ones(()))
@@ -215,7 +203,7 @@ class AsksItsOwnArray(Sound):
     ],
 )
 def test_a_faulty_estimator_is_refused(method, fault, message):
-    faulty = type(Sound)("Faulty", (Sound,), {method: fault, "__annotations__": {}})
+    faulty = type(Distance)("Faulty", (Distance,), {method: fault, "__annotations__": {}})
     with pytest.raises(ValueError, match=message):
         check_estimator(faulty())
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import same
+from searches import Distance
 from worlds import HostIdentity, Identity
 
 from brns import MixedMutation, NoveltySearch, PolynomialMutation, Redraw
@@ -15,19 +16,6 @@ from brns.core import founding, take, unite
 from brns.runs.seeds import stacked
 
 KEY = jax.random.key(0)
-
-
-class Distance(eqx.Module):
-    """A novelty to be checked by hand: the distance to the mean of the last offspring, at first to the origin."""
-
-    def init(self, space, key):
-        return jnp.zeros(space.dimension)
-
-    def score(self, state, descriptors, population):
-        return jnp.linalg.norm(descriptors - state, axis=1)
-
-    def update(self, state, generation, key):
-        return generation.offspring.descriptor.mean(axis=0)
 
 
 def search(task=None, estimator=None, **settings):
@@ -197,10 +185,6 @@ def wide(key, genotypes, box):
     return jnp.zeros((len(genotypes), 7))
 
 
-def many(key, n, box):
-    return jnp.zeros((n + 1, box.dimension))
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -208,7 +192,6 @@ def many(key, n, box):
         ({"estimator": Growing()}, r"(?s)Growing.update must return .*\(4,\).*\(2,\)"),
         ({"select": few}, r"select .*\(8,\); few gave \(2,\)"),
         ({"mutate": wide}, r"mutate .*\(6, 5\); wide gave \(6, 7\)"),
-        ({"founders": many}, r"founders .*\(8, 5\); many gave \(9, 5\)"),
     ],
 )
 def test_a_part_of_wrong_shape_is_named_with_expected_and_got(wrong, message):

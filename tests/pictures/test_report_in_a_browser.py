@@ -1,26 +1,13 @@
 """The report in a real browser: `make test-browser`."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from brns.pictures import report
 
-CHROMIUM = "/usr/bin/chromium"
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not Path(CHROMIUM).exists():
-        pytest.skip("needs Debian's chromium: apt-get install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    with playwright.sync_playwright() as engines:
-        browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
