@@ -5,7 +5,6 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 import brns
@@ -66,8 +65,3 @@ def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
     least = PlanarArm().evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
     assert_allclose(least, -(np.pi**2) * (1 - 1 / 49), rtol=1e-5)
     assert f"offset=-{np.pi**2:.2f}" in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
-
-
-def test_what_makes_no_arm_is_refused():
-    with pytest.raises(ValueError, match="as many lengths"):
-        PlanarArm(2, "tip", (1.0,))

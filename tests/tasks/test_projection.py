@@ -1,14 +1,12 @@
-"""The linear projection and the loose box, by hand; and what all worlds in JAX keep."""
+"""The linear projection and the loose box, by hand."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
-from brns import LinearProjection, MountainCar, PlanarArm, check_task
+from brns import LinearProjection, PlanarArm
 from brns.comparison.worlds import RescaledBehaviorSpace
-from brns.settings import build, describe
 
 KEY = jax.random.key(0)
 
@@ -29,14 +27,3 @@ def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
     assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
     assert_allclose(loose.behavior_space.high, [5.5, 5.5])
     assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)
-
-
-@pytest.mark.parametrize("task", [LinearProjection(), PlanarArm(3, "picture"), MountainCar(steps=20)])
-def test_worlds_keep_the_contract_and_are_rebuilt_from_their_description(task):
-    check_task(task, sizes=())
-    assert describe(build(describe(task))) == describe(task)
-
-
-def test_what_makes_no_world_is_refused():
-    with pytest.raises(ValueError, match="measures=2"):
-        LinearProjection(7)
