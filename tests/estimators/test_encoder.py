@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from files import bits
 from searches import search
 from square import KEY, SQUARE
 from worlds import HostIdentity
@@ -75,9 +76,8 @@ def test_runs_resume_to_the_same_bits(tmp_path):
     one = search(HostIdentity(), OWN)
     (alone,) = run(one, 4, out=tmp_path / "whole")
     run(one, 2, out=tmp_path / "parts")
-    (parts,) = resume(tmp_path / "parts", 4, search=one)
-    for a, b in zip(*(jax.tree.leaves(r.state(4)) for r in (alone, parts)), strict=True):
-        np.testing.assert_array_equal(a, b)
+    resume(tmp_path / "parts", 4, search=one)
+    assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
     weights = alone.state(4).estimator.predictor
     assert weights.constant is None  # a constant of NumPy's is no weight
     assert (whole(Own, weights, 1).constant == 600).all()

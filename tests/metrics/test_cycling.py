@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_record import FakeRecord, population
+from fake_record import AlongX, FakeRecord, population
 from scipy.spatial.distance import pdist
 from searches import search
 
@@ -17,11 +17,11 @@ from brns.metrics.summary import summary
 Q = np.array([[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]])
 
 
-class Additive(eqx.Module):
+class Additive(AlongX):
     """Novelty = state + first descriptor + number of individuals alive."""
 
     def score(self, state, descriptors, population):
-        return state + descriptors[:, 0] + population.id.shape[0]
+        return super().score(state, descriptors, population) + population.id.shape[0]
 
 
 class Embedding(Additive):

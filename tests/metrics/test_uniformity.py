@@ -1,23 +1,15 @@
 """The Jensen-Shannon distance to uniform: by hand, against SciPy, and what has none."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_record import FakeRecord, family
+from fake_record import AlongX, FakeRecord, family
 from scipy.spatial.distance import jensenshannon
 
 from brns.core import Box
 from brns.metrics import uniformity
 
 BOX = Box([0.0, 0.0], [6.0, 6.0])
-
-
-class AlongX(eqx.Module):
-    """Novelty is the first coordinate plus the state."""
-
-    def score(self, state, descriptors, population):
-        return descriptors[:, 0] + state
 
 
 def test_one_of_four_cells_by_hand():

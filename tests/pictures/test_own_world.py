@@ -85,22 +85,13 @@ def strides(tmp_path_factory):
     return run_of(Chunked(Strides()), tmp_path_factory.mktemp("strides") / "run")
 
 
-@pytest.fixture(params=["wide", "strides"])
-def known(request):
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def alone(known):
-    """The same run read back by somebody who has no search."""
-    return Record(known.path)
-
-
-def test_a_picture_of_the_run_needs_no_search(alone):
-    points = [ax.collections[-1].get_offsets() for ax in overview(alone).axes]
-    world = scene_of(alone)
-    np.testing.assert_allclose(points[1], world.place(alone.column("survivors.descriptor", [3])[0]))
-    assert world.walls is None
+def test_a_picture_of_the_run_needs_no_search(wide, strides):
+    for known in (wide, strides):
+        alone = Record(known.path)
+        points = overview(alone).axes[1].collections[-1].get_offsets()
+        world = scene_of(alone)
+        np.testing.assert_allclose(points, world.place(alone.column("survivors.descriptor", [3])[0]))
+        assert world.walls is None
 
 
 def test_what_needs_no_search_is_the_same_without(strides):

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -108,9 +108,9 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
 
 @pytest.fixture
 def here(monkeypatch):
-    """The processes' work done in this one, two figures a part, and the least that there is to run."""
-    monkeypatch.setattr(runs, "side_by_side", lambda workers: InThisProcess())
-    monkeypatch.setattr(parts, "side_by_side", lambda workers: InThisProcess())
+    """The processes' work done in a thread of this one, two figures a part, and the least that there is to run."""
+    monkeypatch.setattr(runs, "side_by_side", lambda workers: ThreadPoolExecutor(1))
+    monkeypatch.setattr(parts, "side_by_side", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)
     monkeypatch.setattr(parts, "figures_of", lambda kind: ("age", "kappa"))
     tiny = SCALES["smoke"]._replace(
@@ -122,21 +122,6 @@ def here(monkeypatch):
         timing=Timing((2,), (200,), 1, 20),
     )
     monkeypatch.setitem(SCALES, "smoke", tiny)
-
-
-class InThisProcess:
-    """A pool that does the work when it is asked for."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def submit(self, work, *given):
-        future = Future()
-        future.set_result(work(*given))
-        return future
 
 
 @pytest.mark.slow
