@@ -85,16 +85,16 @@ COUNT = iter(range(100))
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"must be a brns\.Box; got \(0, 1\)"),
+        (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
         (broken(lambda e, g, k: e._replace(solved=np.zeros(len(g)))), "solved as bools"),
-        (Untraceable(), "traceable is True, but evaluate is not JAX code"),
-        (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
+        (Untraceable(), "evaluate is not JAX code"),
+        (Baked(), "must give compiled"),
     ],
 )
 def test_a_faulty_task_is_refused(task, message):
@@ -217,7 +217,7 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
     ("part", "contract", "message"),
     [
         (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
-        ("maze", Task, "part must have genotype_space, behavior_space, traceable, evaluate, as .*; got 'maze'"),
+        ("maze", Task, "part must have genotype_space.*; got 'maze'"),
         (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
     ],
 )

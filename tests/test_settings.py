@@ -148,9 +148,9 @@ def test_an_operator_is_chosen_by_name_and_then_set():
     search = changed(named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"])
     assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
-    with pytest.raises(SettingsError, match=r"mutate must be one of mixed.*; got 'blend'(.|\n)*NAME=VALUE"):
+    with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
         changed(search, ["mutate=blend", "nonsense"])
-    with pytest.raises(SettingsError, match=r"experiment must be one of maze, .*; got 'maz'; did you mean maze\?"):
+    with pytest.raises(SettingsError, match=r"did you mean maze\?"):
         named("maz")
 
 

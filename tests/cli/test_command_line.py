@@ -50,6 +50,7 @@ def test_resume_makes_a_run_longer(folder):
     call("resume", "longer", "--generations", 6, folder=folder)
     assert Record(folder / "longer").last == 6
     assert (folder / "longer/overview.png").exists()
+    assert "started without workers" in call("resume", "longer", "--workers", 2, folder=folder, status=2).stderr
     assert "has 6 generations already" in call("resume", "longer", "--generations", 2, folder=folder).stdout
 
 
@@ -75,10 +76,12 @@ def test_ctrl_c_says_how_to_go_on(folder):
     [
         (("show", "."), "is not a run"),
         (("run", "labyrinth"), "maze, ant"),
-        (("run", "maze", "--estimator", "k-nn"), "exact, recognition, paper, archive"),
+        (("run", "maze", "--estimator", "k-nn"), "exact, recognition"),
         (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
-        (("run", "maze", "--set", "estimator=archive"), "`brns run WORLD --estimator NAME`"),
+        (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
+        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
+        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with either"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):

@@ -158,7 +158,7 @@ def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(n
         (("run", "lonely_world:needs"), "callable without arguments"),
         (("run", "lonely_world:nothing"), "got int"),
         (("run", "lonely_world:search", "--estimator", "archive", "--out", "no"), "an estimator of its own"),
-        (("show", RUN, "--search", "lonely_world:strange"), "made by another search than --search gives"),
+        (("show", RUN, "--search", "lonely_world:strange"), "made by another search"),
     ],
 )
 def test_what_is_no_search_is_an_error_that_says_so(folder, arguments, told):

@@ -4,7 +4,7 @@ import contextlib
 import time
 
 import pytest
-from shell import RUN, SHORT, call
+from shell import SHORT, call
 
 from brns import Record
 
@@ -39,15 +39,3 @@ def test_a_wrong_dask_address_is_told_soon(folder):
     done = call("run", "maze", *SHORT, *nobody, folder=folder, status=2)
     assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
     assert "tcp://127.0.0.1:1" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
-        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with either"),
-        (("resume", RUN, "--generations", 9, "--workers", 2), "was started without workers"),
-    ],
-)
-def test_workers_that_cannot_be_had_are_an_error_that_says_why(folder, words, told):
-    assert told in call(*words, folder=folder, status=2).stderr

@@ -60,7 +60,7 @@ def test_a_descriptor_that_is_not_finite_is_nobodys_neighbour():
 
 def test_too_few_references():
     living = population(np.zeros((5, 2)))
-    with pytest.raises(ValueError, match="k=15 nearest neighbours need a population above 15; got 5"):
+    with pytest.raises(ValueError, match="population above 15; got 5"):
         score(PopulationKNN(), (), living.descriptor, living)
 
 

@@ -16,8 +16,6 @@ from worlds import Identity
 from brns import Box, NoveltySearch
 from brns.core import individuals
 
-SLOW = pytest.mark.slow
-
 
 @pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_algorithm_1_written_out(fresh):
@@ -132,7 +130,7 @@ def test_what_was_visited_is_no_longer_novel():
     assert seen < unseen / 3
 
 
-@SLOW
+@pytest.mark.slow
 @pytest.mark.parametrize("initialisation", ["he", "he-biased", "uniform"])
 def test_divergence_raises_the_mean_of_m(initialisation):
     near, far = (paper(initialisation=initialisation, divergence_steps=steps) for steps in (0, 15))

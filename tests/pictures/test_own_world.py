@@ -103,7 +103,7 @@ def test_what_needs_no_search_is_the_same_without(strides):
 
 @pytest.mark.parametrize("name", ["novelty-map", "q", "eta", "uniformity", "archive"])
 def test_what_needs_the_search_says_how_to_give_it(name, wide):
-    with pytest.raises(ValueError, match=r"not a part of brns.*--search module:object.*record\.search"):
+    with pytest.raises(ValueError, match=r"--search module:object.*record\.search"):
         draw(name, [Record(wide.path)])
 
 

@@ -86,7 +86,7 @@ class Deeper(HostIdentity):
         (6, replace(HOST, task=Longer()), "length of genotypes: .* has 5; got 6"),
         (6, replace(HOST, task=Deeper()), "cannot change the space of behaviors"),
         (6, replace(HOST, estimator=ArchiveKNN(k=2)), "does not fit these settings"),
-        (6, replace(HOST, population_size=9), "cannot change population_size: .* has 8; got 9"),
+        (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
     ],
 )
 def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_path, at, other, message):

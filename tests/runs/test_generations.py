@@ -93,9 +93,9 @@ def test_a_run_without_a_place_is_kept_in_a_folder_that_is_told(capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] with checkpoint_every=10; seeds \[0, 2\]"),
+        ({"seeds": [0, 2]}, r"holds seeds \[0, 1\] .*; seeds \[0, 2\]"),
         ({"checkpoint_every": 3}, "with checkpoint_every=3 were asked for"),
-        ({"search": replace(HOST, population_size=9)}, "another experiment: population_size was 8 and is 9"),
+        ({"search": replace(HOST, population_size=9)}, "population_size was 8 and is 9"),
     ],
 )
 def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, message, tmp_path):
