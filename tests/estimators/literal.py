@@ -82,13 +82,6 @@ class Literal:
             np.abs(a - b).max() for x, y in zip(self.predictor, theirs, strict=True) for a, b in zip(x, y, strict=True)
         )
 
-    def copy(self):
-        other = object.__new__(Literal)
-        other.target, other.steps, other.rate = self.target, self.steps, self.rate
-        for name in ("predictor", "first", "second"):
-            setattr(other, name, [list(layer) for layer in getattr(self, name)])
-        return other
-
 
 def _float64(layer):
     return [np.asarray(layer.weight, np.float64), np.asarray(layer.bias, np.float64)]

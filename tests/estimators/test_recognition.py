@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from copy import deepcopy
 
 import equinox as eqx
 import jax
@@ -57,7 +58,7 @@ def _explain(literal, dataset, predictor):
     """The literal predictor after a batch of 3 and one of 2, in that order that ends nearest to the given predictor."""
     ends = []
     for batch in itertools.combinations(range(5), 3):
-        ends.append(literal.copy())
+        ends.append(deepcopy(literal))
         ends[-1].descend(dataset[list(batch)])
         ends[-1].descend(np.delete(dataset, batch, axis=0))
     return min(ends, key=lambda end: end.distance(predictor))

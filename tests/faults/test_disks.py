@@ -13,7 +13,17 @@ from small import MAZE, SEARCH
 
 import brns
 from brns import NoveltySearch, RecordError
-from brns.runs.loop import resume, run
+from brns.runs.loop import resume, run, start
+
+
+@pytest.fixture
+def half(tmp_path):
+    """The run `whole`, stopped after generation 5."""
+    steps = start(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3)
+    while next(steps)[0].number < 5:
+        pass
+    steps.close()
+    return tmp_path / "half"
 
 
 def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half):

@@ -32,13 +32,7 @@ def last(out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("experiment", "kills"),
-    [
-        pytest.param(MAZE, 50, id="maze-50"),
-        pytest.param(ANT, 10, id="ant-10"),
-    ],
-)
+@pytest.mark.parametrize(("experiment", "kills"), [(MAZE, 50), (ANT, 10)])
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, tmp_path):
     """kill -9 while it starts or some generations later, at a moment of its own, and each time `brns resume`."""
     moment, out, starting, met = random.Random(0), tmp_path / "killed", math.inf, Counter()

@@ -15,14 +15,11 @@ from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
 
-def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
+def test_a_method_has_a_colour_of_its_own_whatever_stands_beside_it_and_in_whatever_order():
     three = ["archive", "recognition", "paper"]
     assert colors_of(three) == colors_of(three[::-1])
     assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]
     assert len(set(colors_of(three).values())) == 3
-
-
-def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their_own():
     labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
     shades = colors_of(labels)
     assert len(set(shades.values())) == 5
@@ -32,13 +29,10 @@ def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their
     assert len(colors_of(map(str, range(20)))) == 20
 
 
-def test_where_a_deviation_would_reach_below_zero_the_median_and_quartiles_stand():
+def test_the_mean_and_one_deviation_stand_but_where_it_would_reach_below_zero_the_median_and_quartiles():
     (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
     assert note == "\n(median and quartiles)"
-
-
-def test_elsewhere_the_mean_and_one_deviation_stand():
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]  # what can be negative may reach below 0
     (first, second), note = middles(values)
     root = np.sqrt(2)
