@@ -33,7 +33,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes be
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A record of four generations of `searches.search`, with every checkpoint, for tests that only read."""
+    """A record of four generations with every checkpoint, to be read only."""
     from searches import search
 
     import brns

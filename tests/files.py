@@ -11,7 +11,7 @@ from brns.runs.storage import SEAL
 
 
 def content(file):
-    """What a file holds; of arrays all but the seal, since every run has an identifier of its own."""
+    """What a file holds; of arrays all but the seal, which names its run."""
     if file.suffix != ".npz":
         return file.read_bytes()
     with np.load(file, allow_pickle=False) as arrays:

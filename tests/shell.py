@@ -1,4 +1,4 @@
-"""The command line: in this process, which is quick, and in one of its own, as a person calls it."""
+"""The command line: in this process, which is quick, and in one of its own."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ class Ended(NamedTuple):
 
 
 def call(*arguments, folder, status=0):
-    """What `brns` says with these arguments in a folder, in this process, which ends with this status."""
+    """What `brns` says in a folder, in this process, and ends with this status."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder):
         patch.setattr(sys, "argv", ["brns", *map(str, arguments)])

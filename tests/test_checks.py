@@ -1,4 +1,4 @@
-"""The checks that users run on their own parts: what is sound passes, and each fault is refused by its own message."""
+"""The checks of users' own parts: what is sound passes, each fault is named."""
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ def test_a_sound_estimator_passes():
 
 
 def broken(change, **fields):
-    """The sound world on the host, whose evaluation is changed by `change(evaluation, genotypes, key)`."""
+    """The sound world on the host with its evaluation changed."""
 
     class Broken:
         genotype_space = Box([-1.0] * 5, [1.0] * 5)

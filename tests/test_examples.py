@@ -1,4 +1,4 @@
-"""Every example, and the code of the README and the documentation, run as a reader would and held against the text."""
+"""Every example, and the code of the README and the documentation, held against the text."""
 
 import importlib.util
 import re

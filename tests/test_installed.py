@@ -1,4 +1,4 @@
-"""The package as users have it: without the type checker, with the oldest libraries that it declares, and built."""
+"""The package as users have it: built, and with the oldest libraries that it declares."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ def installed(folder, package, *options):
 
 
 def use(python, folder):
-    """A search, its resume, its scores, a check of an estimator and a figure by some Python, and the command beside it.
+    """A search and all around it by some Python, and the command beside it.
 
     The page's scripts are in the package.
     """

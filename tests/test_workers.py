@@ -1,4 +1,4 @@
-"""Tasks in chunks: the same bits whoever evaluates, and errors that name the individuals whom they met."""
+"""Tasks in chunks: the same bits whoever evaluates, and errors that name whom they met."""
 
 import os
 import signal

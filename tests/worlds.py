@@ -14,7 +14,7 @@ from brns import Box, Evaluation
 
 
 class Identity(eqx.Module):
-    """A traceable world whose behavior is the first two genes, mapped to [0, 600]^2; solved in the far corner."""
+    """A traceable world: two genes are mapped to [0, 600]^2; solved in the far corner."""
 
     genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
     behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
@@ -74,7 +74,7 @@ class Mute(Exception):
 
 
 class Windy(HostIdentity):
-    """The world on the host with chance in it: a wind for each generation, the same for all individuals."""
+    """The world on the host with a wind for each generation, the same for all."""
 
     behavior_space: Box = Box([-50.0, -50.0], [650.0, 650.0])
 

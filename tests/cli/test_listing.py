@@ -25,7 +25,7 @@ CHANGED = (
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, whole):
-    """A finished run, an interrupted one, one two levels down that has not begun, and damaged ones."""
+    """Runs that are finished, interrupted, not begun two levels down, and damaged."""
     folder = tmp_path_factory.mktemp("runs")
     damaged = ("damaged/gap", "damaged/last", "damaged/json", "damaged/odd")
     for name in ("finished", "interrupted", "group/deep/new", *damaged):
@@ -73,7 +73,7 @@ def test_changed_settings_are_called_what_was_typed():
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
-    """Not even for a moment: the times of the folders stay. One run has lost its lock and its progress.csv."""
+    """The times of the folders stay. One run has lost its lock and its progress.csv."""
     folder = Path(shutil.copytree(runs / "finished", tmp_path / "elsewhere/run")).parent
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/moved").symlink_to(folder / "run")

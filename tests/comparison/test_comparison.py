@@ -1,4 +1,4 @@
-"""Comparisons: facts against a record and by definition, statistics by hand, going on, and the page."""
+"""Comparisons: facts against a record, statistics by hand, and the page."""
 
 import json
 import time
@@ -125,7 +125,7 @@ def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
 
 
 def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
-    """A world with one simulator, which two must not use at a time, and which can be waited for."""
+    """A world with one simulator, which two must not use at a time."""
     evaluate, inside = HostIdentity.evaluate, []
 
     def busy(self, genotypes, key):
@@ -210,7 +210,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
 
 
 def fake(final):
-    """Facts of a run in which seed s covers final[s] cells at the end and half of them from the start on."""
+    """Facts of seeds that cover so many cells at the end and half of them before."""
     covered = np.repeat(np.asarray(final, float)[:, None] // 2, len(POINTS), axis=1)
     covered[:, -1] = final
     n = len(final)

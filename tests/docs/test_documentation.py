@@ -1,4 +1,4 @@
-"""The documentation: the tutorial as an executed notebook, the gallery, what it says of versions, and its pages."""
+"""The documentation: the tutorial, the gallery, its versions and its pages."""
 
 import json
 import re

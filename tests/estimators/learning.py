@@ -36,7 +36,7 @@ def novelty(estimator, state, points, living=NOBODY):
 
 
 def walked(estimator, seed, spread):
-    """The novelty of fixed behaviors after each batch of a random walk that clusters, repeats and leaves the box."""
+    """Fixed behaviors' novelty along a walk that clusters, repeats and leaves the box."""
     generator = np.random.default_rng(seed)
     state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
     all_over, inside = generator.uniform(-600, 1200, (20, 2)), generator.normal(size=(20, 2))

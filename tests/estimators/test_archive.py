@@ -1,4 +1,4 @@
-"""Novelty by nearest neighbours: by hand, by law, and against scikit-learn and SciPy in float64."""
+"""Novelty by nearest neighbours: by hand, by law, and against scikit-learn and SciPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -85,7 +85,7 @@ LAYOUTS = {
 
 
 def case(layout, seed, estimator, entries, size, d):
-    """Archive, population and all references as float64 (population first), 3 individuals being in both."""
+    """Archive, population and all references as float64; 3 individuals are in both."""
     rng = np.random.default_rng(seed)
     points = LAYOUTS[layout](rng, entries + size, d).astype(np.float32)
     points = rng.permuted(points, axis=0) if layout == "few behaviors" else points

@@ -40,7 +40,7 @@ def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
 
 
 class Own(eqx.Module):
-    """The fully connected encoder once more, with parts that are no arrays and integers that are not trained."""
+    """The fully connected encoder, with parts that are no arrays and are not trained."""
 
     network: eqx.nn.MLP
     constant: np.ndarray

@@ -1,4 +1,4 @@
-"""Laws of all estimators, and of those that remember everything: what they have seen is never novel again."""
+"""Laws of all estimators, and of those that never forget."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -73,14 +73,14 @@ def test_settings_out_of_range_are_named(make, setting):
     [(SMALL, 1e-5), (ExactRecognition(size=32, regularization=1e-4), 1e-5), (COUNTS, 0.0)],
 )
 def test_the_novelty_of_a_fixed_behavior_never_rises(estimator, rounding, seed, spread):
-    """The theorem, over random walks that cluster, repeat and leave the box; of visit counts not by a bit."""
+    """The theorem, over random walks; of visit counts not by a bit."""
     for before, after in pairwise(walked(estimator, seed, spread)):
         assert (after <= before * (1 + rounding)).all()
 
 
 @LEARNERS
 def test_whoever_lives_and_is_not_learned_counts_once(estimator, rounding):
-    """Novelty among a newborn batch is what it is after it was learned; once it was, it does not count again."""
+    """Novelty among the newborn is what it is once they were learned, when they count no more."""
     batches, points = uniform(0, 2, 20), uniform(1, 50)
     state = learned(estimator, batches[:1])
     newborn = observed(batches[1], 2)

@@ -11,7 +11,7 @@ from square import KEY, SQUARE
 
 @LEARNERS
 def test_merged_islands_have_seen_what_one_search_of_all_has_seen_in_whatever_order(estimator, rounding):
-    """What they had in common counts once. Merged, all is at most as novel as to each, and goes on falling."""
+    """What they share counts once; all is at most as novel as to each, and goes on falling."""
     batches, points = uniform(0, 9, 10), uniform(1, 50)
     common = learned(estimator, batches[:1])
     everything = novelty(estimator, learned(estimator, batches[1:], common), points)
@@ -53,7 +53,7 @@ def test_subtracting_takes_visits_out():
 
 
 def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
-    """A search goes on with an island's state; merged with what it had seen before, everybody counts once."""
+    """Merged with what it had seen before, everybody counts once."""
     state = SEARCH.init(KEY)
     for _ in range(3):
         state, _ = SEARCH.step(state, KEY)

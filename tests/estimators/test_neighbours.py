@@ -1,4 +1,4 @@
-"""The exact search for nearest neighbours: by hand and against NumPy; `test_archive` holds it against SciPy."""
+"""The exact search for nearest neighbours: by hand, against NumPy and SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
 
 @pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
-    """Most tiles are left out; with clusters, duplicates, rows that do not count and a query that is no point."""
+    """With clusters, duplicates, rows that do not count and a query that is no point."""
     random = np.random.default_rng(d)
     cluster, others = random.normal(0, 0.01, (3000, d)), random.uniform(-1, 1, (3000, d))
     points = np.concatenate([cluster, others]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Behavior recognition: against Algorithm 1 written out in NumPy, by laws, and by its effects."""
+"""Behavior recognition: against Algorithm 1 written out in NumPy, and by laws."""
 
 import itertools
 import re
@@ -55,7 +55,7 @@ def scaled(columns):
 
 
 def _explain(literal, dataset, predictor):
-    """The literal predictor after a batch of 3 and one of 2, in that order that ends nearest to the given predictor."""
+    """The literal predictor after the batches of 3 and 2 that end nearest to the given one."""
     ends = []
     for batch in itertools.combinations(range(5), 3):
         ends.append(deepcopy(literal))
@@ -116,7 +116,7 @@ def test_d_holds_offspring_or_survivors_as_is_set(learn_from):
 
 
 def test_what_was_visited_is_no_longer_novel():
-    """The point of it all: in the third that was visited novelty falls, far more than in the opposite one."""
+    """In the third that was visited novelty falls, far more than in the opposite one."""
     points = uniform(1000, 500)
     left, falls = Box([0.0, 0.0], [200.0, 600.0]), []
     for seed in range(2):

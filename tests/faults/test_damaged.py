@@ -31,7 +31,7 @@ def damaged(tmp_path_factory):
 
 
 def refused(damaged, name, change):
-    """Read the record while a file has another content: it is refused by name, or the record is what it was."""
+    """Whether another content of a file is refused by name; if not, the record is what it was."""
     path, expected = damaged
     file = path / name
     before = file.read_bytes()

@@ -18,7 +18,7 @@ from brns.runs.loop import resume, run
 
 
 def killable(*arguments, folder):
-    """The command line in a process of its own, whose half-written compilation cache harms no other test."""
+    """The command line, whose half-written compilation cache harms no other test."""
     return begin(*arguments, folder=folder, JAX_COMPILATION_CACHE_DIR=str(folder / "cache"))
 
 
@@ -34,7 +34,7 @@ def last(out):
 @pytest.mark.slow
 @pytest.mark.parametrize(("experiment", "kills"), [(MAZE, 50), (ANT, 10)])
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, tmp_path):
-    """kill -9 while it starts or some generations later, at a moment of its own, and each time `brns resume`."""
+    """kill -9 while it starts or some generations later, and each time `brns resume`."""
     moment, out, starting, met = random.Random(0), tmp_path / "killed", math.inf, Counter()
     for _ in range(kills):
         before = last(out)
@@ -66,7 +66,7 @@ class Death(BaseException):
 
 
 def dying(function, steps, alive):
-    """The function, before which the process dies when it has done `alive` steps of any such function."""
+    """The function, before which the process dies after so many such steps."""
 
     def step(*arguments, **keywords):
         steps.append(function.__name__)
@@ -82,7 +82,7 @@ def names(path):
 
 
 def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
-    """Every call that makes, syncs, renames or removes a file in turn, of a run of two generations."""
+    """Every call that makes, syncs, renames or removes a file in turn."""
     run(HOST, 2, out=tmp_path / "whole", checkpoint_every=3)
     whole, anew = (bits(tmp_path / "whole"), names(tmp_path / "whole")), 0
     for alive in range(1000):

@@ -1,4 +1,4 @@
-"""What no run holds is refused by name and never believed: objects, other runs' files, other formats."""
+"""Objects, other runs' files and other formats are refused by name."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The NumPy face of an estimator: it says what the pure functions say, and comes back from a file as it was."""
+"""The NumPy face of an estimator: what the pure functions say, also from a file."""
 
 import equinox as eqx
 import jax

@@ -26,7 +26,7 @@ def population(ids, descriptors, parents=None, born=None, solved=None):
 
 
 class FakeRecord:
-    """`history` holds (offspring, survivors) of each generation; `states` the estimator's state of some of them."""
+    """`history` is (offspring, survivors) of generations, `states` some states of the estimator."""
 
     def __init__(self, history, states=None, estimator=None, box=None):
         self.path = "runs/fake"

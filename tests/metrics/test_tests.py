@@ -10,7 +10,7 @@ from brns.metrics.tests import holm, least_p, least_paired_p, mann_whitney, pair
 
 
 def counted(difference):
-    """The share of all ways to sign the differences in which their ranks are as far from balance."""
+    """The share of all ways to sign the differences that are as far from balance."""
     ranks = rankdata(np.abs(difference))
     sums = np.array(list(product([-1, 1], repeat=len(ranks)))) @ ranks
     return np.mean(np.abs(sums) >= abs(np.dot(np.sign(difference), ranks)) - 1e-9)

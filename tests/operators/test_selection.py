@@ -96,7 +96,7 @@ def test_fronts_and_crowding_distance_agree_with_deap():
 
 
 def test_nsga2_selects_what_deap_selects_ties_aside():
-    """Whole fronts are the same rows; of the last one there are as many, and none left out is less crowded."""
+    """Whole fronts are the same; of the last one none left out is less crowded."""
     for objectives in SMOOTH + GRIDDED:
         rows, front = np.asarray(select(population(*objectives.T), 20)), np.asarray(fronts(objectives))
         theirs = np.array([p.row for p in selNSGA2(points(objectives), 20)])

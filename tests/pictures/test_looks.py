@@ -1,4 +1,4 @@
-"""How figures look: colours that mean one thing, whole titles and points, bands that promise nothing impossible."""
+"""How figures look: colours, whole titles and points, and bands."""
 
 import io
 
@@ -15,7 +15,7 @@ from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
 
-def test_a_method_has_a_colour_of_its_own_whatever_stands_beside_it_and_in_whatever_order():
+def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
     three = ["archive", "recognition", "paper"]
     assert colors_of(three) == colors_of(three[::-1])
     assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]
@@ -29,7 +29,7 @@ def test_a_method_has_a_colour_of_its_own_whatever_stands_beside_it_and_in_whate
     assert len(colors_of(map(str, range(20)))) == 20
 
 
-def test_the_mean_and_one_deviation_stand_but_where_it_would_reach_below_zero_the_median_and_quartiles():
+def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
     assert note == "\n(median and quartiles)"

@@ -1,4 +1,4 @@
-"""Worlds that brns does not know: pictures, report and movie of what they stored, and all else once they are given."""
+"""Worlds that brns does not know, by what they stored and once they are given."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from brns.workers import Chunked
 
 
 class Genes(eqx.Module):
-    """Behavior is the first d genes, solved where the first is above 0; nothing is said of how the world looks."""
+    """Behavior is the first d genes, solved where the first is above 0."""
 
     d: int
     traceable: bool = True
@@ -58,7 +58,7 @@ class Strides(Genes):
 
 
 class Wide(Genes):
-    """A scene larger than the behavior space, of NumPy's numbers; behaviors leave the box to the right."""
+    """A scene of NumPy's numbers; behaviors leave the box to the right."""
 
     def scene(self):
         return Scene(tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0])))

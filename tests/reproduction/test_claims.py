@@ -1,4 +1,4 @@
-"""The claims: every row of the maze and of the ant, by results made by hand on both sides of its rule."""
+"""The claims of the maze and the ant, by hand on both sides of their rules."""
 
 import json
 

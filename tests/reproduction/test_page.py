@@ -1,4 +1,4 @@
-"""The page and what stands behind it: crossovers by their definition, provenance, and the parts from end to end."""
+"""The page and what stands behind it, and the parts from end to end."""
 
 import json
 import shutil
@@ -108,7 +108,7 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
 
 @pytest.fixture
 def here(monkeypatch):
-    """The processes' work done in a thread of this one, two figures a part, and the least that there is to run."""
+    """Work in a thread of this process, two figures a part, and the least to run."""
     monkeypatch.setattr(runs, "side_by_side", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(parts, "side_by_side", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)

@@ -1,4 +1,4 @@
-"""The rules of verdicts, by numbers that are known: exact p of small samples, Holm's by hand, and what each refuses."""
+"""The rules of verdicts, by exact p of small samples and Holm's by hand."""
 
 import pytest
 

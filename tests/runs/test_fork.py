@@ -96,7 +96,7 @@ def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_p
 
 
 def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path, monkeypatch):
-    """The disk is full at the first save and at a later one; somebody takes the place while generations are copied."""
+    """Full at the first save and at a later one; taken while generations are copied."""
     sync, left = os.fsync, 0
 
     def save(descriptor):

@@ -1,4 +1,4 @@
-"""The loop as a user has it: handed out generation by generation, stopped early, shown, kept anywhere, run again."""
+"""The loop as a user has it: by generation, stopped early, shown, run again."""
 
 import contextlib
 import io
@@ -129,7 +129,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
 
 
 def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):
-    """IPython's `display` stands in for: it makes an output, which the handle that it returns replaces."""
+    """A `display` like IPython's makes an output, which its handle replaces."""
     outputs = []
 
     class Handle:

@@ -1,4 +1,4 @@
-"""Whatever is run, and wherever it was stopped: it is resumed to the same files. And where a run may stand."""
+"""Whatever is run and stopped is resumed to the same files; and where it may stand."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
 
 
 def stopped(path, generation, state):
-    """Leave what a crash would: the generations up to one, the states up to another, half-written files."""
+    """Leave what a crash would: some generations and states, half-written files."""
     for folder, last in [("generations", generation), ("states", state)]:
         for file in (path / folder).iterdir():
             if int(file.stem) > last:

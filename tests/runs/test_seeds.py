@@ -1,4 +1,4 @@
-"""Seeds side by side: the same bits on other cores later on, by workers as in turn, and the next generation ahead."""
+"""Seeds side by side: on other cores, by workers, and the next generation ahead."""
 
 import queue
 import threading
@@ -46,7 +46,7 @@ def _(size, batched, points):
 
 
 class Lanes(Identity):
-    """A world of matrix products, which round by the size of their batch: here by 0.1 a seed, on every machine."""
+    """Matrix products round by the size of their batch: here by 0.1 a seed, on every machine."""
 
     def evaluate(self, genotypes, key):
         first = jax.random.normal(jax.random.key(0), (5, 64))
@@ -132,7 +132,7 @@ def test_an_error_of_workers_comes_after_the_generations_before_it():
 
 
 def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
-    """One that has ended leaves the other in its evaluation, for two at a time, until the workers are closed."""
+    """One that has ended leaves the other in its evaluation until the workers are closed."""
     threads, fake = set(threading.enumerate()), Fake(threading.Barrier(2))
     steps = seeds.generations(search(fake), KEYS, begun(), 1000, 1)
     next(steps)

@@ -1,4 +1,4 @@
-"""What all worlds keep: the contract, a description that rebuilds them, and refusals that say what is wrong."""
+"""What all worlds keep: the contract, their description, and what they refuse."""
 
 import pickle
 

@@ -153,7 +153,7 @@ def test_an_id_is_enough_where_observations_are_bounded():
 
 
 class Counting:
-    """A policy with a memory: the action is gain times the number of observations seen in its episode."""
+    """Its action is gain times the number of observations seen in its episode."""
 
     genotype_space = Box([0.0], [4.0])
 
