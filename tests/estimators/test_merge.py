@@ -16,8 +16,9 @@ def test_merged_islands_have_seen_what_one_search_of_all_has_seen_in_whatever_or
     common = learned(estimator, batches[:1])
     everything = novelty(estimator, learned(estimator, batches[1:], common), points)
     islands = [learned(estimator, part, common) for part in (batches[1:4], batches[4:6], batches[6:])]
-    for order in (islands, islands[::-1]):
-        merged = estimator.merge(order, since=common)
+    apart = learned(estimator, batches[1:], estimator.island(common))
+    for order, since in [(islands, common), (islands[::-1], common), ([common, apart], None), ([apart, common], None)]:
+        merged = estimator.merge(order, since)
         assert merged.seen == 90
         before = novelty(estimator, merged, points)
         np.testing.assert_allclose(before, everything, rtol=10 * rounding)
@@ -29,19 +30,6 @@ def test_merged_islands_have_seen_what_one_search_of_all_has_seen_in_whatever_or
         assert (after <= before * (1 + rounding)).all()
         before = after
     assert merged.seen == 90 + 3 * 40
-
-
-@LEARNERS
-def test_an_island_is_merged_with_what_it_came_from(estimator, rounding):
-    batches, points = uniform(0, 9, 10), uniform(1, 50)
-    first = learned(estimator, batches[:1])
-    apart, whole = (learned(estimator, batches[1:], state) for state in (estimator.island(first), first))
-    expected = novelty(estimator, whole, points)
-    for order in ([first, apart], [apart, first]):
-        np.testing.assert_allclose(novelty(estimator, estimator.merge(order), points), expected, rtol=10 * rounding)
-    other = learned(estimator, batches[:1], estimator.init(SQUARE, jax.random.key(1)))
-    with pytest.raises(ValueError, match="the first and number 2"):
-        estimator.merge([first, other])
 
 
 def test_subtracting_takes_visits_out():
@@ -69,7 +57,12 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
 
 
 def test_what_cannot_be_merged():
-    state = learned(SMALL, uniform(0, 1, 20))
+    batches = uniform(0, 1, 20)
+    for estimator in (SMALL, COUNTS):
+        other = estimator.init(SQUARE, jax.random.key(1))
+        with pytest.raises(ValueError, match="the first and number 2"):
+            estimator.merge([learned(estimator, batches), learned(estimator, batches, other)])
+    state = learned(SMALL, batches)
     with pytest.raises(ValueError, match="the first and number 3"):
         SMALL.merge([state, state, learned(SMALL, uniform(1, 1, 20))])
     with pytest.raises(ValueError, match="fades"):

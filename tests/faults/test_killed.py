@@ -22,10 +22,6 @@ def killable(*arguments, folder):
     return begin(*arguments, folder=folder, JAX_COMPILATION_CACHE_DIR=str(folder / "cache"))
 
 
-def generation(out, number):
-    return out / "generations" / f"{number:06d}.npz"
-
-
 def last(out):
     """The last generation that is on disk; None where a run would have to start anew."""
     return Record(out).last if (out / "run.json").exists() else None
@@ -43,7 +39,8 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, t
         if starting < math.inf and moment.random() < 0.5:
             time.sleep(moment.uniform(0, 1.2 * starting))
         else:
-            awaited = generation(out, (before or 0) + moment.randint(1, 20))
+            number = (before or 0) + moment.randint(1, 20)
+            awaited = out / "generations" / f"{number:06d}.npz"
             while not awaited.exists() and process.poll() is None:
                 time.sleep(0.001)
             starting = min(starting, time.monotonic() - began)  # the first one compiles

@@ -74,14 +74,22 @@ def test_genes_on_a_bound_move_inwards_half_of_the_time():
             assert binomtest(int(count), N, 0.5).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("make", [PolynomialMutation, GaussianMutation])
-def test_each_gene_mutates_on_its_own_with_its_rate(make):
+@pytest.mark.parametrize(
+    ("operator", "rate"),
+    [
+        (PolynomialMutation(rate=0.1), 0.1),
+        (GaussianMutation(rate=0.1), 0.1),
+        (Crossover(), 1 / 3),  # one of three genes on average
+    ],
+)
+def test_each_gene_mutates_on_its_own_with_its_rate(operator, rate):
+    """Parents that are alike differ from their offspring by mutation alone."""
     parent = (LOW + HIGH) / 2
-    changed = mutants(make(rate=0.1), parent) != parent
+    changed = mutants(operator, parent) != parent
     for count in changed.sum(0):
-        assert binomtest(int(count), N, 0.1).pvalue > 1e-3
-    both = int((changed[:, 0] & changed[:, 1]).sum())  # two genes change together with probability rate^2
-    assert binomtest(both, N, 0.01).pvalue > 1e-3
+        assert binomtest(int(count), N, rate).pvalue > 1e-3
+    both = int((changed[:, 0] & changed[:, 1]).sum())
+    assert binomtest(both, N, rate**2).pvalue > 1e-3
 
 
 def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
@@ -134,12 +142,6 @@ def test_crossover_takes_each_gene_from_one_of_two_parents(points):
         assert binomtest(int(count), N, chance).pvalue > 1e-3
     assert points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()  # in so many pieces
     np.testing.assert_array_equal(mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1])
-
-
-def test_after_crossover_one_gene_mutates_on_average():
-    """Parents that are alike differ from their offspring by mutation alone: each of three genes with 1/3."""
-    for count in (mutants(Crossover(), (LOW + HIGH) / 2) != (LOW + HIGH) / 2).sum(axis=0):
-        assert binomtest(int(count), N, 1 / 3).pvalue > 1e-3
 
 
 @pytest.mark.parametrize(

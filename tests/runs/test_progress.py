@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import brns
-from brns import pictures
 from brns.core import founding, individuals
 from brns.metrics import coverage
 from brns.runs.progress import Progress, Row, read
@@ -23,9 +21,6 @@ def test_the_rows_are_those_of_the_record_s_columns(whole):
         np.testing.assert_allclose(found, frame[name], rtol=1e-8)
     expected = coverage.of_record(record, (6, 6), "evaluated")
     np.testing.assert_allclose(frame["coverage"], expected, rtol=1e-8)
-    populations = coverage.of_record(record)
-    (line,) = pictures.coverage([record], Figure().subplots()).lines
-    np.testing.assert_array_equal(line.get_ydata(), populations)
 
 
 def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path):
