@@ -1,12 +1,14 @@
 """The command line, as a person uses it."""
 
+import contextlib
 import json
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import RUN, call
+from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
@@ -113,3 +115,36 @@ def test_figure_movie_and_show(folder, monkeypatch):
     assert "epsilon" not in call("show", RUN, folder=folder).stdout
     assert "epsilon" in call("show", RUN, "--all", folder=folder).stdout
     assert "coverage" in call("figure", "9z", RUN, folder=folder, status=2).stderr
+
+
+ANT = ("ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["processes", "dask"])
+def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
+    pytest.importorskip("mujoco")
+    with contextlib.ExitStack() as stack:
+        workers = ["--workers", 1, "--timeout", 300]
+        if where == "dask":
+            local = pytest.importorskip("distributed").LocalCluster
+            cluster = stack.enter_context(local(n_workers=1, threads_per_worker=1, dashboard_address=None))
+            workers = ["--dask", cluster.scheduler_address]
+        call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
+        call("resume", where, "--generations", 2, *workers, folder=folder)
+    call("resume", where, "--generations", 3, folder=folder)
+    out = f"{where}-forked"
+    wilder = ("--at", 3, "--set", "task.stuck_window=200", "--out", out)
+    call("fork", where, *wilder, "--generations", 4, folder=folder)
+    task = Record(folder / out).experiment["task"]
+    assert (task["name"], task["task"]["stuck_window"]) == ("Chunked", 200)
+
+
+@pytest.mark.slow
+def test_a_wrong_dask_address_is_told_soon(folder):
+    pytest.importorskip("distributed")
+    begun = time.monotonic()
+    nobody = ("--dask", "tcp://127.0.0.1:1", "--out", "nobody")
+    done = call("run", "maze", *SHORT, *nobody, folder=folder, status=2)
+    assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
+    assert "tcp://127.0.0.1:1" in done.stderr
