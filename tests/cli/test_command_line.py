@@ -52,8 +52,10 @@ def test_resume_makes_a_run_longer(folder):
     call("resume", "longer", "--generations", 6, folder=folder)
     assert Record(folder / "longer").last == 6
     assert (folder / "longer/overview.png").exists()
-    assert "started without workers" in call("resume", "longer", "--workers", 2, folder=folder, status=2).stderr
-    assert "has 6 generations already" in call("resume", "longer", "--generations", 2, folder=folder).stdout
+    again = call("resume", "longer", "--generations", 2, folder=folder)
+    assert "has 6 generations already" in again.stdout
+    spread = call("resume", "longer", "--generations", 9, "--workers", 2, folder=folder, status=2)
+    assert "started without workers" in spread.stderr
 
 
 def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):

@@ -127,14 +127,6 @@ def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_fe
         )
 
 
-def test_fading_makes_old_behaviors_new_again():
-    estimator = ExactRecognition(size=32, forgetting=0.8)
-    state = learned(estimator, [uniform(0, 20)])
-    known = novelty(estimator, state, [[300, 300]])
-    later = learned(estimator, np.full((40, 5, 2), [599.0, 1.0]), state)
-    assert novelty(estimator, later, [[300, 300]]) > 1.5 * known
-
-
 @pytest.mark.parametrize(
     ("encoder", "said"),
     [

@@ -70,12 +70,8 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     assert record.metadata.forked.id == Record(tmp_path / "first").metadata.id
 
 
-class Longer(HostIdentity):
-    genotype_space: Box = Box([-1.0] * 6, [1.0] * 6)
-
-
-class Deeper(HostIdentity):
-    behavior_space: Box = Box([0.0] * 3, [600.0] * 3)
+LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))
+DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
 
 
 @pytest.mark.parametrize(
@@ -83,8 +79,8 @@ class Deeper(HostIdentity):
     [
         (5, HOST, r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
         (12, HOST, "generations must be a whole number from 13 on"),
-        (6, replace(HOST, task=Longer()), "length of genotypes: .* has 5; got 6"),
-        (6, replace(HOST, task=Deeper()), "cannot change the space of behaviors"),
+        (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),
+        (6, replace(HOST, task=DEEPER), "cannot change the space of behaviors"),
         (6, replace(HOST, estimator=ArchiveKNN(k=2)), "does not fit these settings"),
         (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
     ],

@@ -107,14 +107,10 @@ def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, mess
     assert bits(tmp_path) == before
 
 
-def terminal():
-    return Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
-
-
 def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_path, monkeypatch, capsys):
     brns.run(HOST, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
-    shown = terminal()
+    shown = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
     monkeypatch.setattr(bar, "Console", lambda **_: shown)
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
     text = shown.file.getvalue()

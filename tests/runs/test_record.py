@@ -10,6 +10,10 @@ from searches import HOST, search
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
+from brns.core import founding, individuals
+from brns.metrics import coverage
+from brns.runs.progress import Progress, Row, read
+from brns.runs.seeds import on_host
 
 SEARCH = search()
 
@@ -147,3 +151,32 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
         records(whole / "generations")
     with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):
         Record(tmp_path)
+
+
+def test_the_rows_of_progress_are_those_of_the_columns(whole):
+    record = Record(whole)
+    header, *_ = (record.path / "progress.csv").read_text().splitlines()
+    assert header.split(",") == list(Row._fields)
+    frame = record.frame()
+    rows = read(record.path)
+    for name in frame.columns.drop("seed"):
+        found = [getattr(row, name) for row in rows]
+        np.testing.assert_allclose(found, frame[name], rtol=1e-8)
+    expected = coverage.of_record(record, (6, 6), "evaluated")
+    np.testing.assert_allclose(frame["coverage"], expected, rtol=1e-8)
+
+
+def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path):
+    """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line; then comes one at 0.99."""
+    boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
+    assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
+    with pytest.raises(ValueError, match="4 dimensions has no cells"):
+        coverage.cells_of(boxes[3], None)
+    shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [None, None]]
+    for box, expected in zip(boxes, shares, strict=True):
+        founders = on_host(individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension)))
+        tables = {"offspring": founders._asdict(), "survivors": founders._asdict()}
+        progress = Progress(tmp_path, box, [tables])
+        last = on_host(individuals([[0.99] * box.dimension], 1, 3))
+        progress.add(1, founding(last))
+        assert [row.coverage for row in read(tmp_path)] == expected
