@@ -127,7 +127,7 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
         check_task(broken(rounded), tolerance=1e-8)
 
 
-def test_a_descriptor_alone_is_an_evaluation_without_fitness_in_which_nobody_solved():
+def test_a_descriptor_alone_is_an_evaluation():
     evaluation = conform(Evaluation(jnp.ones((2, 2))), 2, Identity())
     np.testing.assert_array_equal(evaluation.fitness, [0.0, 0.0])
     np.testing.assert_array_equal(evaluation.solved, [False, False])

@@ -241,7 +241,7 @@ def test_an_interval_by_hand():
     assert interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
 
-def test_the_table_counts_a_world_once_and_tells_apart_what_settings_were_chosen_by(tmp_path):
+def test_the_table_counts_a_world_once(tmp_path):
     base = np.arange(100, 110)
     shares = {"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0}
     found = {name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()}

@@ -22,7 +22,7 @@ def fills(values, bound):
     np.testing.assert_allclose(np.std(values), bound / np.sqrt(3), rtol=0.1)
 
 
-def test_he_weights_are_gaussian_with_variance_2_over_fan_in_and_biases_0_or_in_three_tenths():
+def test_he_weights_are_gaussian_with_variance_2_over_fan_in():
     zero, biased = (Encoder(200, 200, 200, 1, name, KEY) for name in ("he", "he-biased"))
     for layer, other in zip(zero.layers, biased.layers, strict=True):
         np.testing.assert_allclose(layer.weight.std(), np.sqrt(2 / 200), rtol=0.03)

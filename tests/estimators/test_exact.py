@@ -108,7 +108,7 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
 
 
 @pytest.mark.parametrize("regularization", [1.0, pytest.param(1e-4, marks=pytest.mark.slow)])
-def test_it_is_right_around_a_spot_where_more_are_born_at_once_than_there_are_features(regularization):
+def test_more_may_be_born_at_once_than_there_are_features(regularization):
     """Against A in float64, for 100 at once with 32 features: on one spot, around it, and all over."""
     estimator, generator = ExactRecognition(size=32, regularization=regularization), np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):

@@ -10,7 +10,7 @@ from square import KEY, SQUARE
 
 
 @LEARNERS
-def test_merged_islands_have_seen_what_one_search_of_all_has_seen_in_whatever_order(estimator, rounding):
+def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
     """What they share counts once; all is at most as novel as to each, and goes on falling."""
     batches, points = uniform(0, 9, 10), uniform(1, 50)
     common = learned(estimator, batches[:1])

@@ -142,7 +142,7 @@ def test_divergence_raises_the_mean_of_m(initialisation):
     assert (ratio > 1).all()
 
 
-def test_shapes_follow_the_dimension_of_the_behavior_space_where_they_are_not_given():
+def test_shapes_follow_the_dimension_of_the_behavior_space():
     d, space = 32, Box([0.0] * 32, [1.0] * 32)
     state = eqx.filter_eval_shape(paper().init, space, KEY)
     sizes = [layer.weight.shape for layer in state.target.layers]

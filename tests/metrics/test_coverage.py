@@ -67,7 +67,7 @@ def test_coverage_of_a_record():
     np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
 
 
-def test_points_that_lie_in_no_grid_and_a_record_without_generations_are_refused():
+def test_what_has_no_coverage_is_refused():
     wrong = [
         ([[0, 0], [np.nan, 0]], (6, 6)),
         ([[0, 0, 0]], (6, 6)),

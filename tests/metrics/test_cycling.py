@@ -135,7 +135,7 @@ def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypat
     assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
 
 
-def test_epsilon_is_measured_where_novelty_is_and_is_a_tenth_of_it_where_that_is_no_distance():
+def test_epsilon_is_measured_where_novelty_is():
     """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20.
 
     Novelty that is not embedded was 4, 16 and 27.5 when they lived.

@@ -65,7 +65,7 @@ def test_novelty_over_a_grid_of_each_state_kept():
     assert second < 1e-5
 
 
-def test_what_is_no_distribution_and_a_record_without_states_are_refused():
+def test_what_has_no_uniformity_is_refused():
     for weights in ([0.0, 0.0], [1.0, np.nan], [1.0, -1.0]):
         with pytest.raises(ValueError, match="archive empty"):
             uniformity.distance_to_uniform(np.array(weights))

@@ -26,7 +26,7 @@ def test_each_layer_fills_one_over_root_fan_in():
         assert abs(values.mean()) < 0.01
 
 
-def test_founders_stay_in_a_narrow_box_and_what_is_no_network_of_the_task_is_refused():
+def test_founders_stay_in_a_narrow_box():
     founders = np.asarray(LayerFounders((1, 1))(KEY, 1000, Box([-0.1, -0.2], [0.3, 0.4])))
     assert founders.min(axis=0).tolist() == pytest.approx([-0.1, -0.2])
     assert founders.max(axis=0).tolist() == pytest.approx([0.3, 0.4])

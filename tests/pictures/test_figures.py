@@ -111,7 +111,7 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
     np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [4])[0])
 
 
-def test_the_maze_shows_everything_evaluated_by_generation_and_the_walls_in_place(maze, ax):
+def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     drawn.maze(maze, ax)
     points = ax.collections[0]
     founders, later = maze.column("offspring.descriptor", [0])[0], maze.column("offspring.descriptor")

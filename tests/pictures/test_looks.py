@@ -15,7 +15,7 @@ from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
 
-def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
+def test_a_method_has_its_colour_whatever_stands_beside_it():
     three = ["archive", "recognition", "paper"]
     assert colors_of(three) == colors_of(three[::-1])
     assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]

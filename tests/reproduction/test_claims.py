@@ -109,7 +109,7 @@ def test_an_infinite_number_is_above_all_others(tmp_path):
     assert first == pytest.approx(second - 1 / 6)
 
 
-def test_a_goal_that_nobody_reached_is_a_claim_that_does_not_hold_and_ranks_may_say_nothing():
+def test_a_goal_that_nobody_reached_is_a_claim_that_fails():
     def lost(numbers):
         return {name: values for name, values in numbers.items() if name not in ("first_solved", "regained")}
 
@@ -176,7 +176,7 @@ def test_a_claim_on_the_ant_falls_with_its_numbers(claim, ours, archives, verdic
     assert told(of_ant(ANT | ours, ARCHIVES | archives), claim) == verdict
 
 
-def test_three_seeds_of_the_ant_a_short_run_or_one_archive_decide_no_difference():
+def test_few_seeds_a_short_run_or_one_archive_decide_nothing():
     three = {name: {k: v[:3] for k, v in archive.items()} for name, archive in ARCHIVES.items()}
     found = of_ant({name: values[:3] for name, values in ANT.items()}, three)
     assert found.pop(SOLVES) == HOLDS

@@ -21,7 +21,7 @@ print(jax.config.jax_compilation_cache_dir)
 """
 
 
-def test_what_was_compiled_is_kept_also_where_jax_came_first_and_a_users_place_stays(tmp_path):
+def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
     told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
     told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-c", CODE]

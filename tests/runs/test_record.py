@@ -131,7 +131,7 @@ def test_a_state_comes_back_with_its_bits(whole):
         record.state(4, SEARCH)
 
 
-def test_a_record_knows_the_search_that_it_was_made_with_and_needs_none_for_the_box(whole):
+def test_a_record_knows_the_search_that_it_was_made_with(whole):
     (record,) = records(whole, SEARCH)
     assert record.search is SEARCH
     assert record.state(9).population.id.shape == (8,)
@@ -166,7 +166,7 @@ def test_the_rows_of_progress_are_those_of_the_columns(whole):
     np.testing.assert_allclose(frame["coverage"], expected, rtol=1e-8)
 
 
-def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blank_beyond(tmp_path):
+def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line; then comes one at 0.99."""
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]

@@ -71,7 +71,7 @@ def test_a_linear_policy_is_clipped_to_the_bounds():
     assert [episode.observations.ravel().tolist() for episode in episodes] == [[0, 1.5, 3], [0, 4]]
 
 
-def test_an_episode_is_that_of_the_seed_and_without_one_each_generation_draws_one_for_all():
+def test_an_episode_is_that_of_the_seed_or_of_the_generation():
     rows = np.zeros((2, 2), np.float32)
     task = corridor(seed=7)
     descriptor = task.evaluate(rows, KEY).descriptor
@@ -109,7 +109,7 @@ class Beginning(Corridor):
         return super().reset()
 
 
-def test_a_vector_form_of_its_own_gives_the_same_and_what_follows_an_end_is_ignored():
+def test_a_vector_form_of_its_own_gives_the_same():
     rows = corridor().genotype_space.uniform(KEY, 9)
     task = corridor(make_env=lambda n: gymnasium.vector.SyncVectorEnv([Beginning] * n), vector=True)
     for own, other in zip(task.episodes(rows), corridor().episodes(rows), strict=True):

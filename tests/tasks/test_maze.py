@@ -196,7 +196,7 @@ def test_a_robot_is_never_inside_a_wall(hard, path):
     assert np.ptp(path[:, -1, 0]) > 200  # they did go places
 
 
-def test_the_trajectory_is_the_policy_and_the_step_in_turn_and_ends_in_the_descriptor():
+def test_the_trajectory_is_the_policy_and_the_step_in_turn():
     maze, some = DeceptiveMaze(steps=40, goal=(90.0, 480.0)), genotypes(30)
     path = maze.trajectory(some, every=20)
     assert path.shape == (30, 3, 3)
