@@ -58,12 +58,9 @@ def test_states_progress_and_results(runs):
     assert "000010.npz" in damaged["damaged/last"]
 
 
-def test_a_search_is_called_what_was_typed():
+def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
         assert called(named(*typed)) == (*typed, {})
-
-
-def test_changed_settings_are_called_what_was_typed():
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
     search = changed(named("arm", "paper"), [f"{name}={value}" for name, value in typed.items()])
     assert called(search) == ("arm", "paper", typed)

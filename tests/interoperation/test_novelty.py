@@ -74,9 +74,6 @@ def test_an_estimator_of_ones_own_is_given_again_and_another_is_refused(tmp_path
         Novelty.load(tmp_path / "mine.npz")
     with pytest.raises(RecordError, match=r"another estimator: weight was 1.0 and is 2.0"):
         Novelty.load(tmp_path / "mine.npz", Mine(2.0))
-
-
-def test_a_file_that_is_none_of_its_own_is_refused(tmp_path):
     write_arrays(tmp_path / "other.npz", {"a": np.zeros(3)}, "generation 0 of run 0123")
     with pytest.raises(RecordError, match="Novelty"):
         Novelty.load(tmp_path / "other.npz")

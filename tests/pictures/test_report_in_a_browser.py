@@ -10,11 +10,6 @@ from brns.pictures import report
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def maze_page(maze, folder):
-    return report.write([maze], folder / "maze.html")
-
-
 def opened(browser, path, theme="light"):
     """The page, once it is drawn, and what the console and the network had to say."""
     said = []
@@ -45,8 +40,8 @@ PLACES = """() => {
 }"""
 
 
-def test_the_slider_moves_the_points(browser, maze, maze_page):
-    tab, said = opened(browser, maze_page)
+def test_the_slider_moves_the_points(browser, maze, folder):
+    tab, said = opened(browser, report.write([maze], folder / "maze.html"))
     for part in (1.0, 0.0, 0.5):
         generation = slide(tab, part)
         assert generation == round(6 * part)

@@ -13,7 +13,7 @@ ALONE = {"paper", "recognition", "exact", "random"}
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
-def test_a_record_can_rebuild_every_method_and_every_variant():
+def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}  # those that fill
     ants = ant_methods(1500, 1000)
     assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
@@ -21,11 +21,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant():
     maze = [describe(variant.search) for variant in variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
     assert all(describe(build(one)) == one for one in [*maze, *map(describe, ants.values())])
-
-
-def test_random_search_is_called_so(tmp_path):
-    facts = metadata.new(ant_methods(1500, 150)["random"], 0, [0], 1, 1)
-    metadata.create(tmp_path / "random", facts)
+    metadata.create(tmp_path / "random", metadata.new(ants["random"], 0, [0], 1, 1))
     assert method(Record(tmp_path / "random")) == "random search"
 
 

@@ -106,7 +106,7 @@ def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
     np.testing.assert_allclose(solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5)
 
 
-def test_a_frame_holds_one_row_a_generation(whole):
+def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     record = Record(whole)
     frame = record.frame()
     assert frame["generation"].tolist() == list(range(11))
@@ -118,6 +118,12 @@ def test_a_frame_holds_one_row_a_generation(whole):
     np.testing.assert_allclose(frame["novelty_max"], novelty.max(axis=1), rtol=1e-6)
     age = (np.arange(11)[:, None] - record.column("survivors.born")).mean(axis=1)
     np.testing.assert_allclose(frame["age_mean"], age)
+    np.testing.assert_allclose(frame["coverage"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8)
+    rows = read(whole)
+    header, *_ = (whole / "progress.csv").read_text().splitlines()
+    assert header.split(",") == list(Row._fields)
+    for name in frame.columns.drop("seed"):
+        np.testing.assert_allclose([getattr(row, name) for row in rows], frame[name], rtol=1e-8)
 
 
 def test_a_state_comes_back_with_its_bits(whole):
@@ -151,19 +157,6 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
         records(whole / "generations")
     with pytest.raises(RecordError, match=r"is not a run: it has no run.json"):
         Record(tmp_path)
-
-
-def test_the_rows_of_progress_are_those_of_the_columns(whole):
-    record = Record(whole)
-    header, *_ = (record.path / "progress.csv").read_text().splitlines()
-    assert header.split(",") == list(Row._fields)
-    frame = record.frame()
-    rows = read(record.path)
-    for name in frame.columns.drop("seed"):
-        found = [getattr(row, name) for row in rows]
-        np.testing.assert_allclose(found, frame[name], rtol=1e-8)
-    expected = coverage.of_record(record, (6, 6), "evaluated")
-    np.testing.assert_allclose(frame["coverage"], expected, rtol=1e-8)
 
 
 def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):

@@ -68,11 +68,8 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     (first, *_) = resume(tmp_path / "part", 4, search=one)
     assert first.metadata.lanes == 2
-    assert bits(tmp_path / "whole") == bits(tmp_path / "part")
-
-
-def test_a_host_task_has_one_lane():
     assert seeds.lanes(HostIdentity(), 3) == 1
+    assert bits(tmp_path / "whole") == bits(tmp_path / "part")
 
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
