@@ -79,7 +79,6 @@ def test_ctrl_c_says_how_to_go_on(folder):
     ("words", "told"),
     [
         (("show", "."), "is not a run"),
-        (("run", "labyrinth"), "maze, ant"),
         (("run", "maze", "--estimator", "k-nn"), "exact, recognition"),
         (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
         (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),

@@ -145,8 +145,6 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
     with pytest.raises(ValueError, match=r"not a part of brns"):
         alone.search  # noqa: B018
     assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == ([0, 0], [600, 600])
-    with pytest.raises(RecordError, match=r"mutate.rate was 0.5 and is 0.25"):
-        Record(whole, search(mutate=PolynomialMutation(eta=2.0, rate=0.25)))
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):

@@ -5,23 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
-from brns import (
-    DeceptiveMaze,
-    LinearProjection,
-    MazePath,
-    MountainCar,
-    PlanarArm,
-    RoomsMaze,
-    Sharded,
-    check_task,
-)
+import brns
+from brns import DeceptiveMaze, LinearProjection, MazePath, PlanarArm, RoomsMaze, Sharded
 from brns.settings import build, describe
 from brns.workers import Chunked
 
 WORLDS = [
     LinearProjection(),
     PlanarArm(3, "picture"),
-    MountainCar(steps=20),
+    brns.MountainCar(steps=20),
     DeceptiveMaze(steps=7, start=(70.0, 450.0, 0.5), goal=(80.0, 60.0), goal_radius=30.0),
     DeceptiveMaze(steps=7, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0)),
     MazePath(DeceptiveMaze(steps=6), positions=3),
@@ -32,7 +24,7 @@ WORLDS = [
 @pytest.mark.parametrize("task", WORLDS)
 def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
     """The tables of a maze alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
-    check_task(task, sizes=())
+    brns.check_task(task, sizes=())
     pickled = pickle.dumps(task)
     assert len(pickled) < 3000
     for again in (build(describe(task)), pickle.loads(pickled)):
