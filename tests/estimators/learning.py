@@ -1,21 +1,36 @@
-"""Estimators that learn batch after batch, in a square."""
+"""Estimators that learn batch after batch, in a square; their steps are compiled once."""
 
 import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 from searches import search
-from square import init, newborn, people, update
 from worlds import HostIdentity
 
-from brns import ExactRecognition, VisitCounts
+from brns import Box, ExactRecognition, VisitCounts
+from brns.core import founding, individuals
 
+KEY = jax.random.key(0)
+SQUARE = Box([0.0, 0.0], [600.0, 600.0])
+people = jax.jit(individuals)
+newborn = jax.jit(lambda descriptors, number: founding(individuals(descriptors, number)))
 SMALL = ExactRecognition(size=32)
 COUNTS = VisitCounts(grids=16, rows=256)
 LEARNERS = pytest.mark.parametrize(("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"])
 """those that never forget, and the share by which the novelty of one of them may rise"""
 SEARCH = search(HostIdentity(), SMALL)
 NOBODY = people(np.zeros((0, 2), np.float32))
+
+
+@eqx.filter_jit
+def init(estimator, space=SQUARE, key=KEY):
+    return estimator.init(space, key)
+
+
+@eqx.filter_jit
+def update(estimator, state, generation, key=KEY):
+    return estimator.update(state, generation, key)
 
 
 def learned(estimator, batches, state=None):

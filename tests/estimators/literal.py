@@ -5,7 +5,7 @@ import dataclasses
 import equinox as eqx
 import jax
 import numpy as np
-from square import SQUARE, people
+from learning import SQUARE, people
 
 from brns import Generation
 from brns.core import individuals

@@ -13,10 +13,24 @@ from brns.estimators import neighbours
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 
 
-def test_mean_distance_to_the_two_nearest_others():
-    living = population([[0.0], [1.0], [3.0], [7.0]])
-    # 0: 1, 3.  1: 1, 2.  3: 2, 3.  7: 4, 6.
-    np.testing.assert_allclose(score(PopulationKNN(k=2), (), living.descriptor, living), [2, 1.5, 2.5, 5])
+@pytest.mark.parametrize(
+    ("k", "behaviors", "entries", "expected"),
+    [
+        # 0: 1, 3.  1: 1, 2.  3: 2, 3.  7: 4, 6.
+        (2, [0, 1, 3, 7], {}, [2, 1.5, 2.5, 5]),
+        # Were entry 0 counted beside individual 0, individual 0 would have a neighbour at distance 0.
+        (1, [0, 1, 3], {0: 0.0, 77: 2.5}, [1, 1, 0.5]),
+        # A duplicate behavior of another individual is a neighbour.
+        (2, [5, 5, 7], {}, [1, 1, 2]),
+        # A descriptor that is not finite is nobody's neighbour.
+        (1, [0, np.nan, 1, np.inf, 3], {}, [1, np.nan, 1, np.nan, 2]),
+    ],
+)
+def test_novelty_on_a_line_by_hand(k, behaviors, entries, expected):
+    living = population(np.reshape(behaviors, (-1, 1)))
+    estimator = ArchiveKNN(k=k, additions=1, capacity=4)
+    state = archive(estimator, np.reshape([*entries.values()], (-1, 1)), [*entries])
+    np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected)
 
 
 def test_archive_entries_are_references():
@@ -24,19 +38,6 @@ def test_archive_entries_are_references():
     estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[3.0, 4.0]], [77])
     np.testing.assert_allclose(score(estimator, state, living.descriptor, living), [5, 5, np.hypot(6, 12)])
-
-
-def test_an_individual_in_both_archive_and_population_counts_once():
-    living = population([[0.0], [1.0], [3.0]])
-    estimator = ArchiveKNN(k=1, additions=1, capacity=4)
-    state = archive(estimator, [[0.0], [2.5]], [0, 77])
-    # Were entry 0 counted beside individual 0, individual 0 would have a neighbour at distance 0.
-    np.testing.assert_allclose(score(estimator, state, living.descriptor, living), [1, 1, 0.5])
-
-
-def test_a_duplicate_behavior_of_another_individual_is_a_neighbour():
-    living = population([[5.0], [5.0], [7.0]])
-    np.testing.assert_allclose(score(PopulationKNN(k=2), (), living.descriptor, living), [1, 1, 2])
 
 
 def test_nothing_is_left_out_for_a_stranger():
@@ -50,12 +51,6 @@ def test_empty_rows_are_no_references():
     estimator = ArchiveKNN(k=1, additions=1, capacity=4)  # empty rows hold the descriptor 0
     state = archive(estimator, np.zeros((0, 1)), [])
     np.testing.assert_allclose(score(estimator, state, jnp.zeros((3, 1)), living), [10] * 3)
-
-
-def test_a_descriptor_that_is_not_finite_is_nobodys_neighbour():
-    living = population([[0.0], [np.nan], [1.0], [np.inf], [3.0]])
-    expected = [1, np.nan, 1, np.nan, 2]
-    np.testing.assert_allclose(score(PopulationKNN(k=1), (), living.descriptor, living), expected)
 
 
 def test_too_few_references():

@@ -5,9 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import COUNTS, learned, novelty, uniform
+from learning import COUNTS, KEY, SQUARE, init, learned, novelty, uniform, update
 from searches import search
-from square import KEY, SQUARE, init, update
 from worlds import HostIdentity
 
 from brns import Box, VisitCounts, observed, run

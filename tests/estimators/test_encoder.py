@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import bits
+from learning import KEY, SQUARE
 from searches import search
-from square import KEY, SQUARE
 from worlds import HostIdentity
 
 from brns import BehaviorRecognition, resume, run

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from archives import archive, empty, generation, ids
-from square import update
+from learning import update
 
 from brns.estimators.archive import ArchiveKNN
 

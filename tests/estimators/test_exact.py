@@ -5,10 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import SEARCH, equations, learned, novelty, uniform
+from learning import KEY, SEARCH, SQUARE, equations, init, learned, novelty, uniform, update
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
-from square import KEY, SQUARE, init, update
 
 from brns import Box, ExactRecognition, Generation, observed
 from brns.core import individuals

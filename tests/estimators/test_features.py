@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import learned, novelty
-from square import init
+from learning import init, learned, novelty
 
 from brns import Box, ExactRecognition, VisitCounts
 from brns.estimators.features import Cosines, cosine_and_sine

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import COUNTS, LEARNERS, SEARCH, SMALL, equations, learned, novelty, uniform, walked
+from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, equations, learned, novelty, uniform, update, walked
 from literal import paper
-from square import KEY, SQUARE, update
 
 from brns import ArchiveKNN, BehaviorRecognition, ExactRecognition, VisitCounts, check_estimator, observed, run
 from brns.core import individuals, scored

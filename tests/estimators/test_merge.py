@@ -5,8 +5,7 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from learning import COUNTS, LEARNERS, SEARCH, SMALL, learned, novelty, uniform
-from square import KEY, SQUARE
+from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, learned, novelty, uniform
 
 
 @LEARNERS

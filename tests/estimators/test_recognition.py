@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from files import same
+from learning import KEY, SQUARE, init, update
 from literal import SMALL, Literal, generation, paper, score, uniform
-from square import KEY, SQUARE, init, update
 from worlds import Identity
 
 from brns import Box, NoveltySearch
