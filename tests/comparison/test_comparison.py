@@ -176,10 +176,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert "2 seeds are too few for a verdict; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
     assert f"Commit {stored['made']['commit']}; " in told
-
-
-def test_of_a_search_of_ones_own_evaluations_are_counted_as_it_makes_them(compared):
-    """8 founders and 6 offspring a generation."""
+    # 8 founders and 6 offspring a generation.
     figure = picture(compared.worlds, compared.found)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
 

@@ -22,7 +22,7 @@ def fills(values, bound):
     np.testing.assert_allclose(np.std(values), bound / np.sqrt(3), rtol=0.1)
 
 
-def test_he_weights_are_gaussian_with_variance_2_over_fan_in():
+def test_weights_have_their_distribution():
     zero, biased = (Encoder(200, 200, 200, 1, name, KEY) for name in ("he", "he-biased"))
     for layer, other in zip(zero.layers, biased.layers, strict=True):
         np.testing.assert_allclose(layer.weight.std(), np.sqrt(2 / 200), rtol=0.03)
@@ -31,9 +31,6 @@ def test_he_weights_are_gaussian_with_variance_2_over_fan_in():
         assert not np.any(layer.bias)
         assert np.array_equal(layer.weight, other.weight)
         fills(other.bias, 0.3)
-
-
-def test_uniform_weights_and_biases_fill_one_over_root_fan_in():
     for layer in Encoder(200, 200, 200, 1, "uniform", KEY).layers:
         fills(layer.weight, 1 / np.sqrt(200))
         fills(layer.bias, 1 / np.sqrt(200))

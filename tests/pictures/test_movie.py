@@ -22,7 +22,7 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
     assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF
 
 
-def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
+def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch):
     drawn = []
     monkeypatch.setattr(movie, "_frame", lambda _, now, kept: drawn.append((kept, now)))
     list(movie.frames(maze))  # the states of 0, 2, 4 and the last are kept
@@ -31,9 +31,6 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     monkeypatch.setattr(movie, "MOST_FRAMES", 3)
     list(movie.frames(maze))
     assert drawn == [(0, 0), (2, 3), (6, 6)]
-
-
-def test_the_population_of_a_frame_is_that_of_its_generation(maze, ax):
     novelty_map(maze, ax, 2, living=3)
     np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [3])[0])
 

@@ -18,12 +18,9 @@ def does(arm, genotype):
     return np.asarray(arm.evaluate(jnp.asarray([genotype], jnp.float32), KEY).descriptor)[0]
 
 
-def test_a_straight_arm_reaches_along_x_and_one_bent_at_its_root_along_y():
+def test_straight_and_bent_arms_by_hand():
     assert_allclose(does(PlanarArm(), [STRAIGHT] * 7), [1, 0.5], atol=1e-6)
     assert_allclose(does(PlanarArm(), [LEFT_TURN] + [STRAIGHT] * 6), [0.5, 1], atol=1e-6)
-
-
-def test_four_left_turns_of_equal_links_are_a_square():
     arm = PlanarArm(4, "joints")
     square = [[0.5, 0.625], [0.375, 0.625], [0.375, 0.5], [0.5, 0.5]]
     assert_allclose(does(arm, [LEFT_TURN] * 4).reshape(4, 2), square, atol=1e-6)

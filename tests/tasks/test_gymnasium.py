@@ -150,6 +150,8 @@ def test_an_id_is_enough_where_observations_are_bounded():
         GymnasiumTask("CartPole-v1")
     with pytest.raises(ValueError, match=r"describe=last_place"):
         GymnasiumTask("Pendulum-v1", describe=last_place)
+    with pytest.raises(ValueError, match="from 1 observations to 1 actions"):
+        check_task(corridor(policy=FeedForward((2, 1))))
 
 
 class Counting:
@@ -175,8 +177,3 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
         (episode,) = task.episodes(np.array([[0.5]]))
         assert episode.observations.ravel().tolist() == [0, 0.5, 1.5, 3]
     assert np.asarray(task.evaluate(np.array([[0.5], [0.0]]), KEY).descriptor).ravel().tolist() == [3, 0]
-
-
-def test_a_policy_of_another_size_is_refused():
-    with pytest.raises(ValueError, match="from 1 observations to 1 actions"):
-        check_task(corridor(policy=FeedForward((2, 1))))

@@ -37,9 +37,6 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
-
-
-def test_rooms_are_those_of_their_seed():
     assert (rooms(5, 4) != rooms(4, 4)).any()
 
 
