@@ -33,24 +33,21 @@ def test_novelty_on_a_line_by_hand(k, behaviors, entries, expected):
     np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected)
 
 
-def test_archive_entries_are_references():
+def test_archive_entries_are_references_and_empty_rows_none():
     living = population([[0.0, 0.0], [6.0, 8.0], [0.0, 20.0]])
     estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[3.0, 4.0]], [77])
     np.testing.assert_allclose(score(estimator, state, living.descriptor, living), [5, 5, np.hypot(6, 12)])
+    living = population([[10.0], [11.0], [13.0]])
+    estimator = ArchiveKNN(k=1, additions=1, capacity=4)  # empty rows hold the descriptor 0
+    state = archive(estimator, np.zeros((0, 1)), [])
+    np.testing.assert_allclose(score(estimator, state, jnp.zeros((3, 1)), living), [10] * 3)
 
 
 def test_nothing_is_left_out_for_a_stranger():
     living = population([[0.0], [1.0], [3.0]])
     stranger = jnp.array([[2.0], [1.0]])  # the second one stands where an individual stands
     np.testing.assert_allclose(score(PopulationKNN(k=2), (), stranger, living), [1, 1.5])
-
-
-def test_empty_rows_are_no_references():
-    living = population([[10.0], [11.0], [13.0]])
-    estimator = ArchiveKNN(k=1, additions=1, capacity=4)  # empty rows hold the descriptor 0
-    state = archive(estimator, np.zeros((0, 1)), [])
-    np.testing.assert_allclose(score(estimator, state, jnp.zeros((3, 1)), living), [10] * 3)
 
 
 def test_too_few_references():

@@ -20,16 +20,13 @@ def visits(estimator, state, points):
     return estimator.visits(state, jnp.asarray(points, jnp.float32))
 
 
-def test_visits_of_one_place_by_hand():
+def test_visits_by_hand():
     """Five at one place, and one where nobody was: 5 effective visits and none, 1/6 as novel and 1."""
     state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
     assert state.seen == 6
     np.testing.assert_allclose(visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5)
     np.testing.assert_allclose(novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5)
-
-
-def test_effective_visits_by_hand():
-    """8 grids count 3 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^2 - 1 are the visits."""
+    # 8 grids count 3 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^2 - 1 are the visits.
     state = learned(FINE, [[[100, 100]]])
     state = state._replace(visits=jnp.where(jnp.arange(16 * 4096) < 8 * 4096, 3 * state.visits, 0))
     np.testing.assert_allclose(visits(FINE, state, [[100, 100]]), (4 / 3) ** 2 - 1, rtol=1e-5)

@@ -12,12 +12,9 @@ from brns.metrics import coverage
 BOX = Box([0.0, 0.0], [600.0, 600.0])
 
 
-def test_cells_by_hand():
+def test_cells_and_their_centers_by_hand():
     points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
     np.testing.assert_array_equal(coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]])
-
-
-def test_centers_lie_in_their_cells_in_order():
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.centers(box, shape)
     np.testing.assert_allclose(middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]])

@@ -49,7 +49,7 @@ def test_eta_by_hand():
         assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
 
 
-def test_novelty_regained_by_hand():
+def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late; row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
     np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
@@ -57,10 +57,6 @@ def test_novelty_regained_by_hand():
     np.testing.assert_allclose(cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again: 0.3 is below one half less 0.1.
     np.testing.assert_allclose(cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0])
-
-
-def test_ranks_by_hand():
-    # Of the probes 1, 2, 2, 3: none is below 1 and one equal, one below 2 and two equal, all are below 4.
     np.testing.assert_allclose(ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])), [0.125, 0.5, 1.0])
 
 

@@ -35,11 +35,15 @@ def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
         assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(expected)
 
 
-def test_occupancy_by_hand():
+def test_occupancy_and_values_of_cells_by_hand():
     """Cells of 3 x 3: two points in one, one in another, one outside that counts for its border cell."""
     points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
     expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
     assert uniformity.of_points(points, BOX, (2, 2)) == pytest.approx(expected)
+    # Means 2 and 6 in the two visited cells of four.
+    points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
+    expected = jensenshannon([2, 6], [1, 1], base=2)
+    assert uniformity.of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
 
 
 def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
@@ -48,13 +52,6 @@ def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
     points = (np.stack(np.unravel_index(np.arange(54) * 2500, shape), axis=1) + 0.5) / shape
     assert uniformity.of_points(points, box, shape) > 0.99
     assert uniformity.of_values(points, np.ones(54), box, shape) == pytest.approx(0, abs=1e-7)
-
-
-def test_values_are_averaged_in_each_visited_cell():
-    """Means 2 and 6 in the two visited cells of four."""
-    points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
-    expected = jensenshannon([2, 6], [1, 1], base=2)
-    assert uniformity.of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
 
 
 def test_novelty_over_a_grid_of_each_state_kept():

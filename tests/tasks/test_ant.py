@@ -73,14 +73,11 @@ def test_descriptor_samples_the_path_evenly_forward_and_ends_with_the_last_posit
     assert long[0, -1] == 1500
 
 
-def test_observation_maps_the_place_and_keeps_the_rest():
+def test_observations_and_areas_by_hand():
     state = np.arange(30.0)[None]  # time, 15 positions, 14 velocities
     assert observation(state)[0, :4].tolist() == [(1 - 5) / 70, (2 - 5) / 70, 3, 4]
     assert observation(state)[0, -1] == 29
     assert position(state).tolist() == [[1, 2]]
-
-
-def test_area_is_a_disc_of_radius_5_with_its_rim():
     areas = np.array(list(ARENAS["large"].areas.values()))
     here = np.array([[34.0, -20.0], [34.0, -19.99], [-21.0, 29.0], [15.0, 15.0]])
     assert within(here, areas).tolist() == [

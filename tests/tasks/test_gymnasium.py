@@ -50,7 +50,7 @@ def corridor(**changes):
     return GymnasiumTask(**{"make_env": Corridor, **settings, **changes})
 
 
-def test_an_episode_worked_out_by_hand():
+def test_episodes_by_hand():
     # tanh(0 x + 0) = 0 is the middle of the bounds, 2: x = 0, 2, 4, where the world ends.
     # tanh(0 x - 9) is -1, nearly, the lower bound: x stays at 0 until the steps end.
     rows = np.array([[0, 0], [0, -9]], np.float32)
@@ -63,9 +63,6 @@ def test_an_episode_worked_out_by_hand():
     assert np.asarray(evaluation.descriptor).ravel() == pytest.approx([4, 0], abs=1e-5)
     assert np.asarray(evaluation.fitness) == pytest.approx([6, 0], abs=1e-5)
     assert np.asarray(evaluation.solved).tolist() == [True, False]
-
-
-def test_a_linear_policy_is_clipped_to_the_bounds():
     task = corridor(policy=FeedForward((1, 1)))
     episodes = task.episodes(np.array([[0, 1.5], [0, 99]], np.float32))
     assert [episode.observations.ravel().tolist() for episode in episodes] == [[0, 1.5, 3], [0, 4]]
