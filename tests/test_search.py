@@ -130,7 +130,7 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
         state = after
 
 
-def test_parents_are_drawn_uniformly_and_of_a_tournament_the_most_novel_is_one(run):
+def test_parents_are_drawn_uniformly_or_by_tournament(run):
     """Of eight with novelty 0 to 7 the best of two is k or less with probability ((k + 1) / 8)^2; of one, uniform."""
     for tournament in (1, 2):
         many = search(offspring_size=4000, tournament=tournament)

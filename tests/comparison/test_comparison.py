@@ -67,7 +67,7 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
-def test_eta_and_kappa_are_of_the_mean_novelty_of_then_by_the_population_of_now(facts):
+def test_eta_and_kappa_are_those_of_the_definition(facts):
     key = jax.random.key(1)
     states = [search().init(key)]
     for _ in range(12):

@@ -38,8 +38,7 @@ def test_archive_entries_are_references_and_empty_rows_none():
     estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[3.0, 4.0]], [77])
     np.testing.assert_allclose(score(estimator, state, living.descriptor, living), [5, 5, np.hypot(6, 12)])
-    living = population([[10.0], [11.0], [13.0]])
-    estimator = ArchiveKNN(k=1, additions=1, capacity=4)  # empty rows hold the descriptor 0
+    living = population([[10.0], [11.0], [13.0]])  # empty rows hold the descriptor 0
     state = archive(estimator, np.zeros((0, 1)), [])
     np.testing.assert_allclose(score(estimator, state, jnp.zeros((3, 1)), living), [10] * 3)
 

@@ -26,16 +26,13 @@ class Angle(eqx.Module):
         return self.weight * jnp.stack([jnp.cos(jnp.pi * points[:, 0]), jnp.sin(jnp.pi * points[:, 0])], axis=1)
 
 
-def test_by_hand():
+def test_novelty_prior_and_memory_by_hand():
     """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1), so novelty is 1/4 and 1, between 5/8."""
     estimator = ExactRecognition(encoder=Angle)
     state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
     np.testing.assert_allclose(novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6)
-
-
-def test_prior_and_memory_by_hand():
-    """A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other."""
+    # A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other.
     estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
     np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)

@@ -171,7 +171,7 @@ def test_the_score_does_not_depend_on_the_population():
 
 @pytest.mark.slow
 def test_xi_star_is_evaluated_once_in_a_generation():
-    """In a compiled generation of 100 + 60 individuals the matrix products of 160 rows are 4 for xi* and 6 for xi1."""
+    """Of 100 + 60 individuals the products of 160 rows are 4 for xi* and 6 for xi1."""
     search = NoveltySearch(Identity(), paper(width=8), offspring_size=60)
     step = jax.jit(lambda state: search.step(state, KEY))
     compiled = step.lower(search.init(KEY)).compile().as_text()

@@ -49,7 +49,7 @@ UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if o
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(tmp_path):
+def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
     folder = tmp_path / "closed"
     run(NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6), 2, out=folder / "old")
     before = bits(folder / "old")
@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_message_and_can_be_read(
     assert bits(folder / "old") == before
 
 
-def test_a_copy_and_the_original_resume_to_the_same_bits_each_in_its_place(whole, half, tmp_path):
+def test_a_copy_and_the_original_resume_to_the_same_bits(whole, half, tmp_path):
     copy = shutil.copytree(half, tmp_path / "elsewhere" / "copy")
     for path in (half, copy):
         resume(path, search=SEARCH)

@@ -78,7 +78,7 @@ def names(path):
     return {str(file.relative_to(path)) for file in path.rglob("*")}
 
 
-def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
+def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monkeypatch):
     """Every call that makes, syncs, renames or removes a file in turn."""
     run(HOST, 2, out=tmp_path / "whole", checkpoint_every=3)
     whole, anew = (bits(tmp_path / "whole"), names(tmp_path / "whole")), 0

@@ -92,7 +92,7 @@ def test_each_gene_mutates_on_its_own_with_its_rate(operator, rate):
     assert binomtest(both, N, rate**2).pvalue > 1e-3
 
 
-def test_gaussian_steps_have_the_standard_deviation_of_their_share_of_the_width():
+def test_gaussian_steps_are_a_share_of_the_width():
     parent = (LOW + HIGH) / 2
     steps = (mutants(GaussianMutation(sigma=0.05, rate=1.0), parent) - parent) / (HIGH - LOW)
     assert all(kstest(gene / 0.05, "norm").pvalue > 1e-3 for gene in steps.T)

@@ -39,9 +39,6 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
     np.testing.assert_allclose(second, [[0], [-root], [root]])
     assert note == ""
-
-
-def test_all_lines_of_a_panel_have_the_same_statistic():
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0], [9.0]])
     assert bands(ax, [Line("a", [0], wild, "red"), Line("b", [0], tame, "blue")])

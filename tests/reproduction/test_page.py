@@ -48,13 +48,10 @@ def costs(tmp_path):
     return Costs(tmp_path, Timing((4, 16), (200, 800, 3200), 1, 2000))
 
 
-def test_the_crossover_is_where_costs_are_equal(costs):
+def test_crossovers_are_where_costs_are_equal_and_what_costs_more_is_said(costs):
     assert costs.crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
     assert costs.crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
     assert costs.crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
-
-
-def test_what_costs_more_is_said(costs):
     found = {row.source: row for row in of_timing(costs)}
     assert found["table I"].verdict == HOLDS
     assert found["table I, our baseline"].verdict == PARTLY

@@ -88,7 +88,7 @@ for saved in start(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
 
 
 @pytest.mark.processes
-def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_same_files(made, tmp_path):
+def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -137,7 +137,7 @@ def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, 
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 
-def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tmp_path, monkeypatch):
+def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     """The second looked when nobody was there, and made its founders while the first began."""
     out = tmp_path / "run"
     (tmp_path / ".run.1.tmp").mkdir()
@@ -192,7 +192,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message
 
 
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
-    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 60 later. Resuming compiles at first."""
+    """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later. Resuming compiles at first."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks = {}, []
     try:

@@ -60,7 +60,7 @@ class Lanes(Identity):
 
 
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
-    """Four seeds begun on two cores and gone on with on one, against two all along. One lane would be another run."""
+    """Four seeds on two cores, then on one, against two all along. One lane would be another run."""
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
     run(one, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
@@ -116,7 +116,7 @@ def begun():
     return [HOST.init(key) for key in KEYS]
 
 
-def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn():
+def test_seeds_with_workers_have_the_bits_of_those_in_turn():
     fake = Fake(threading.Barrier(2))
     together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
     in_turn = list(seeds.generations(HOST, KEYS, begun(), 3, 1))

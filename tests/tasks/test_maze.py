@@ -63,7 +63,7 @@ def free_poses(maze: DeceptiveMaze, n: int):
     return np.column_stack([position, random.uniform(-math.pi, math.pi, n)]).astype(np.float32)
 
 
-def test_the_hard_maze_has_the_original_s_pixels(hard):
+def test_the_hard_maze_has_the_original_s_pixels_and_goal(hard):
     obstacles = hard.obstacles
     assert obstacles.shape == (200, 200)
     assert obstacles.sum() == 5208
@@ -73,6 +73,7 @@ def test_the_hard_maze_has_the_original_s_pixels(hard):
     runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
     assert np.flatnonzero(obstacles[117, 3:197]).tolist() == [i - 3 for i in runs]
     assert (np.asarray(hard.tables.touched) == 0).sum() == 29353
+    assert hard.solved(jnp.array([[60.0, 102.0], [60.0, 102.1], [90.0, 89.0]])).tolist() == [True, False, True]
 
 
 def test_single_steps_are_those_of_the_original(hard):
@@ -183,10 +184,6 @@ def test_every_bumper_at_every_bearing(literal):
     np.testing.assert_array_equal(np.asarray(seen)[:, 3:], expected[:, 3:])
     bumped = expected[:, 3:].reshape(8, len(headings), 2).mean(axis=1)
     assert ((bumped > 0.2) & (bumped < 0.3)).all()  # each bumper covers a quarter of all headings
-
-
-def test_solved_is_the_goal_s_disc(hard):
-    assert hard.solved(jnp.array([[60.0, 102.0], [60.0, 102.1], [90.0, 89.0]])).tolist() == [True, False, True]
 
 
 def test_a_robot_is_never_inside_a_wall(hard, path):

@@ -1,4 +1,4 @@
-"""The planar arm against poses worked out by hand and against NumPy."""
+"""The planar arm, the linear projection and a loose box: by hand and against NumPy."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import brns
-from brns import PlanarArm
+from brns import LinearProjection, PlanarArm
+from brns.comparison.worlds import RescaledBehaviorSpace
 
 KEY = jax.random.key(0)
 STRAIGHT, LEFT_TURN = 0.5, 0.75  # genes of the angles 0 and 90 degrees
@@ -62,3 +63,21 @@ def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
     least = PlanarArm().evaluate(jnp.asarray(corners, jnp.float32), KEY).fitness.min()
     assert_allclose(least, -(np.pi**2) * (1 - 1 / 49), rtol=1e-5)
     assert f"offset=-{np.pi**2:.2f}" in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
+
+
+def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
+    genotypes = np.array([[1, 2, -3, 5.12], [10.24, 0, -10.24, -10.24], [2.048] * 4, [5.12] * 4], np.float32)
+    task = LinearProjection(4)
+    found = task.evaluate(jnp.asarray(genotypes), KEY)
+    assert_allclose(found.descriptor, [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high], rtol=1e-5)
+    assert float(found.fitness[2]) == 0
+    assert_allclose(LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1], [0.5, 0, -0.5, -0.5], rtol=1e-5)
+    assert_allclose(found.fitness[0], -(1.048**2 + 0.048**2 + 5.048**2 + 3.072**2), rtol=1e-5)
+
+
+def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
+    arm, genotypes = PlanarArm(), jax.random.uniform(KEY, (5, 7))
+    loose = RescaledBehaviorSpace(arm, 10.0)
+    assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
+    assert_allclose(loose.behavior_space.high, [5.5, 5.5])
+    assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)
