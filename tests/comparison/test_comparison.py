@@ -94,7 +94,8 @@ def test_a_second_call_computes_nothing_and_gives_the_same_numbers(compared, unm
 def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     path = compared.out / "methods" / "Identity" / "counts.json"
     path.unlink()
-    before, after = compared.found["Identity"]["counts"], again(compared).found["Identity"]["counts"]
+    before = compared.found["Identity"]["counts"]
+    after = again(compared).found["Identity"]["counts"]
     assert_array_equal(after.covered, before.covered)
     assert_array_equal(after.eta, before.eta)
     assert path.exists()

@@ -72,7 +72,8 @@ class Literal:
             for j, g in enumerate(layer):
                 self.first[i][j] = 0.9 * self.first[i][j] + 0.1 * g
                 self.second[i][j] = 0.999 * self.second[i][j] + 0.001 * g**2
-                m, v = self.first[i][j] / (1 - 0.9**self.steps), self.second[i][j] / (1 - 0.999**self.steps)
+                m = self.first[i][j] / (1 - 0.9**self.steps)
+                v = self.second[i][j] / (1 - 0.999**self.steps)
                 self.predictor[i][j] = self.predictor[i][j] - self.rate * m / (np.sqrt(v) + 1e-8)
 
     def distance(self, predictor):

@@ -85,7 +85,8 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
 
     The error is at most 1e-6 sqrt(1 + N / lambda) of it, and nothing rises by more: neither there nor elsewhere.
     """
-    estimator, spot = ExactRecognition(size=64, regularization=regularization), np.full((founders, 2), 420.0)
+    estimator = ExactRecognition(size=64, regularization=regularization)
+    spot = np.full((founders, 2), 420.0)
     empty, living = init(estimator), individuals(spot)
     probes = np.concatenate([spot[:1], uniform(0, 20)]).astype(np.float32)
     found = [novelty(estimator, empty, probes, living)]
@@ -106,7 +107,8 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
 @pytest.mark.parametrize("regularization", [1.0, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_more_may_be_born_at_once_than_there_are_features(regularization):
     """Against A in float64, for 100 at once with 32 features: on one spot, around it, and all over."""
-    estimator, generator = ExactRecognition(size=32, regularization=regularization), np.random.default_rng(0)
+    estimator = ExactRecognition(size=32, regularization=regularization)
+    generator = np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
         batches = [generator.uniform(0, 600, (8, 2)), *(300 + spread * generator.normal(size=(4, 100, 2)))]
         state = learned(estimator, batches)

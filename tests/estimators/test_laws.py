@@ -95,7 +95,8 @@ def test_whoever_lives_and_is_not_learned_counts_once(estimator, rounding):
 def test_behaviors_that_are_not_finite_are_not_learned(estimator, rounding):
     batch, points = uniform(0, 20), uniform(1, 50)
     batch[3] = np.nan
-    state, clean = learned(estimator, [batch, batch]), learned(estimator, [np.delete(batch, 3, 0)] * 2)
+    state = learned(estimator, [batch, batch])
+    clean = learned(estimator, [np.delete(batch, 3, 0)] * 2)
     assert state.seen == 38
     expected = novelty(estimator, clean, points)
     np.testing.assert_allclose(novelty(estimator, state, points), expected, rtol=10 * rounding)

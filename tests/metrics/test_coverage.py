@@ -26,7 +26,8 @@ def test_cells_and_their_centers_by_hand():
 def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     generator = np.random.default_rng(seed)
     low = generator.uniform(-5, 0, d)
-    box, shape = Box(low, low + generator.uniform(1, 9, d)), tuple(generator.integers(1, 8, d).tolist())
+    box = Box(low, low + generator.uniform(1, 9, d))
+    shape = tuple(generator.integers(1, 8, d).tolist())
     points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(box.high - box.low)
     limits = list(zip(np.asarray(box.low, float), np.asarray(box.high, float), strict=True))
     counts, _ = np.histogramdd(points, shape, limits)

@@ -71,7 +71,8 @@ class Remembered(eqx.Module):
 
 def near_0(remembered, power):
     """All live near 0 in a box from 0 to 6."""
-    alive, states = line([0.1, 0.2], [0, 1]), {g: jnp.float32(s) for g, s in enumerate(remembered)}
+    alive = line([0.1, 0.2], [0, 1])
+    states = {g: jnp.float32(s) for g, s in enumerate(remembered)}
     return FakeRecord([(alive, alive)] * 3, states, Remembered(power))
 
 

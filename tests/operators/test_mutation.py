@@ -186,7 +186,8 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
 def test_credit_follows_who_survives():
     """Of four survivors one is by operator 0, whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is."""
     mixed = MixedMutation((GaussianMutation(), Redraw()), rate=0.1)
-    operator, survived = jnp.array([0, 0, 1, 1, 1, 1]), jnp.array([True, False, True, True, True, False])
+    operator = jnp.array([0, 0, 1, 1, 1, 1])
+    survived = jnp.array([True, False, True, True, True, False])
     np.testing.assert_allclose(mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6)
     np.testing.assert_array_equal(mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5])
 

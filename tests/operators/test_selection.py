@@ -95,7 +95,8 @@ def test_fronts_and_crowding_distance_agree_with_deap():
 def test_nsga2_selects_what_deap_selects_ties_aside():
     """Whole fronts are the same; of the last one none left out is less crowded."""
     for objectives in SMOOTH + GRIDDED:
-        rows, front = np.asarray(select(population(*objectives.T), 20)), np.asarray(fronts(objectives))
+        rows = np.asarray(select(population(*objectives.T), 20))
+        front = np.asarray(fronts(objectives))
         theirs = np.array([p.row for p in selNSGA2(points(objectives), 20)])
         last = front[rows].max()
         assert set(rows[front[rows] < last]) == set(theirs[front[theirs] < last])

@@ -114,7 +114,8 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     drawn.maze(maze, ax)
     points = ax.collections[0]
-    founders, later = maze.column("offspring.descriptor", [0])[0], maze.column("offspring.descriptor")
+    founders = maze.column("offspring.descriptor", [0])[0]
+    later = maze.column("offspring.descriptor")
     np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
     np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())

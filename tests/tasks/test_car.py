@@ -35,7 +35,8 @@ def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
     genotypes = np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
     found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), jax.random.key(0))
     for i in range(20):
-        layers, theirs.state = POLICY.layers(genotypes[i : i + 1].astype(float)), np.array([START, 0.0])
+        layers = POLICY.layers(genotypes[i : i + 1].astype(float))
+        theirs.state = np.array([START, 0.0])
         places, ended = [START], False
         while len(places) <= 150 and not ended:
             position, speed = theirs.state

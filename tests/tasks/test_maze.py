@@ -202,7 +202,8 @@ def test_the_trajectory_is_the_policy_and_the_step_in_turn():
     np.testing.assert_array_equal(path[:, -1, :2], evaluation.descriptor)
     np.testing.assert_array_equal(evaluation.solved, maze.solved(path[:, -1, :2]))
     assert 0 < evaluation.solved.sum() < 30
-    pose, observation = jnp.tile(START, (30, 1)), jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
+    pose = jnp.tile(START, (30, 1))
+    observation = jnp.tile(jnp.array(module.NOTHING_SEEN), (30, 1))
     for _ in range(40):
         pose, observation = maze.step(pose, POLICY(some, observation))
     np.testing.assert_allclose(path[:, -1], pose, atol=2e-2)

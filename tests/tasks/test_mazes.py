@@ -16,7 +16,8 @@ KEY = jax.random.key(0)
 
 
 def test_a_maze_of_another_size_has_its_own_world():
-    maze, some = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0)), genotypes(40)
+    maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0))
+    some = genotypes(40)
     assert_array_equal(maze.behavior_space.high, (180, 180))
     last = maze.evaluate(some, KEY).descriptor
     assert ((last > 9) & (last < 171)).all()  # the world's border is wall
