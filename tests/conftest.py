@@ -16,6 +16,7 @@ jaxtyping.install_import_hook(["brns", "reproduction"], "beartype.beartype").__e
 FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 os.environ.setdefault(FEW, "1")  # before JAX is imported; `make test-slow` says 0
 
+CHROMIUM = Path("/usr/bin/chromium")
 COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
 LARGEST = 1e9
 """bytes, above which all that was compiled is thrown away, so that it does not grow for ever"""
@@ -32,7 +33,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes be
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A record of four generations of `searches.search`, with every checkpoint, for tests that only read."""
+    """A record of four generations with every checkpoint, to be read only."""
     from searches import search
 
     import brns
@@ -51,6 +52,17 @@ def whole(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "run"
     brns.run(search(), 10, out=path, seed=7, checkpoint_every=3)
     return path
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if not CHROMIUM.exists():
+        pytest.skip("needs Debian's chromium: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with playwright.sync_playwright() as engines:
+        browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

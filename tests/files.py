@@ -1,8 +1,9 @@
-"""A run's files, as tests compare and spoil them."""
+"""A run's files, as tests compare and spoil them; and trees of arrays."""
 
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 
 from brns.runs import metadata
@@ -10,7 +11,7 @@ from brns.runs.storage import SEAL
 
 
 def content(file):
-    """What a file holds; of arrays all but the seal, since every run has an identifier of its own."""
+    """What a file holds; of arrays all but the seal, which names its run."""
     if file.suffix != ".npz":
         return file.read_bytes()
     with np.load(file, allow_pickle=False) as arrays:
@@ -30,3 +31,8 @@ def bits(path):
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
     metadata.write(run, metadata.Metadata.model_validate_json(json.dumps(facts)))
+
+
+def same(a, b):
+    """Whether two trees hold the same numbers."""
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))

@@ -1,4 +1,4 @@
-"""The command line: in this process, which is quick, and in one of its own, as a person calls it."""
+"""The command line: in this process, which is quick, and in one of its own."""
 
 import contextlib
 import io
@@ -26,8 +26,8 @@ class Ended(NamedTuple):
     stderr: str
 
 
-def call(*arguments, folder):
-    """`brns` with these arguments in a folder, in this process."""
+def call(*arguments, folder, status=0):
+    """What `brns` says in a folder, in this process, and ends with this status."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder):
         patch.setattr(sys, "argv", ["brns", *map(str, arguments)])
@@ -35,7 +35,8 @@ def call(*arguments, folder):
         patch.setattr(console, "width", 200)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
             main()
-    return Ended(end.value.code, out.getvalue(), err.getvalue())
+    assert end.value.code == status, err.getvalue()
+    return Ended(status, out.getvalue(), err.getvalue())
 
 
 def begin(*arguments, folder, prefix=(), **environment):

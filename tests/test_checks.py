@@ -1,4 +1,4 @@
-"""The checks that users run on their own parts: what is sound passes, and each fault is refused by its own message."""
+"""The checks of users' own parts: what is sound passes, each fault is named."""
 
 import equinox as eqx
 import jax
@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import io_callback
+from searches import Distance
 from worlds import HostIdentity, Identity, Windy
 
 from brns import Box, Evaluation, check_estimator, check_task
@@ -13,33 +14,17 @@ from brns.checks import refuse_wrong
 from brns.core import Mutation, Task, conform
 
 
-class Sound(eqx.Module):
-    """Novelty as the distance from a point that follows the offspring."""
-
-    def init(self, space, key):
-        return space.uniform(key, 1)[0]
-
-    def score(self, state, descriptors, population):
-        return jnp.linalg.norm(descriptors - state, axis=1)
-
-    def update(self, state, generation, key):
-        return 0.9 * state + 0.1 * generation.offspring.descriptor.mean(axis=0)
-
-
-@pytest.mark.parametrize("task", [Identity(), Windy()])
-def test_sound_tasks_pass(task):
-    check_task(task)
-
-
-def test_a_sound_estimator_passes():
-    check_estimator(Sound())
+def test_what_is_sound_passes():
+    check_task(Identity())
+    check_task(Windy())
+    check_estimator(Distance())
 
 
 # Tasks. Each is the sound world with one fault.
 
 
 def broken(change, **fields):
-    """The sound world on the host, whose evaluation is changed by `change(evaluation, genotypes, key)`."""
+    """The sound world on the host with its evaluation changed."""
 
     class Broken:
         genotype_space = Box([-1.0] * 5, [1.0] * 5)
@@ -97,16 +82,16 @@ COUNT = iter(range(100))
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"must be a brns\.Box; got \(0, 1\)"),
+        (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
         (broken(lambda e, g, k: e._replace(solved=np.zeros(len(g)))), "solved as bools"),
-        (Untraceable(), "traceable is True, but evaluate is not JAX code"),
-        (Baked(), r"must give compiled, by jax\.jit, what it gives otherwise"),
+        (Untraceable(), "evaluate is not JAX code"),
+        (Baked(), "must give compiled"),
     ],
 )
 def test_a_faulty_task_is_refused(task, message):
@@ -139,7 +124,7 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
         check_task(broken(rounded), tolerance=1e-8)
 
 
-def test_a_descriptor_alone_is_an_evaluation_without_fitness_in_which_nobody_solved():
+def test_a_descriptor_alone_is_an_evaluation():
     evaluation = conform(Evaluation(jnp.ones((2, 2))), 2, Identity())
     np.testing.assert_array_equal(evaluation.fitness, [0.0, 0.0])
     np.testing.assert_array_equal(evaluation.solved, [False, False])
@@ -191,7 +176,7 @@ def asks_the_host(self, state, generation, key):
     return state + io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
 
 
-class AsksItsOwnArray(Sound):
+class AsksItsOwnArray(Distance):
     """Its scale is an argument where the search compiles it, and has no value then."""
 
     scale: jax.Array = eqx.field(default_factory=lambda: jnp.ones(()))
@@ -215,7 +200,7 @@ class AsksItsOwnArray(Sound):
     ],
 )
 def test_a_faulty_estimator_is_refused(method, fault, message):
-    faulty = type(Sound)("Faulty", (Sound,), {method: fault, "__annotations__": {}})
+    faulty = type(Distance)("Faulty", (Distance,), {method: fault, "__annotations__": {}})
     with pytest.raises(ValueError, match=message):
         check_estimator(faulty())
 
@@ -229,7 +214,7 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
     ("part", "contract", "message"),
     [
         (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
-        ("maze", Task, "part must have genotype_space, behavior_space, traceable, evaluate, as .*; got 'maze'"),
+        ("maze", Task, "part must have genotype_space.*; got 'maze'"),
         (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
     ],
 )

@@ -46,7 +46,7 @@ def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
     assert int(take(union, 1).id) == 1
 
 
-def test_observed_behaviors_are_a_generation_without_parents_that_goes_on_from_the_last():
+def test_observed_behaviors_are_a_generation_without_parents():
     generation = observed([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
     assert generation.offspring is generation.survivors
     assert [column.shape[0] for column in generation.parents] == [0] * 8

@@ -1,10 +1,11 @@
-"""Every example, and the code of the README and the documentation, run as a reader would and held against the text."""
+"""Every example, and the code of the README and the documentation, held against the text."""
 
 import importlib.util
 import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,11 +21,16 @@ def numbers(pattern, output):
     return [float(number) for number in re.findall(pattern, output)]
 
 
-def growing(output, first, last):
+def growing(output, folder, first, last):
     """Shares of a grid that were visited, in percent."""
     shares = numbers(r"(\d+)% of a 20 x 20 grid", output)
     assert shares == sorted(shares)
     assert shares[0] < first < last < shares[-1]
+
+
+pyribs_novelty = partial(growing, first=10, last=50)
+deap_loop = partial(growing, first=5, last=40)
+gpu_simulator = partial(growing, first=85, last=90)
 
 
 def numpy_user(output, folder):
@@ -49,14 +55,6 @@ def sequence_descriptors(output, folder):
     assert is_png(folder / "sequence_descriptors.png")
 
 
-def pyribs_novelty(output, folder):
-    growing(output, 10, 50)
-
-
-def deap_loop(output, folder):
-    growing(output, 5, 40)
-
-
 def qdax_scoring(output, folder):
     shares = numbers(r"(\d+)% of a 20 x 20 grid", output)
     assert len(shares) == 3
@@ -67,10 +65,6 @@ def islands(output, folder):
     sharing, apart, one = (numbers(rf"{name}: (\d+) cells", output)[0] for name in ("sharing", "apart", "one search"))
     assert min(sharing, apart, one) > 450  # of 533
     assert sharing > apart
-
-
-def gpu_simulator(output, folder):
-    growing(output, 85, 90)
 
 
 def own_estimator(output, folder):

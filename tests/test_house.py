@@ -44,7 +44,7 @@ TREES = {file: ast.parse(path.read_text()) for file, path in FILES.items()}
 
 
 def imported(file: str) -> set[str]:
-    """The files of ours that a file imports: at its top, within a function, or for type checkers alone."""
+    """The files of ours that a file imports anywhere."""
     found = set()
     for node in ast.walk(TREES[file]):
         if isinstance(node, ast.Import):
@@ -93,7 +93,7 @@ def test_there_are_no_circles():
         raise AssertionError(f"these import each other: {' <- '.join(error.args[1])}") from None
 
 
-def test_files_and_functions_are_small():
+def test_files_and_functions_are_small_and_few_stand_at_the_top():
     lines = {file: len(path.read_text().splitlines()) for file, path in FILES.items()}
     functions = {
         f"{file}.{node.name}": node.end_lineno - node.lineno + 1
@@ -104,8 +104,5 @@ def test_files_and_functions_are_small():
     for sizes, most in ((lines, LINES_OF_A_FILE), (functions, LINES_OF_A_FUNCTION)):
         longest = max(sizes, key=lambda each: sizes[each])
         assert sizes[longest] <= most, f"{longest} has {sizes[longest]} lines"
-
-
-def test_few_things_stand_at_the_top():
     assert len({path.name for path in HOME.iterdir() if path.name != "__pycache__"}) <= ENTRIES_AT_THE_TOP
     assert len(list((HOME / "runs").glob("*.py"))) <= FILES_OF_RUNS

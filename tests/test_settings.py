@@ -144,17 +144,14 @@ def test_all_errors_are_told_at_once():
     assert "got True" in batch
 
 
-def test_an_operator_is_chosen_by_name_and_then_set():
+def test_an_operator_is_chosen_by_name_and_values_are_pythons():
     search = changed(named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"])
     assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
-    with pytest.raises(SettingsError, match=r"mutate must be one of mixed.*; got 'blend'(.|\n)*NAME=VALUE"):
+    with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
         changed(search, ["mutate=blend", "nonsense"])
-    with pytest.raises(SettingsError, match=r"experiment must be one of maze, .*; got 'maz'; did you mean maze\?"):
+    with pytest.raises(SettingsError, match=r"did you mean maze\?"):
         named("maz")
-
-
-def test_values_are_pythons_and_bare_words_are_strings():
     assert [value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [1e-3, None, [3, 5], "1.2."]
 
 

@@ -14,7 +14,7 @@ from brns import Box, Evaluation
 
 
 class Identity(eqx.Module):
-    """A traceable world whose behavior is the first two genes, mapped to [0, 600]^2; solved in the far corner."""
+    """A traceable world: two genes are mapped to [0, 600]^2; solved in the far corner."""
 
     genotype_space: Box = Box([-1.0] * 5, [1.0] * 5)
     behavior_space: Box = Box([0.0, 0.0], [600.0, 600.0])
@@ -73,20 +73,8 @@ class Mute(Exception):
         raise UnicodeError("no words")
 
 
-class Products(HostIdentity):
-    """A world on the host whose behavior comes of long matrix products, which BLAS rounds by its number of threads."""
-
-    behavior_space: Box = Box([-1.0, -1.0], [1.0, 1.0])
-
-    def evaluate(self, genotypes, key):
-        draw = np.random.default_rng(0).standard_normal
-        hidden = np.asarray(genotypes) @ draw((5, 3000), np.float32)
-        hidden = np.tanh(hidden @ draw((3000, 3000), np.float32) / 50)
-        return Evaluation(np.tanh(hidden @ draw((3000, 2), np.float32) / 50))
-
-
 class Windy(HostIdentity):
-    """The world on the host with chance in it: a wind for each generation, the same for all individuals."""
+    """The world on the host with a wind for each generation, the same for all."""
 
     behavior_space: Box = Box([-50.0, -50.0], [650.0, 650.0])
 

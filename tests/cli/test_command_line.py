@@ -1,12 +1,14 @@
 """The command line, as a person uses it."""
 
+import contextlib
 import json
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import RUN, call
+from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
@@ -40,29 +42,26 @@ def test_the_default_place_tells_changed_settings_apart():
 def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(folder, monkeypatch):
     before = sorted((folder / "runs").rglob("*"))
     monkeypatch.setattr("brns.cli.user_code.search_of", None)  # which would be called to build the search
-    done = call("run", "maze", folder=folder)
-    assert done.returncode == 2
-    assert "brns resume" in done.stderr
+    assert "brns resume" in call("run", "maze", folder=folder, status=2).stderr
     assert sorted((folder / "runs").rglob("*")) == before
 
 
 def test_resume_makes_a_run_longer(folder):
     shutil.copytree(folder / RUN, folder / "longer")
     (folder / "longer/overview.png").unlink()
-    done = call("resume", "longer", "--generations", 6, folder=folder)
-    assert done.returncode == 0, done.stderr
+    call("resume", "longer", "--generations", 6, folder=folder)
     assert Record(folder / "longer").last == 6
     assert (folder / "longer/overview.png").exists()
     again = call("resume", "longer", "--generations", 2, folder=folder)
-    assert again.returncode == 0
     assert "has 6 generations already" in again.stdout
+    spread = call("resume", "longer", "--generations", 9, "--workers", 2, folder=folder, status=2)
+    assert "started without workers" in spread.stderr
 
 
 def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
     for path in (finished.path, whole):
         shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
     shown = call("show", "both", folder=tmp_path)
-    assert shown.returncode == 0, shown.stderr
     assert "both: Identity, recognition" in shown.stdout
     values = [read(path)[-1].coverage for path in (finished.path, whole)]
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
@@ -80,17 +79,16 @@ def test_ctrl_c_says_how_to_go_on(folder):
     ("words", "told"),
     [
         (("show", "."), "is not a run"),
-        (("run", "labyrinth"), "maze, ant"),
-        (("run", "maze", "--estimator", "k-nn"), "exact, recognition, paper, archive"),
+        (("run", "maze", "--estimator", "k-nn"), "exact, recognition"),
         (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
-        (("run", "maze", "--set", "estimator=archive"), "`brns run WORLD --estimator NAME`"),
+        (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
+        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
+        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with either"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
-    done = call(*words, folder=tmp_path)
-    assert done.returncode == 2
-    assert told in done.stderr
+    assert told in call(*words, folder=tmp_path, status=2).stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -111,14 +109,43 @@ def test_numbers_for_other_programs_are_the_summarys(folder):
 
 def test_figure_movie_and_show(folder, monkeypatch):
     monkeypatch.setattr("brns.pictures.movie.MOST_FRAMES", 2)
-    done = call("figure", "3b", RUN, "--out", "3b.png", folder=folder)
-    assert done.returncode == 0, done.stderr
+    call("figure", "3b", RUN, "--out", "3b.png", folder=folder)
     assert (folder / "3b.png").stat().st_size > 5000
-    done = call("movie", RUN, folder=folder)
-    assert done.returncode == 0, done.stderr
+    call("movie", RUN, folder=folder)
     assert (folder / RUN / "movie.gif").read_bytes()[:3] == b"GIF"
     assert "epsilon" not in call("show", RUN, folder=folder).stdout
     assert "epsilon" in call("show", RUN, "--all", folder=folder).stdout
-    unknown = call("figure", "9z", RUN, folder=folder)
-    assert unknown.returncode == 2
-    assert "coverage" in unknown.stderr
+    assert "coverage" in call("figure", "9z", RUN, folder=folder, status=2).stderr
+
+
+ANT = ("ant", "--set", "task.steps=32", "--set", "population_size=6", "--set", "offspring_size=5")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["processes", "dask"])
+def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
+    pytest.importorskip("mujoco")
+    with contextlib.ExitStack() as stack:
+        workers = ["--workers", 1, "--timeout", 300]
+        if where == "dask":
+            local = pytest.importorskip("distributed").LocalCluster
+            cluster = stack.enter_context(local(n_workers=1, threads_per_worker=1, dashboard_address=None))
+            workers = ["--dask", cluster.scheduler_address]
+        call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
+        call("resume", where, "--generations", 2, *workers, folder=folder)
+    call("resume", where, "--generations", 3, folder=folder)
+    out = f"{where}-forked"
+    wilder = ("--at", 3, "--set", "task.stuck_window=200", "--out", out)
+    call("fork", where, *wilder, "--generations", 4, folder=folder)
+    task = Record(folder / out).experiment["task"]
+    assert (task["name"], task["task"]["stuck_window"]) == ("Chunked", 200)
+
+
+@pytest.mark.slow
+def test_a_wrong_dask_address_is_told_soon(folder):
+    pytest.importorskip("distributed")
+    begun = time.monotonic()
+    nobody = ("--dask", "tcp://127.0.0.1:1", "--out", "nobody")
+    done = call("run", "maze", *SHORT, *nobody, folder=folder, status=2)
+    assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
+    assert "tcp://127.0.0.1:1" in done.stderr

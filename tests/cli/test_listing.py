@@ -25,7 +25,7 @@ CHANGED = (
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, whole):
-    """A finished run, an interrupted one, one two levels down that has not begun, and damaged ones."""
+    """Runs that are finished, interrupted, not begun two levels down, and damaged."""
     folder = tmp_path_factory.mktemp("runs")
     damaged = ("damaged/gap", "damaged/last", "damaged/json", "damaged/odd")
     for name in ("finished", "interrupted", "group/deep/new", *damaged):
@@ -58,12 +58,9 @@ def test_states_progress_and_results(runs):
     assert "000010.npz" in damaged["damaged/last"]
 
 
-def test_a_search_is_called_what_was_typed():
+def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
         assert called(named(*typed)) == (*typed, {})
-
-
-def test_changed_settings_are_called_what_was_typed():
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
     search = changed(named("arm", "paper"), [f"{name}={value}" for name, value in typed.items()])
     assert called(search) == ("arm", "paper", typed)
@@ -73,7 +70,7 @@ def test_changed_settings_are_called_what_was_typed():
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
-    """Not even for a moment: the times of the folders stay. One run has lost its lock and its progress.csv."""
+    """The times of the folders stay. One run has lost its lock and its progress.csv."""
     folder = Path(shutil.copytree(runs / "finished", tmp_path / "elsewhere/run")).parent
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/moved").symlink_to(folder / "run")
@@ -106,7 +103,6 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     (run / "run.json").write_text(json.dumps(facts))
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     done = call("runs", ".", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
     _, head, first, gap = done.stdout.splitlines()
     assert head.split() == ["run", "state", "done", "task", "estimator", "seed", "solved", "first", "cover", "changed"]
     assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]

@@ -67,7 +67,6 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     (folder / "lonely_world.py").write_text(MODULE)
     done = call("run", "lonely_world:search", "--generations", 2, "--checkpoint-every", 1, folder=folder)
-    assert done.returncode == 0, done.stderr
     assert "kappa" in done.stdout  # the run's end knows the search
     return folder
 
@@ -76,7 +75,6 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     picture = folder / RUN / "overview.png"
     before = picture.read_bytes()
     alone = call("show", RUN, folder=folder)
-    assert alone.returncode == 0, alone.stderr
     assert picture.read_bytes() == before
     assert "coverage evaluated" in alone.stdout
     assert "kappa" not in alone.stdout
@@ -90,46 +88,37 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     few = ("--seeds", 2, "--generations", 2, "--estimator")
     methods = ("lonely_world:near", "--estimator", "lonely_world:same")
     own = call("compare", "lonely_world:search", *few, *methods, "--out", "own", folder=folder)
-    assert own.returncode == 0, own.stderr
     assert "1.00 (1.00 to 1.00)" in own.stdout
     assert "| 6 + 6 |" in (folder / "own.md").read_text()
-    both = call("compare", "lonely_world:search", "arm", *few, "lonely_world:near", folder=folder)
-    assert both.returncode == 2
-    assert "compared alone" in both.stderr
+    both = ("lonely_world:search", "arm")
+    assert "compared alone" in call("compare", *both, *few, "lonely_world:near", folder=folder, status=2).stderr
 
 
 @pytest.mark.slow
 def test_methods_of_pyribs_are_compared_beside_ours(folder):
     pytest.importorskip("ribs")
     few = ("--seeds", 2, "--generations", 2, "--estimator", "counts", "--peers", "--out", "peers")
-    beside = call("compare", "lonely_world:search", *few, folder=folder)
-    assert beside.returncode == 0, beside.stderr
+    call("compare", "lonely_world:search", *few, folder=folder)
     assert "| pyribs, CMA-MAE | " in (folder / "peers.md").read_text()
 
 
 @pytest.mark.slow
 def test_figure_report_and_movie_take_the_search(folder):
-    refused = call("figure", "eta", RUN, folder=folder)
-    assert refused.returncode == 2
-    assert "--search module:object" in refused.stderr
+    assert "--search module:object" in call("figure", "eta", RUN, folder=folder, status=2).stderr
     for arguments in (("figure", "eta", RUN), ("report", RUN), ("movie", RUN)):
-        done = call(*arguments, *SEARCH, folder=folder)
-        assert done.returncode == 0, done.stderr
+        call(*arguments, *SEARCH, folder=folder)
     assert "κ(i)" in (folder / "report.html").read_text()
 
 
 def test_an_error_in_own_code_is_told_with_its_place(folder):
-    done = call("run", "lonely_world:strange", "--out", "strange", folder=folder)
-    assert done.returncode == 2
+    done = call("run", "lonely_world:strange", "--out", "strange", folder=folder, status=2)
     assert "brns: KeyError('no such wall')\nIt was raised in your code:" in done.stderr
     assert 'lonely_world.py", line 29, in evaluate' in done.stderr
 
 
 @pytest.mark.parametrize(("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")])
 def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
-    done = call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder)
-    assert done.returncode == 130
-    assert told in done.stdout
+    assert told in call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130).stdout
 
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
@@ -141,10 +130,8 @@ def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypat
 
 
 def test_an_own_run_goes_on_with_its_search(folder):
-    refused = call("resume", RUN, "--generations", 3, folder=folder)
-    assert refused.returncode == 2
-    done = call("resume", RUN, "--generations", 3, *SEARCH, folder=folder)
-    assert done.returncode == 0, done.stderr
+    call("resume", RUN, "--generations", 3, folder=folder, status=2)
+    call("resume", RUN, "--generations", 3, *SEARCH, folder=folder)
     assert Record(folder / RUN).last == 3
 
 
@@ -156,11 +143,9 @@ def test_an_own_run_goes_on_with_its_search(folder):
 def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(name, changes, workers, shape, folder):
     own, out = f"lonely_world:{name}", f"set-{name}"
     changes = [word for change in changes for word in ("--set", change)]
-    done = call("run", own, "--generations", 1, "--out", out, *changes, folder=folder)
-    assert done.returncode == 0, done.stderr
+    call("run", own, "--generations", 1, "--out", out, *changes, folder=folder)
     workers = [word for number in workers for word in ("--workers", number)]
-    again = call("resume", out, "--generations", 2, *workers, "--search", own, folder=folder)
-    assert again.returncode == 0, again.stderr
+    call("resume", out, "--generations", 2, *workers, "--search", own, folder=folder)
     assert Record(folder / out).population(2).genotype.shape == shape
 
 
@@ -173,10 +158,8 @@ def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(n
         (("run", "lonely_world:needs"), "callable without arguments"),
         (("run", "lonely_world:nothing"), "got int"),
         (("run", "lonely_world:search", "--estimator", "archive", "--out", "no"), "an estimator of its own"),
-        (("show", RUN, "--search", "lonely_world:strange"), "made by another search than --search gives"),
+        (("show", RUN, "--search", "lonely_world:strange"), "made by another search"),
     ],
 )
 def test_what_is_no_search_is_an_error_that_says_so(folder, arguments, told):
-    done = call(*arguments, folder=folder)
-    assert done.returncode == 2
-    assert told in done.stderr
+    assert told in call(*arguments, folder=folder, status=2).stderr

@@ -1,4 +1,4 @@
-"""Comparisons: facts against a record and by definition, statistics by hand, going on, and the page."""
+"""Comparisons: facts against a record, statistics by hand, and the page."""
 
 import json
 import time
@@ -67,7 +67,7 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
-def test_eta_and_kappa_are_of_the_mean_novelty_of_then_by_the_population_of_now(facts):
+def test_eta_and_kappa_are_those_of_the_definition(facts):
     key = jax.random.key(1)
     states = [search().init(key)]
     for _ in range(12):
@@ -94,7 +94,8 @@ def test_a_second_call_computes_nothing_and_gives_the_same_numbers(compared, unm
 def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     path = compared.out / "methods" / "Identity" / "counts.json"
     path.unlink()
-    before, after = compared.found["Identity"]["counts"], again(compared).found["Identity"]["counts"]
+    before = compared.found["Identity"]["counts"]
+    after = again(compared).found["Identity"]["counts"]
     assert_array_equal(after.covered, before.covered)
     assert_array_equal(after.eta, before.eta)
     assert path.exists()
@@ -125,7 +126,7 @@ def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
 
 
 def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
-    """A world with one simulator, which two must not use at a time, and which can be waited for."""
+    """A world with one simulator, which two must not use at a time."""
     evaluate, inside = HostIdentity.evaluate, []
 
     def busy(self, genotypes, key):
@@ -176,10 +177,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert "2 seeds are too few for a verdict; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
     assert f"Commit {stored['made']['commit']}; " in told
-
-
-def test_of_a_search_of_ones_own_evaluations_are_counted_as_it_makes_them(compared):
-    """8 founders and 6 offspring a generation."""
+    # 8 founders and 6 offspring a generation.
     figure = picture(compared.worlds, compared.found)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
 
@@ -210,7 +208,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
 
 
 def fake(final):
-    """Facts of a run in which seed s covers final[s] cells at the end and half of them from the start on."""
+    """Facts of seeds that cover so many cells at the end and half of them before."""
     covered = np.repeat(np.asarray(final, float)[:, None] // 2, len(POINTS), axis=1)
     covered[:, -1] = final
     n = len(final)
@@ -241,7 +239,7 @@ def test_an_interval_by_hand():
     assert interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
 
-def test_the_table_counts_a_world_once_and_tells_apart_what_settings_were_chosen_by(tmp_path):
+def test_the_table_counts_a_world_once(tmp_path):
     base = np.arange(100, 110)
     shares = {"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0}
     found = {name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()}

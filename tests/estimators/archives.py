@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from square import people
+from learning import people
 
 from brns.core import Box, Generation, Population
 from brns.estimators.archive import Archive

@@ -1,16 +1,36 @@
-"""An estimator that learns batch after batch, in a square."""
+"""Estimators that learn batch after batch, in a square; their steps are compiled once."""
 
 import equinox as eqx
+import jax
 import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
 from searches import search
-from square import init, newborn, people, update
 from worlds import HostIdentity
 
-from brns import ExactRecognition
+from brns import Box, ExactRecognition, VisitCounts
+from brns.core import founding, individuals
 
+KEY = jax.random.key(0)
+SQUARE = Box([0.0, 0.0], [600.0, 600.0])
+people = jax.jit(individuals)
+newborn = jax.jit(lambda descriptors, number: founding(individuals(descriptors, number)))
 SMALL = ExactRecognition(size=32)
+COUNTS = VisitCounts(grids=16, rows=256)
+LEARNERS = pytest.mark.parametrize(("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"])
+"""those that never forget, and the share by which the novelty of one of them may rise"""
 SEARCH = search(HostIdentity(), SMALL)
 NOBODY = people(np.zeros((0, 2), np.float32))
+
+
+@eqx.filter_jit
+def init(estimator, space=SQUARE, key=KEY):
+    return estimator.init(space, key)
+
+
+@eqx.filter_jit
+def update(estimator, state, generation, key=KEY):
+    return estimator.update(state, generation, key)
 
 
 def learned(estimator, batches, state=None):
@@ -31,7 +51,7 @@ def novelty(estimator, state, points, living=NOBODY):
 
 
 def walked(estimator, seed, spread):
-    """The novelty of fixed behaviors after each batch of a random walk that clusters, repeats and leaves the box."""
+    """Fixed behaviors' novelty along a walk that clusters, repeats and leaves the box."""
     generator = np.random.default_rng(seed)
     state = learned(estimator, [generator.uniform(0, 600, (8, 2))])
     all_over, inside = generator.uniform(-600, 1200, (20, 2)), generator.normal(size=(20, 2))
@@ -45,3 +65,11 @@ def walked(estimator, seed, spread):
 
 def uniform(seed, *shape):
     return np.random.default_rng(seed).uniform(0, 600, (*shape, 2))
+
+
+def equations(jaxpr):
+    """All of a program, in what it calls too."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jaxprs_in_params(equation.params):
+            yield from equations(inner)

@@ -5,7 +5,7 @@ import dataclasses
 import equinox as eqx
 import jax
 import numpy as np
-from square import SQUARE, people
+from learning import SQUARE, people
 
 from brns import Generation
 from brns.core import individuals
@@ -72,7 +72,8 @@ class Literal:
             for j, g in enumerate(layer):
                 self.first[i][j] = 0.9 * self.first[i][j] + 0.1 * g
                 self.second[i][j] = 0.999 * self.second[i][j] + 0.001 * g**2
-                m, v = self.first[i][j] / (1 - 0.9**self.steps), self.second[i][j] / (1 - 0.999**self.steps)
+                m = self.first[i][j] / (1 - 0.9**self.steps)
+                v = self.second[i][j] / (1 - 0.999**self.steps)
                 self.predictor[i][j] = self.predictor[i][j] - self.rate * m / (np.sqrt(v) + 1e-8)
 
     def distance(self, predictor):
@@ -81,13 +82,6 @@ class Literal:
         return max(
             np.abs(a - b).max() for x, y in zip(self.predictor, theirs, strict=True) for a, b in zip(x, y, strict=True)
         )
-
-    def copy(self):
-        other = object.__new__(Literal)
-        other.target, other.steps, other.rate = self.target, self.steps, self.rate
-        for name in ("predictor", "first", "second"):
-            setattr(other, name, [list(layer) for layer in getattr(self, name)])
-        return other
 
 
 def _float64(layer):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from archives import archive, empty, generation, ids
-from square import update
+from learning import update
 
 from brns.estimators.archive import ArchiveKNN
 
@@ -32,7 +32,7 @@ def test_growth_is_constant_and_everyone_enters_at_most_once():
                 assert (state.entered.tolist()[row], state.born.tolist()[row]) == (g, number // 10)
 
 
-def test_who_is_in_the_archive_does_not_enter_again_and_who_is_not_finite_never():
+def test_who_is_in_the_archive_does_not_enter_again():
     facts = generation(1)  # 20 individuals
     facts.offspring.descriptor[4, 1] = np.nan
     state, sizes = empty(SIX), []

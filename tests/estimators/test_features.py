@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import learned, novelty
-from square import init
+from learning import init, learned, novelty
 
 from brns import Box, ExactRecognition, VisitCounts
 from brns.estimators.features import Cosines, cosine_and_sine
@@ -23,7 +22,7 @@ def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
     np.testing.assert_allclose(sine, np.sin(angle.astype(np.float64)), atol=bound)
 
 
-def test_features_have_length_1_and_their_inner_product_depends_on_the_difference_alone():
+def test_the_inner_product_of_features_is_of_the_difference():
     phi = Cosines(3, 64, 0.5, 8.0, jax.random.key(1))
     a = phi(jnp.asarray([[0.1, 0.2, 0.3], [0.4, -0.2, 0.0]]))
     b = phi(jnp.asarray([[1.1, 1.2, 1.3], [1.4, 0.8, 1.0]]))

@@ -1,13 +1,19 @@
-"""Damaged files: bytes flipped, cut short, or put between others, in every file of a run."""
+"""Damaged files, and those of others: objects, other runs' files and other formats are refused by name."""
+
+import json
+import shutil
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from files import rewrite
 from hypothesis import given
 from hypothesis import strategies as st
 from small import SEARCH, WILD
 
-from brns import Record, RecordError, run
+from brns import Novelty, Record, RecordError, VisitCounts, run
+from brns.runs.loop import resume
 
 FILES = ["run.json", "progress.csv", *(f"{kind}/00000{g}.npz" for kind in ("generations", "states") for g in (0, 2, 3))]
 
@@ -31,7 +37,7 @@ def damaged(tmp_path_factory):
 
 
 def refused(damaged, name, change):
-    """Read the record while a file has another content: it is refused by name, or the record is what it was."""
+    """Whether another content of a file is refused by name; if not, the record is what it was."""
     path, expected = damaged
     file = path / name
     before = file.read_bytes()
@@ -66,3 +72,55 @@ def test_any_file_cut_short_at_any_length_is_refused(damaged, name, at):
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"format": ' + "9" * 5000 + "}", "3", '{"format": true}'])
 def test_a_run_json_of_anything_else_is_refused(damaged, text):
     assert refused(damaged, "run.json", lambda content: text.encode())
+
+
+@pytest.fixture
+def path(whole, tmp_path):
+    """A copy of a run of 10 generations, to be spoiled."""
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
+class Bomb:
+    """Unpickling it would leave a file behind."""
+
+    def __reduce__(self):
+        return Path("exploded").touch, ()
+
+
+READ = {
+    "generations/000002.npz": lambda path: Record(path).column("offspring.id"),
+    "states/000010.npz": lambda path: resume(path, 12, search=SEARCH),
+}
+
+
+@pytest.mark.parametrize("name", [*READ, "novelty.npz"])
+def test_objects_are_never_unpickled(path, name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    read = READ.get(name, Novelty.load)
+    bomb = np.array([Bomb()], object)
+    Novelty(VisitCounts(grids=8), SEARCH.task.behavior_space).save("novelty.npz")
+    file = path / name if name in READ else Path(name)
+    with np.load(file, allow_pickle=False) as arrays:
+        np.savez(file, **{key: array if key == "seal" else bomb for key, array in arrays.items()})
+    with pytest.raises(ValueError, match=r"is damaged|allow_pickle"):
+        read(path if name in READ else Path(name))
+    assert not Path("exploded").exists()
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_of_another_run_or_generation_is_refused(path, name):
+    (path / name).write_bytes((path / name).with_name("000009.npz").read_bytes())
+    with pytest.raises(RecordError, match="belongs to 'generation 9 of"):
+        READ[name](path)
+    facts = json.loads((path / "run.json").read_text())
+    rewrite(path, facts | {"id": "0" * 16})
+    with pytest.raises(RecordError, match="belongs to 'generation"):
+        READ[name](path)
+
+
+@pytest.mark.parametrize("change", [{"format": 4}, {"seed": "x"}, {"versions": None}, {"more": 1}])
+def test_a_run_of_another_format_is_refused(path, change):
+    facts = json.loads((path / "run.json").read_text()) | change
+    (path / "run.json").write_text(json.dumps(facts))
+    with pytest.raises(RecordError, match=rf"reads: {next(iter(change))}"):
+        Record(path)

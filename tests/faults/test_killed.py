@@ -9,22 +9,17 @@ from collections import Counter
 
 import pytest
 from files import bits
-from searches import search
+from searches import HOST
 from shell import begin, finished
 from small import ANT, MAZE
-from worlds import HostIdentity
 
-from brns import PopulationKNN, Record, RecordError
+from brns import Record, RecordError
 from brns.runs.loop import resume, run
 
 
 def killable(*arguments, folder):
-    """The command line in a process of its own, whose half-written compilation cache harms no other test."""
+    """The command line, whose half-written compilation cache harms no other test."""
     return begin(*arguments, folder=folder, JAX_COMPILATION_CACHE_DIR=str(folder / "cache"))
-
-
-def generation(out, number):
-    return out / "generations" / f"{number:06d}.npz"
 
 
 def last(out):
@@ -33,15 +28,9 @@ def last(out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("experiment", "kills"),
-    [
-        pytest.param(MAZE, 50, id="maze-50"),
-        pytest.param(ANT, 10, id="ant-10"),
-    ],
-)
+@pytest.mark.parametrize(("experiment", "kills"), [(MAZE, 50), (ANT, 10)])
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, tmp_path):
-    """kill -9 while it starts or some generations later, at a moment of its own, and each time `brns resume`."""
+    """kill -9 while it starts or some generations later, and each time `brns resume`."""
     moment, out, starting, met = random.Random(0), tmp_path / "killed", math.inf, Counter()
     for _ in range(kills):
         before = last(out)
@@ -50,7 +39,8 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(experiment, kills, t
         if starting < math.inf and moment.random() < 0.5:
             time.sleep(moment.uniform(0, 1.2 * starting))
         else:
-            awaited = generation(out, (before or 0) + moment.randint(1, 20))
+            number = (before or 0) + moment.randint(1, 20)
+            awaited = out / "generations" / f"{number:06d}.npz"
             while not awaited.exists() and process.poll() is None:
                 time.sleep(0.001)
             starting = min(starting, time.monotonic() - began)  # the first one compiles
@@ -73,7 +63,7 @@ class Death(BaseException):
 
 
 def dying(function, steps, alive):
-    """The function, before which the process dies when it has done `alive` steps of any such function."""
+    """The function, before which the process dies after so many such steps."""
 
     def step(*arguments, **keywords):
         steps.append(function.__name__)
@@ -88,10 +78,9 @@ def names(path):
     return {str(file.relative_to(path)) for file in path.rglob("*")}
 
 
-def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_files(tmp_path, monkeypatch):
-    """Every call that makes, syncs, renames or removes a file in turn, of a run of two generations."""
-    one = search(HostIdentity(), PopulationKNN(k=2))
-    run(one, 2, out=tmp_path / "whole", checkpoint_every=3)
+def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monkeypatch):
+    """Every call that makes, syncs, renames or removes a file in turn."""
+    run(HOST, 2, out=tmp_path / "whole", checkpoint_every=3)
     whole, anew = (bits(tmp_path / "whole"), names(tmp_path / "whole")), 0
     for alive in range(1000):
         out, steps = tmp_path / f"after{alive}", []
@@ -99,7 +88,7 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
             for name in ("mkdir", "fsync", "replace", "unlink"):
                 patch.setattr(os, name, dying(getattr(os, name), steps, alive))
             try:
-                run(one, 2, out=out, checkpoint_every=3)
+                run(HOST, 2, out=out, checkpoint_every=3)
             except Death:
                 pass
             else:
@@ -107,10 +96,10 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes_to_the_same_fil
         if last(out) is None:
             anew += 1
             with pytest.raises(RecordError, match="is not a run"):
-                resume(out, search=one)
-            run(one, 2, out=out, checkpoint_every=3)
+                resume(out, search=HOST)
+            run(HOST, 2, out=out, checkpoint_every=3)
         else:
-            resume(out, search=one)
+            resume(out, search=HOST)
         assert (bits(out), names(out)) == whole, f"died before its step {alive}, {steps[-1]}"
     assert alive > 25
     assert anew < 20

@@ -59,7 +59,7 @@ CHANGES = st.one_of(
 )
 @example(experiment="maze", estimator="recognition", changes=["population_size=1979-05-27"])
 def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment, estimator, changes):
-    """The command line up to where the run would start; `main` makes exit status 2 and a message of a `ValueError`."""
+    """Up to where the run would start; `main` makes exit status 2 of a `ValueError`."""
 
     def started(*_, **__):
         raise typer.Exit(0)

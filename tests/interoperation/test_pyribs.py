@@ -1,4 +1,4 @@
-"""Against pyribs itself: novelty as its own archive has it, and its schedulers; and elites by hand."""
+"""Against pyribs' own archive and schedulers; and elites by hand."""
 
 import numpy as np
 import pytest

@@ -2,12 +2,20 @@
 
 from types import SimpleNamespace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from brns.core import Box, individuals
 from brns.search import SearchState
+
+
+class AlongX(eqx.Module):
+    """Novelty is the first coordinate plus the state."""
+
+    def score(self, state, descriptors, population):
+        return state + descriptors[:, 0]
 
 
 def population(ids, descriptors, parents=None, born=None, solved=None):
@@ -18,7 +26,7 @@ def population(ids, descriptors, parents=None, born=None, solved=None):
 
 
 class FakeRecord:
-    """`history` holds (offspring, survivors) of each generation; `states` the estimator's state of some of them."""
+    """`history` is (offspring, survivors) of generations, `states` some states of the estimator."""
 
     def __init__(self, history, states=None, estimator=None, box=None):
         self.path = "runs/fake"

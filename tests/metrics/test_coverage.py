@@ -12,12 +12,9 @@ from brns.metrics import coverage
 BOX = Box([0.0, 0.0], [600.0, 600.0])
 
 
-def test_cells_by_hand():
+def test_cells_and_their_centers_by_hand():
     points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
     np.testing.assert_array_equal(coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]])
-
-
-def test_centers_lie_in_their_cells_in_order():
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.centers(box, shape)
     np.testing.assert_allclose(middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]])
@@ -29,7 +26,8 @@ def test_centers_lie_in_their_cells_in_order():
 def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     generator = np.random.default_rng(seed)
     low = generator.uniform(-5, 0, d)
-    box, shape = Box(low, low + generator.uniform(1, 9, d)), tuple(generator.integers(1, 8, d).tolist())
+    box = Box(low, low + generator.uniform(1, 9, d))
+    shape = tuple(generator.integers(1, 8, d).tolist())
     points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(box.high - box.low)
     limits = list(zip(np.asarray(box.low, float), np.asarray(box.high, float), strict=True))
     counts, _ = np.histogramdd(points, shape, limits)
@@ -67,7 +65,7 @@ def test_coverage_of_a_record():
     np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
 
 
-def test_points_that_lie_in_no_grid_are_refused():
+def test_what_has_no_coverage_is_refused():
     wrong = [
         ([[0, 0], [np.nan, 0]], (6, 6)),
         ([[0, 0, 0]], (6, 6)),
@@ -76,8 +74,5 @@ def test_points_that_lie_in_no_grid_are_refused():
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)
-
-
-def test_a_record_without_generations_is_refused():
     with pytest.raises(ValueError, match="no finished generation"):
         coverage.of_record(FakeRecord([]), (6, 6))

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_record import FakeRecord, population
+from fake_record import AlongX, FakeRecord, population
 from scipy.spatial.distance import pdist
 from searches import search
 
@@ -17,11 +17,11 @@ from brns.metrics.summary import summary
 Q = np.array([[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]])
 
 
-class Additive(eqx.Module):
+class Additive(AlongX):
     """Novelty = state + first descriptor + number of individuals alive."""
 
     def score(self, state, descriptors, population):
-        return state + descriptors[:, 0] + population.id.shape[0]
+        return super().score(state, descriptors, population) + population.id.shape[0]
 
 
 class Embedding(Additive):
@@ -49,7 +49,7 @@ def test_eta_by_hand():
         assert np.isnan(cycling.eta(np.array([[0.0, 0.0], [0.0, 1.0]]))[0])
 
 
-def test_novelty_regained_by_hand():
+def test_ranks_and_novelty_regained_by_hand():
     # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late; row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
     np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
@@ -57,10 +57,6 @@ def test_novelty_regained_by_hand():
     np.testing.assert_allclose(cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0])
     # A rank that was low when the population lived, and is again, is not novel again: 0.3 is below one half less 0.1.
     np.testing.assert_allclose(cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0])
-
-
-def test_ranks_by_hand():
-    # Of the probes 1, 2, 2, 3: none is below 1 and one equal, one below 2 and two equal, all are below 4.
     np.testing.assert_allclose(ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])), [0.125, 0.5, 1.0])
 
 
@@ -75,7 +71,8 @@ class Remembered(eqx.Module):
 
 def near_0(remembered, power):
     """All live near 0 in a box from 0 to 6."""
-    alive, states = line([0.1, 0.2], [0, 1]), {g: jnp.float32(s) for g, s in enumerate(remembered)}
+    alive = line([0.1, 0.2], [0, 1])
+    states = {g: jnp.float32(s) for g, s in enumerate(remembered)}
     return FakeRecord([(alive, alive)] * 3, states, Remembered(power))
 
 
@@ -135,7 +132,7 @@ def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypat
     assert some == pytest.approx(0.1 * np.median(pdist(points)), rel=0.02)
 
 
-def test_epsilon_is_measured_where_novelty_is_and_is_a_tenth_of_it_where_that_is_no_distance():
+def test_epsilon_is_measured_where_novelty_is():
     """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20.
 
     Novelty that is not embedded was 4, 16 and 27.5 when they lived.

@@ -1,4 +1,4 @@
-"""The numbers of a table, by hand on a family of four."""
+"""Ages, distances to parents and the numbers of a table, by hand on a family of four."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from fake_record import FakeRecord, family
 
+from brns.metrics import dynamics
 from brns.metrics import summary as summaries
 from brns.metrics.measures import Measure
+from brns.metrics.numbers import csv_text, number
 from brns.metrics.summary import over_seeds, summary
 
 
@@ -31,15 +33,20 @@ FACTS = {
 }
 
 
-def test_a_run_without_states():
-    assert summary(FakeRecord(family())) == pytest.approx(FACTS)
+def test_ages_and_distances_to_parents_by_hand():
+    """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
+    np.testing.assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
+    # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3, 4) it is 2.5.
+    found = dynamics.parent_distance_of_record(FakeRecord(family()))
+    np.testing.assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
 
 
-def test_a_run_with_states():
+def test_a_run_without_and_with_states():
     """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1, novelty rises once in a row.
 
     All places are equally novel at any time, so that no rank ever changes.
     """
+    assert summary(FakeRecord(family())) == pytest.approx(FACTS)
     record = FakeRecord(family(), {g: jnp.float32(s) for g, s in enumerate([4, 1, 3])}, Forgetful())
     found = summary(record)
     margin = found.pop("epsilon")
@@ -76,3 +83,14 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
     monkeypatch.setattr(summaries, "MEASURES", {"young": young, "never": never, "turns": turns})
     assert summary(FakeRecord(family())) == {"young": 7.0}
     assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
+
+
+def test_numbers_are_printed_with_three_digits():
+    numbers = 0.0, 1.0, 0.12345, 12.345, 123.45, 1234.5, 20100.0, 1e-5
+    assert " ".join(map(number, numbers)) == "0 1 0.123 12.3 123 1234 20100 1e-05"
+    none = None, float("nan"), float("inf")
+    assert " ".join(map(number, none)) == "– – inf"
+
+
+def test_rows_as_csv_have_the_columns_of_all():
+    assert csv_text([{"a": 1, "b": "x,y"}, {"a": 2.5, "c": 3}]) == 'a,b,c\n1,"x,y",\n2.5,,3\n'

@@ -1,23 +1,15 @@
 """The Jensen-Shannon distance to uniform: by hand, against SciPy, and what has none."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_record import FakeRecord, family
+from fake_record import AlongX, FakeRecord, family
 from scipy.spatial.distance import jensenshannon
 
 from brns.core import Box
 from brns.metrics import uniformity
 
 BOX = Box([0.0, 0.0], [6.0, 6.0])
-
-
-class AlongX(eqx.Module):
-    """Novelty is the first coordinate plus the state."""
-
-    def score(self, state, descriptors, population):
-        return descriptors[:, 0] + state
 
 
 def test_one_of_four_cells_by_hand():
@@ -43,11 +35,15 @@ def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
         assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(expected)
 
 
-def test_occupancy_by_hand():
+def test_occupancy_and_values_of_cells_by_hand():
     """Cells of 3 x 3: two points in one, one in another, one outside that counts for its border cell."""
     points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
     expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
     assert uniformity.of_points(points, BOX, (2, 2)) == pytest.approx(expected)
+    # Means 2 and 6 in the two visited cells of four.
+    points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
+    expected = jensenshannon([2, 6], [1, 1], base=2)
+    assert uniformity.of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
 
 
 def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
@@ -58,13 +54,6 @@ def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
     assert uniformity.of_values(points, np.ones(54), box, shape) == pytest.approx(0, abs=1e-7)
 
 
-def test_values_are_averaged_in_each_visited_cell():
-    """Means 2 and 6 in the two visited cells of four."""
-    points, values = np.array([[1.0, 1.0], [5.0, 5.0], [2.0, 1.0]]), np.array([1.0, 6.0, 3.0])
-    expected = jensenshannon([2, 6], [1, 1], base=2)
-    assert uniformity.of_values(points, values, BOX, (2, 2)) == pytest.approx(expected)
-
-
 def test_novelty_over_a_grid_of_each_state_kept():
     """Centers 1, 3 and 5 along x; a large state makes novelty even."""
     record = FakeRecord(family(), {0: jnp.float32(0), 2: jnp.float32(1e6)}, AlongX())
@@ -73,12 +62,9 @@ def test_novelty_over_a_grid_of_each_state_kept():
     assert second < 1e-5
 
 
-def test_what_is_no_distribution_is_refused():
+def test_what_has_no_uniformity_is_refused():
     for weights in ([0.0, 0.0], [1.0, np.nan], [1.0, -1.0]):
         with pytest.raises(ValueError, match="archive empty"):
             uniformity.distance_to_uniform(np.array(weights))
-
-
-def test_a_record_without_states_is_refused():
     with pytest.raises(ValueError, match="--checkpoint-every 1"):
         uniformity.of_record(FakeRecord(family()), (2, 2))

@@ -55,14 +55,11 @@ def test_the_latest_are_those_born_last_whatever_their_novelty():
     assert Latest()(those, 4).tolist() == [2, 3, 0, 4]
 
 
-def test_fronts_by_hand():
+def test_fronts_and_crowding_distance_by_hand():
     """(2, 2) dominates (1, 1), which dominates (0, 0); (3, 0) is beaten by nobody, (0, 0) by three."""
     objectives = jnp.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [2.0, 2.0], [1.0, 2.0]])
     assert fronts(objectives).tolist() == [3, 2, 0, 0, 0, 1]
-
-
-def test_crowding_distance_by_hand():
-    """Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4; (2, 2) 3/4 + 3/4."""
+    # Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4; (2, 2) 3/4 + 3/4.
     objectives = jnp.array([[2.0, 2.0], [0.0, 4.0], [4.0, 0.0], [1.0, 3.0], [-1.0, -1.0]])
     crowding = crowding_distance(objectives, jnp.array([0, 0, 0, 0, 1], jnp.int32))
     assert crowding.tolist() == [1.5, np.inf, np.inf, 1.0, np.inf]
@@ -96,9 +93,10 @@ def test_fronts_and_crowding_distance_agree_with_deap():
 
 
 def test_nsga2_selects_what_deap_selects_ties_aside():
-    """Whole fronts are the same rows; of the last one there are as many, and none left out is less crowded."""
+    """Whole fronts are the same; of the last one none left out is less crowded."""
     for objectives in SMOOTH + GRIDDED:
-        rows, front = np.asarray(select(population(*objectives.T), 20)), np.asarray(fronts(objectives))
+        rows = np.asarray(select(population(*objectives.T), 20))
+        front = np.asarray(fronts(objectives))
         theirs = np.array([p.row for p in selNSGA2(points(objectives), 20)])
         last = front[rows].max()
         assert set(rows[front[rows] < last]) == set(theirs[front[theirs] < last])

@@ -41,7 +41,7 @@ def archived(folder):
 
 @pytest.fixture(scope="session")
 def maze(folder):
-    """The states of every second generation of the search that the command line's tests compile, too."""
+    """Every second state of the search that the command line's tests compile, too."""
     (record,) = run(changed(named("maze"), SHORT[1::2]), 6, out=folder / "maze", checkpoint_every=2)
     return record
 
@@ -63,7 +63,7 @@ def attack():
 
 @pytest.fixture(scope="session")
 def attacked(attack, near, archived, folder):
-    """A report of two runs of different length whose every text is an attempt to break out of it."""
+    """A report of two runs whose every text is an attempt to break out of it."""
     within = folder / "<img src=y onerror=alert(1)>"
     made = []
     for place, record in enumerate([near[0], archived[0]]):

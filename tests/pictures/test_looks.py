@@ -1,4 +1,4 @@
-"""How figures look: colours that mean one thing, whole titles and points, bands that promise nothing impossible."""
+"""How figures look: colours, whole titles and points, and bands."""
 
 import io
 
@@ -15,14 +15,11 @@ from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 
 
-def test_a_method_has_its_colour_whatever_stands_beside_it_and_in_whatever_order():
+def test_a_method_has_its_colour_whatever_stands_beside_it():
     three = ["archive", "recognition", "paper"]
     assert colors_of(three) == colors_of(three[::-1])
     assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]
     assert len(set(colors_of(three).values())) == 3
-
-
-def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their_own():
     labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
     shades = colors_of(labels)
     assert len(set(shades.values())) == 5
@@ -32,38 +29,20 @@ def test_methods_that_differ_in_a_setting_and_unknown_ones_have_colours_of_their
     assert len(colors_of(map(str, range(20)))) == 20
 
 
-def test_where_a_deviation_would_reach_below_zero_the_median_and_quartiles_stand():
+def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
     assert note == "\n(median and quartiles)"
-
-
-def test_elsewhere_the_mean_and_one_deviation_stand():
     values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]  # what can be negative may reach below 0
     (first, second), note = middles(values)
     root = np.sqrt(2)
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
     np.testing.assert_allclose(second, [[0], [-root], [root]])
     assert note == ""
-
-
-def test_all_lines_of_a_panel_have_the_same_statistic():
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0], [9.0]])
     assert bands(ax, [Line("a", [0], wild, "red"), Line("b", [0], tame, "blue")])
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 5.5]
-
-
-def test_a_colour_bar_is_as_high_as_its_panel():
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    ax = figure.subplots()
-    shown = ax.imshow(np.zeros((2, 6)))
-    ax.set_aspect("equal")
-    colorbar(ax, shown, "novelty")
-    figure.draw_without_rendering()
-    (bar,) = ax.child_axes
-    assert bar.get_window_extent().height == pytest.approx(ax.get_window_extent().height)
-    assert bar.get_tightbbox().x1 <= figure.bbox.width
 
 
 def test_a_long_title_stays_within_its_panel():

@@ -1,6 +1,5 @@
 """The movie, of a short real run."""
 
-import itertools
 import shutil
 
 import numpy as np
@@ -11,29 +10,19 @@ from brns import Record
 from brns.pictures import movie, novelty_map
 
 
-@pytest.fixture(scope="module")
-def frames(maze):
-    """The pictures of a run, drawn once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(movie, "MOST_FRAMES", 2)
-        return list(movie.frames(maze))
-
-
-@pytest.fixture
-def drawn(frames, monkeypatch):
+def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
+    monkeypatch.setattr(movie, "MOST_FRAMES", 2)
+    frames = list(movie.frames(maze))
     monkeypatch.setattr(movie, "frames", lambda _: iter(frames))
-
-
-def test_a_gif_has_a_frame_for_each_generation(maze, drawn, frames, tmp_path):
     with Image.open(movie.write(maze, tmp_path / "run.gif")) as film:
         assert film.n_frames == 2
         assert film.info["duration"] == 160  # a sixth of a second, in the hundredths of a GIF
         shown = np.asarray(film.convert("RGB"), int)
-    assert all((a != b).any() for a, b in itertools.pairwise(frames))
+    assert (frames[0] != frames[1]).any()
     assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF
 
 
-def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
+def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch):
     drawn = []
     monkeypatch.setattr(movie, "_frame", lambda _, now, kept: drawn.append((kept, now)))
     list(movie.frames(maze))  # the states of 0, 2, 4 and the last are kept
@@ -42,9 +31,6 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     monkeypatch.setattr(movie, "MOST_FRAMES", 3)
     list(movie.frames(maze))
     assert drawn == [(0, 0), (2, 3), (6, 6)]
-
-
-def test_the_population_of_a_frame_is_that_of_its_generation(maze, ax):
     novelty_map(maze, ax, 2, living=3)
     np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [3])[0])
 

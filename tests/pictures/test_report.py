@@ -1,4 +1,4 @@
-"""The report: what it says, that nothing in it comes from elsewhere, and what its view holds."""
+"""The report: what it says, that nothing is fetched, and its view."""
 
 import html.parser
 import math

@@ -1,31 +1,13 @@
 """The report in a real browser: `make test-browser`."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from brns.pictures import report
 
-CHROMIUM = "/usr/bin/chromium"
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if not Path(CHROMIUM).exists():
-        pytest.skip("needs Debian's chromium: apt-get install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    with playwright.sync_playwright() as engines:
-        browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def maze_page(maze, folder):
-    return report.write([maze], folder / "maze.html")
 
 
 def opened(browser, path, theme="light"):
@@ -58,8 +40,8 @@ PLACES = """() => {
 }"""
 
 
-def test_the_slider_moves_the_points(browser, maze, maze_page):
-    tab, said = opened(browser, maze_page)
+def test_the_slider_moves_the_points(browser, maze, folder):
+    tab, said = opened(browser, report.write([maze], folder / "maze.html"))
     for part in (1.0, 0.0, 0.5):
         generation = slide(tab, part)
         assert generation == round(6 * part)
@@ -113,5 +95,5 @@ def test_both_themes_are_legible(browser, page, theme):
 
 def test_an_attack_stays_text(browser, attacked):
     tab, said = opened(browser, attacked)
-    assert tab.title() == "Novelty search in the identity"
+    assert tab.title() == "Novelty search in the Identity"
     assert said == []

@@ -1,8 +1,8 @@
-"""The page and what stands behind it: crossovers by their definition, provenance, and the parts from end to end."""
+"""The page and what stands behind it, and the parts from end to end."""
 
 import json
 import shutil
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -48,13 +48,10 @@ def costs(tmp_path):
     return Costs(tmp_path, Timing((4, 16), (200, 800, 3200), 1, 2000))
 
 
-def test_the_crossover_is_where_costs_are_equal(costs):
+def test_crossovers_are_where_costs_are_equal_and_what_costs_more_is_said(costs):
     assert costs.crossover("BR-NS, width 3d", "exact", 16, 50).entries == pytest.approx(1600)
     assert costs.crossover("BR-NS, width 3d", "KD-tree", 4, 50) == (200, "<")
     assert costs.crossover("BR-NS, width 64", "exact", 4, 50).text == "below 200"
-
-
-def test_what_costs_more_is_said(costs):
     found = {row.source: row for row in of_timing(costs)}
     assert found["table I"].verdict == HOLDS
     assert found["table I, our baseline"].verdict == PARTLY
@@ -108,9 +105,9 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
 
 @pytest.fixture
 def here(monkeypatch):
-    """The processes' work done in this one, two figures a part, and the least that there is to run."""
-    monkeypatch.setattr(runs, "side_by_side", lambda workers: InThisProcess())
-    monkeypatch.setattr(parts, "side_by_side", lambda workers: InThisProcess())
+    """Work in a thread of this process, two figures a part, and the least to run."""
+    monkeypatch.setattr(runs, "side_by_side", lambda workers: ThreadPoolExecutor(1))
+    monkeypatch.setattr(parts, "side_by_side", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)
     monkeypatch.setattr(parts, "figures_of", lambda kind: ("age", "kappa"))
     tiny = SCALES["smoke"]._replace(
@@ -122,21 +119,6 @@ def here(monkeypatch):
         timing=Timing((2,), (200,), 1, 20),
     )
     monkeypatch.setitem(SCALES, "smoke", tiny)
-
-
-class InThisProcess:
-    """A pool that does the work when it is asked for."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def submit(self, work, *given):
-        future = Future()
-        future.set_result(work(*given))
-        return future
 
 
 @pytest.mark.slow
@@ -152,4 +134,4 @@ def test_each_part_from_end_to_end(tmp_path, here, capsys):
         assert (tmp_path / picture).exists()
         assert f"({picture})" in text
     found = json.loads((tmp_path / "maze" / "results.json").read_text(), parse_constant=pytest.fail)
-    assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 4
+    assert [len(method["rows"]) for method in found["methods"].values()] == [2] * 5

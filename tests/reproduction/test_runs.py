@@ -1,12 +1,8 @@
-"""The runs: which methods there are, and searches side by side that go on where they were stopped."""
+"""The runs: which methods there are, and searches that go on where they were stopped."""
 
-import time
+from searches import HOST
 
-import pytest
-from searches import search
-from worlds import HostIdentity
-
-from brns import PopulationKNN, Record, run
+from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
 from brns.settings import build, describe
@@ -14,11 +10,10 @@ from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 
 ALONE = {"paper", "recognition", "exact", "random"}
-SEARCH = search(HostIdentity(), PopulationKNN(k=2))
 PLAN = Runs(seeds=2, generations=6, checkpoint_every=2)
 
 
-def test_a_record_can_rebuild_every_method_and_every_variant():
+def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     assert set(ant_methods(1500, 201)) == {*ALONE, "archive-2000", "archive-6000"}  # those that fill
     ants = ant_methods(1500, 1000)
     assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
@@ -26,35 +21,18 @@ def test_a_record_can_rebuild_every_method_and_every_variant():
     maze = [describe(variant.search) for variant in variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
     assert all(describe(build(one)) == one for one in [*maze, *map(describe, ants.values())])
-
-
-def test_random_search_is_called_so(tmp_path):
-    facts = metadata.new(ant_methods(1500, 150)["random"], 0, [0], 1, 1)
-    metadata.create(tmp_path / "random", facts)
+    metadata.create(tmp_path / "random", metadata.new(ants["random"], 0, [0], 1, 1))
     assert method(Record(tmp_path / "random")) == "random search"
 
 
 def test_a_run_goes_on_where_it_was_stopped_and_is_then_only_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "numbers", lambda record: {"last": float(record.last)})
-    todo = runs.jobs({"a": SEARCH, "b": SEARCH}, PLAN, tmp_path)
+    todo = runs.jobs({"a": HOST, "b": HOST}, PLAN, tmp_path)
     assert [(job.name, job.seed) for job in todo] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     job = todo[2]
     assert job.folder == tmp_path / "a" / "seed0001"
-    run(SEARCH, 4, out=job.folder, seed=1, checkpoint_every=2)
+    run(HOST, 4, out=job.folder, seed=1, checkpoint_every=2)
     assert job() == {"last": 6}
     files = {file: file.stat().st_mtime_ns for file in job.folder.glob("generations/*.npz")}
     assert job() == {"last": 6}
     assert {file: file.stat().st_mtime_ns for file in files} == files
-
-
-def test_a_job_that_fails_in_its_process_ends_the_others():
-    def fail():
-        with runs.side_by_side(1) as pool:
-            failing = pool.submit(divmod, 1, 0)
-            pool.submit(time.sleep, 600)
-            failing.result()
-
-    began = time.monotonic()
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert time.monotonic() - began < 500

@@ -35,7 +35,7 @@ def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
     assert (tree["entries"], tree["bytes"]) == ("0", "0")
 
 
-def test_a_call_scores_as_the_archive_does_and_nobody_enters_twice_in_a_long_timing():
+def test_a_call_scores_as_the_archive_does():
     search = Novelty(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32)
     everyone = unite(*search.given[0])
     _, novelty = search.step(search.state, *search.given)

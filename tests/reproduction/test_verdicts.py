@@ -1,4 +1,4 @@
-"""The rules of verdicts, by numbers that are known: exact p of small samples, Holm's by hand, and what each refuses."""
+"""The rules of verdicts, by exact p of small samples and Holm's by hand."""
 
 import pytest
 
@@ -121,7 +121,8 @@ def test_a_table_is_adjusted_together():
     assert judge([once])[0] == (HOLDS, pytest.approx(2 / 70), (1.0, 1.0))
     twice = judge([once, "holds", once])
     assert [one.verdict for one in twice] == [UNTESTED, HOLDS, UNTESTED]  # 4 / 70 is the best that they can have
-    nine, less = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)), falls(seeds(*[0.4] * 9), seeds(*[0.1] * 8, 0.5))
+    nine = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9))
+    less = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 8, 0.5))
     assert [one.p for one in judge([nine, less])] == pytest.approx([4 / 512, 20 / 512])
     untested = larger(seeds(2.0, 3.0), seeds(0.0, 1.0))
     assert [one.verdict for one in judge([once, untested])] == [HOLDS, UNTESTED]

@@ -1,14 +1,8 @@
-"""The cache of compiled code: used by every run, limited, and nobody's choice before it is replaced."""
+"""The cache of compiled code: limited, and nobody's choice before it is replaced."""
 
 import os
 import subprocess
 import sys
-
-from searches import search
-from worlds import HostIdentity
-
-import brns
-from brns.runs import compilation_cache
 
 CODE = """
 import os, sys
@@ -27,7 +21,7 @@ print(jax.config.jax_compilation_cache_dir)
 """
 
 
-def test_what_was_compiled_is_kept_also_where_jax_came_first_and_a_users_place_stays(tmp_path):
+def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
     told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
     told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-c", CODE]
@@ -35,11 +29,3 @@ def test_what_was_compiled_is_kept_also_where_jax_came_first_and_a_users_place_s
     folder = tmp_path / "brns" / "programs"
     assert done.stdout.split() == [str(folder), str(2**27), "mine"]
     assert list(folder.glob("*-cache"))
-
-
-def test_every_run_asks_for_it(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(compilation_cache, "keep", lambda: asked.append(1))
-    brns.run(search(HostIdentity(), brns.PopulationKNN(k=2)), 1, out=tmp_path / "run")
-    brns.resume(tmp_path / "run", 2, search=search(HostIdentity(), brns.PopulationKNN(k=2)))
-    assert len(asked) == 2

@@ -2,28 +2,25 @@
 
 import errno
 import os
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import searches
 from files import bits
+from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import ArchiveKNN, Box, PolynomialMutation, PopulationKNN, Record, RecordError, fork, resume, run
+from brns import ArchiveKNN, Box, PolynomialMutation, Record, RecordError, fork, resume, run
 from brns.runs.metadata import origin
-
-
-def search(task=None, estimator=None, **changes):
-    return searches.search(task or HostIdentity(), estimator or PopulationKNN(k=2), **changes)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run of 12 generations with a state every 2, and a batch of two seeds."""
     folder = tmp_path_factory.mktemp("run")
-    run(search(), 12, out=folder / "one", seed=5, checkpoint_every=2)
-    run(search(Identity()), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
+    run(HOST, 12, out=folder / "one", seed=5, checkpoint_every=2)
+    run(replace(HOST, task=Identity()), 6, out=folder / "batch", seeds=[0, 1], checkpoint_every=2)
     return folder
 
 
@@ -34,9 +31,9 @@ def files(path):
 def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_path):
     before = files(whole / "one")
     for at in (0, 6):
-        copy = fork(whole / "one", at, search(), out=tmp_path / f"{at}")
+        copy = fork(whole / "one", at, HOST, out=tmp_path / f"{at}")
         assert (copy.last, copy.snapshots) == (at, [at])
-        (record,) = resume(copy, search=search())
+        (record,) = resume(copy, search=HOST)
         assert record.metadata.id != Record(whole / "one").metadata.id
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(whole / "one").items()
@@ -46,7 +43,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
 
 
 def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
-    one = search(Identity())
+    one = replace(HOST, task=Identity())
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.metadata.lanes, record.last) == (1, [1], 1, 8)
@@ -60,11 +57,11 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    first, still = (search(mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0))
+    first, still = (replace(HOST, mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0))
     fork(whole / "one", 6, first, out=tmp_path / "first")
     fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=still)
-    parents = Record(whole / "one", search()).state(6).population
+    parents = Record(whole / "one", HOST).state(6).population
     ids = parents.id.tolist()
     (named,), (genotypes,) = (record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype"))
     rows = [ids.index(parent) for parent in named]
@@ -73,23 +70,19 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     assert record.metadata.forked.id == Record(tmp_path / "first").metadata.id
 
 
-class Longer(HostIdentity):
-    genotype_space: Box = Box([-1.0] * 6, [1.0] * 6)
-
-
-class Deeper(HostIdentity):
-    behavior_space: Box = Box([0.0] * 3, [600.0] * 3)
+LONGER = HostIdentity(genotype_space=Box([-1.0] * 6, [1.0] * 6))
+DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
 
 
 @pytest.mark.parametrize(
     ("at", "other", "message"),
     [
-        (5, search(), r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
-        (12, search(), "generations must be a whole number from 13 on"),
-        (6, search(Longer()), "length of genotypes: .* has 5; got 6"),
-        (6, search(Deeper()), "cannot change the space of behaviors"),
-        (6, search(estimator=ArchiveKNN(k=2)), "does not fit these settings"),
-        (6, search(population_size=9), "cannot change population_size: .* has 8; got 9"),
+        (5, HOST, r"keeps no state of generation 5; it has 0, 2 ... 12 \(7 of them\)"),
+        (12, HOST, "generations must be a whole number from 13 on"),
+        (6, replace(HOST, task=LONGER), "length of genotypes: .* has 5; got 6"),
+        (6, replace(HOST, task=DEEPER), "cannot change the space of behaviors"),
+        (6, replace(HOST, estimator=ArchiveKNN(k=2)), "does not fit these settings"),
+        (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
     ],
 )
 def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_path, at, other, message):
@@ -99,7 +92,7 @@ def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_p
 
 
 def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path, monkeypatch):
-    """The disk is full at the first save and at a later one; somebody takes the place while generations are copied."""
+    """Full at the first save and at a later one; taken while generations are copied."""
     sync, left = os.fsync, 0
 
     def save(descriptor):
@@ -113,7 +106,7 @@ def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path,
     for room in (0, 9):
         left = room
         with pytest.raises(RecordError, match="No space left"):
-            fork(whole / "one", 4, search(), out=tmp_path / "fork")
+            fork(whole / "one", 4, HOST, out=tmp_path / "fork")
         assert list(tmp_path.iterdir()) == []
 
     def take(descriptor):
@@ -121,5 +114,5 @@ def test_a_full_disk_or_a_taken_folder_leaves_nothing_half_made(whole, tmp_path,
 
     monkeypatch.setattr(os, "fsync", take)
     with pytest.raises(RecordError, match="was taken"):
-        fork(whole / "one", 4, search(), out=tmp_path / "fork")
+        fork(whole / "one", 4, HOST, out=tmp_path / "fork")
     assert [file.name for file in tmp_path.rglob("*")] == ["fork", "notes"]

@@ -1,4 +1,4 @@
-"""Whatever is run, and wherever it was stopped: it is resumed to the same files. And where a run may stand."""
+"""Whatever is run and stopped is resumed to the same files; and where it may stand."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 from files import bits
-from searches import search
+from searches import HOST, search
 from worlds import HostIdentity, Identity
 
 import brns
@@ -22,7 +22,6 @@ from brns import PolynomialMutation, Record, RecordError, resume, run
 from brns.runs.loop import start
 from brns.runs.paths import chosen
 
-HOST = search(HostIdentity(), brns.PopulationKNN(k=2))
 SEARCHES = {
     "host": HOST,
     "traced": search(Identity(), brns.PopulationKNN(k=2)),
@@ -33,7 +32,7 @@ OTHERS = [".movie.7.tmp.gif", "notes.tmp.npz"]
 
 
 def stopped(path, generation, state):
-    """Leave what a crash would: the generations up to one, the states up to another, half-written files."""
+    """Leave what a crash would: some generations and states, half-written files."""
     for folder, last in [("generations", generation), ("states", state)]:
         for file in (path / folder).iterdir():
             if int(file.stem) > last:
@@ -80,18 +79,16 @@ def test_a_run_made_longer_is_the_run_that_was_long_from_the_start(made, tmp_pat
 CHILD = """
 import sys, time
 sys.path[:0] = sys.argv[1:2]
-from searches import search
-from worlds import HostIdentity
-from brns import PopulationKNN
+from searches import HOST
 from brns.runs.loop import start
-for saved in start(search(HostIdentity(), PopulationKNN(k=2)), 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
+for saved in start(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
     print(saved[0].number, flush=True)
     time.sleep(600 if saved[0].number == 5 else 0.02)
 """
 
 
 @pytest.mark.processes
-def test_a_run_that_is_written_is_locked_and_one_killed_outright_resumes_to_the_same_files(made, tmp_path):
+def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -121,9 +118,6 @@ def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(below, generations
     assert {file: file.read_bytes() for file in path.rglob("*.*")} == before
 
 
-# --- where a run stands --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["run.json", "notes.txt"])
 def test_a_folder_that_holds_anything_is_left_as_it_is(name, tmp_path):
     (tmp_path / "run").mkdir()
@@ -143,7 +137,7 @@ def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, 
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 
-def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tmp_path, monkeypatch):
+def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     """The second looked when nobody was there, and made its founders while the first began."""
     out = tmp_path / "run"
     (tmp_path / ".run.1.tmp").mkdir()
@@ -161,9 +155,6 @@ def test_of_two_starts_one_is_refused_and_what_an_aborted_one_left_is_ignored(tm
         next(late)
     assert Record(out).planned == 2
     assert {file.name for file in tmp_path.iterdir()} == {"run", ".run.1.tmp"}
-
-
-# --- what is asked for ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -201,7 +192,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message
 
 
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
-    """JAX's arrays, and what Python and NumPy hold, after generation 20 and 60 later. Resuming compiles at first."""
+    """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later. Resuming compiles at first."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks = {}, []
     try:

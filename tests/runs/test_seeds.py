@@ -1,19 +1,23 @@
-"""Seeds side by side: the same bits on other cores later on, by workers as in turn, and the next generation ahead."""
+"""Seeds side by side: on other cores, by workers, and the next generation ahead."""
 
+import os
 import queue
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import pytest
-from files import bits
+from files import bits, same
 from jax.custom_batching import custom_vmap
-from searches import search as small
-from trees import same
+from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, PopulationKNN, Record, resume, run
+from brns import NoveltySearch, Record, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.workers import Chunked
@@ -22,7 +26,7 @@ KEYS = [jax.random.key(0), jax.random.key(1)]
 
 
 def search(task):
-    return small(task, PopulationKNN(k=2))
+    return replace(HOST, task=task)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def _(size, batched, points):
 
 
 class Lanes(Identity):
-    """A world of matrix products, which round by the size of their batch: here by 0.1 a seed, on every machine."""
+    """Matrix products round by the size of their batch: here by 0.1 a seed, on every machine."""
 
     def evaluate(self, genotypes, key):
         first = jax.random.normal(jax.random.key(0), (5, 64))
@@ -56,7 +60,7 @@ class Lanes(Identity):
 
 
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
-    """Four seeds begun on two cores and gone on with on one, against two all along. One lane would be another run."""
+    """Four seeds on two cores, then on one, against two all along. One lane would be another run."""
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
     run(one, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
@@ -64,11 +68,8 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     (first, *_) = resume(tmp_path / "part", 4, search=one)
     assert first.metadata.lanes == 2
-    assert bits(tmp_path / "whole") == bits(tmp_path / "part")
-
-
-def test_a_host_task_has_one_lane():
     assert seeds.lanes(HostIdentity(), 3) == 1
+    assert bits(tmp_path / "whole") == bits(tmp_path / "part")
 
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
@@ -112,13 +113,13 @@ class Fake(Chunked):
 
 
 def begun():
-    return [search(HostIdentity()).init(key) for key in KEYS]
+    return [HOST.init(key) for key in KEYS]
 
 
-def test_seeds_with_workers_are_evaluated_together_to_the_bits_of_those_in_turn():
+def test_seeds_with_workers_have_the_bits_of_those_in_turn():
     fake = Fake(threading.Barrier(2))
     together = list(seeds.generations(search(fake), KEYS, begun(), 3, 1))
-    in_turn = list(seeds.generations(search(HostIdentity()), KEYS, begun(), 3, 1))
+    in_turn = list(seeds.generations(HOST, KEYS, begun(), 3, 1))
     assert len(together) == 3
     assert same(together, in_turn)
 
@@ -132,10 +133,44 @@ def test_an_error_of_workers_comes_after_the_generations_before_it():
 
 
 def test_seeds_that_nobody_asks_any_more_are_ended_with_their_workers():
-    """One that has ended leaves the other in its evaluation, for two at a time, until the workers are closed."""
+    """One that has ended leaves the other in its evaluation until the workers are closed."""
     threads, fake = set(threading.enumerate()), Fake(threading.Barrier(2))
     steps = seeds.generations(search(fake), KEYS, begun(), 1000, 1)
     next(steps)
     steps.close()
     assert set(threading.enumerate()) <= threads
     assert len(fake.calls) <= 2 * (1 + seeds.AHEAD)
+
+
+CHILD = """
+import os, shutil, sys
+os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:int(sys.argv[1])]))
+import brns
+method, size = getattr(brns, sys.argv[2])(), int(sys.argv[3])
+search = brns.NoveltySearch(brns.PlanarArm(), method, size, size, brns.PolynomialMutation())
+seeds = {"seeds": int(sys.argv[4])} if sys.argv[4] != "1" else {}
+for generations in map(int, sys.argv[6:]):
+    brns.run(search, generations, out=sys.argv[5], exist="resume", progress=False, **seeds)
+    if generations == 2:
+        shutil.copytree(sys.argv[5], "part")
+"""
+several_cores = pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="two cores to choose from"
+)
+
+
+@several_cores
+@pytest.mark.parametrize(
+    ("method", "size", "seeds"),
+    [("ExactRecognition", 500, 1), pytest.param("BehaviorRecognition", 300, 2, marks=pytest.mark.slow)],
+)
+def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(method, size, seeds, tmp_path):
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",  # as users compile
+    }
+    for cores, out, generations in [(2, "whole", (2, 4)), (1, "part", (4,))]:
+        command = [sys.executable, "-c", CHILD, cores, method, size, seeds, out, *generations]
+        subprocess.run(list(map(str, command)), env=environment, check=True, cwd=tmp_path)
+    whole, part = bits(tmp_path / "whole"), bits(tmp_path / "part")
+    assert {name: part[name] for name in whole} == whole

@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose
 from brns import MountainCar
 from brns.tasks.car import POLICY, START, scaled, step
 
-KEY = jax.random.key(0)
-
 
 @pytest.fixture(scope="module")
 def theirs():
@@ -35,9 +33,10 @@ def test_every_step_is_gymnasiums(theirs):
 
 def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
     genotypes = np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
-    found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), KEY)
+    found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), jax.random.key(0))
     for i in range(20):
-        layers, theirs.state = POLICY.layers(genotypes[i : i + 1].astype(float)), np.array([START, 0.0])
+        layers = POLICY.layers(genotypes[i : i + 1].astype(float))
+        theirs.state = np.array([START, 0.0])
         places, ended = [START], False
         while len(places) <= 150 and not ended:
             position, speed = theirs.state

@@ -48,7 +48,7 @@ def loop(task, genotype, key):
     return states
 
 
-def test_a_batch_is_a_plain_loop_of_the_environment_and_ended_episodes_stand_still():
+def test_a_batch_is_a_plain_loop_of_the_environment():
     task = FunctionalTask(
         Corridor(),
         6,

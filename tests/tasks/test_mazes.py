@@ -1,6 +1,4 @@
-"""Mazes of other maps and sizes, written down, of rooms, and with the path as behavior."""
-
-import pickle
+"""Mazes of other maps and sizes, of rooms, and with the path as behavior."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,6 @@ from policies import genotypes
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, MazePath, RoomsMaze
-from brns.settings import build, describe
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rooms import rooms
 
@@ -19,7 +16,8 @@ KEY = jax.random.key(0)
 
 
 def test_a_maze_of_another_size_has_its_own_world():
-    maze, some = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0)), genotypes(40)
+    maze = DeceptiveMaze(steps=50, bitmap=("." * 60,) * 60, start=(90.0, 90.0, 1.0))
+    some = genotypes(40)
     assert_array_equal(maze.behavior_space.high, (180, 180))
     last = maze.evaluate(some, KEY).descriptor
     assert ((last > 9) & (last < 171)).all()  # the world's border is wall
@@ -28,39 +26,8 @@ def test_a_maze_of_another_size_has_its_own_world():
     assert_array_equal(spoilt[others], last[others])
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"steps": 7, "start": (70.0, 450.0, 0.5), "goal": (80.0, 60.0), "goal_radius": 30.0},
-        {"bitmap": np.eye(40, k=20, dtype=bool), "start": (30.0, 90.0, 0.0)},
-    ],
-)
-def test_a_maze_written_down_or_pickled_is_small_and_the_same_maze(settings):
-    """Its tables alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
-    maze = DeceptiveMaze(**settings)
-    pickled = pickle.dumps(maze)
-    assert len(pickled) < 3000
-    for again in (build(describe(maze)), pickle.loads(pickled)):
-        assert describe(again) == describe(maze)
-        assert_array_equal(again.obstacles, maze.obstacles)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"start": (174.0, 300.0, 0.0)}, "touches a wall"),
-        ({"start": (-30.0, 300.0, 0.0)}, "touches a wall"),
-        ({"start": (60.0, 450.0, 45.0)}, "radians"),
-        ({"bitmap": np.zeros((100, 90), bool)}, "k rows"),
-    ],
-)
-def test_settings_that_make_no_maze(settings, message):
-    with pytest.raises(ValueError, match=message):
-        DeceptiveMaze(**settings)
-
-
 @pytest.mark.parametrize("side", [2, 7])
-def test_a_robot_of_its_size_can_go_from_the_start_into_every_room_and_to_the_goal(side):
+def test_a_robot_of_its_size_can_go_into_every_room(side):
     maze = RoomsMaze(seed=side, rooms=side)
     middle = 300 / side
     assert maze.start[:2] == pytest.approx((middle, 600 - middle))
@@ -71,17 +38,7 @@ def test_a_robot_of_its_size_can_go_from_the_start_into_every_room_and_to_the_go
     assert number == 1
     middles = ((np.arange(side) * 2 + 1) * middle / PIXEL).astype(int)
     assert (pieces[np.ix_(middles, middles)] == 1).all()
-    again = build(describe(maze))
-    assert isinstance(again, RoomsMaze)
-    assert_array_equal(again.obstacles, maze.obstacles)
-
-
-def test_rooms_are_those_of_their_seed():
     assert (rooms(5, 4) != rooms(4, 4)).any()
-    with pytest.raises(ValueError, match="its seed"):
-        RoomsMaze(bitmap=np.zeros((50, 50), bool))
-    with pytest.raises(ValueError, match="2 to 8"):
-        RoomsMaze(rooms=9)
 
 
 def test_the_path_is_the_mazes_trajectory():
@@ -92,6 +49,3 @@ def test_the_path_is_the_mazes_trajectory():
     found = task.evaluate(some, KEY)
     assert_array_equal(found.descriptor, maze.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))
     assert_array_equal(found.solved, maze.solved(found.descriptor[:, -2:]))
-    assert describe(build(describe(task))) == describe(task)
-    with pytest.raises(ValueError, match="must divide the maze's 60 steps"):
-        MazePath(maze, positions=7)

@@ -4,11 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-from brns import DeceptiveMaze, Sharded
-from brns.workers import Chunked
-
 RUNS = """
 import jax, numpy as np, brns
 task = brns.LinearProjection(4)
@@ -26,12 +21,4 @@ jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), *found)
 
 def test_three_devices_give_the_bits_of_one():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-c", RUNS], env=os.environ | flags, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_devices_that_are_not_there_are_refused():
-    with pytest.raises(ValueError, match="devices must be 1 to"):
-        Sharded(DeceptiveMaze(), devices=1000)
-    with pytest.raises(ValueError, match="Processes"):
-        Sharded(Chunked(DeceptiveMaze()))
+    subprocess.run([sys.executable, "-c", RUNS], env=os.environ | flags, check=True)

@@ -1,15 +1,15 @@
-"""The planar arm against poses worked out by hand and against NumPy."""
+"""The planar arm, the linear projection and a loose box: by hand and against NumPy."""
 
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 import brns
-from brns import PlanarArm
+from brns import LinearProjection, PlanarArm
+from brns.comparison.worlds import RescaledBehaviorSpace
 
 KEY = jax.random.key(0)
 STRAIGHT, LEFT_TURN = 0.5, 0.75  # genes of the angles 0 and 90 degrees
@@ -19,12 +19,9 @@ def does(arm, genotype):
     return np.asarray(arm.evaluate(jnp.asarray([genotype], jnp.float32), KEY).descriptor)[0]
 
 
-def test_a_straight_arm_reaches_along_x_and_one_bent_at_its_root_along_y():
+def test_straight_and_bent_arms_by_hand():
     assert_allclose(does(PlanarArm(), [STRAIGHT] * 7), [1, 0.5], atol=1e-6)
     assert_allclose(does(PlanarArm(), [LEFT_TURN] + [STRAIGHT] * 6), [0.5, 1], atol=1e-6)
-
-
-def test_four_left_turns_of_equal_links_are_a_square():
     arm = PlanarArm(4, "joints")
     square = [[0.5, 0.625], [0.375, 0.625], [0.375, 0.5], [0.5, 0.5]]
     assert_allclose(does(arm, [LEFT_TURN] * 4).reshape(4, 2), square, atol=1e-6)
@@ -68,6 +65,19 @@ def test_no_arm_is_less_fit_than_the_offset_of_its_qd_score():
     assert f"offset=-{np.pi**2:.2f}" in (Path(brns.__file__).parents[1] / "docs" / "python.rst").read_text()
 
 
-def test_what_makes_no_arm_is_refused():
-    with pytest.raises(ValueError, match="as many lengths"):
-        PlanarArm(2, "tip", (1.0,))
+def test_genes_are_summed_by_halves_and_clipped_beyond_the_bound():
+    genotypes = np.array([[1, 2, -3, 5.12], [10.24, 0, -10.24, -10.24], [2.048] * 4, [5.12] * 4], np.float32)
+    task = LinearProjection(4)
+    found = task.evaluate(jnp.asarray(genotypes), KEY)
+    assert_allclose(found.descriptor, [[3, 2.12], [0.5, -1], [4.096, 4.096], task.behavior_space.high], rtol=1e-5)
+    assert float(found.fitness[2]) == 0
+    assert_allclose(LinearProjection(4, 4).evaluate(genotypes, KEY).descriptor[1], [0.5, 0, -0.5, -0.5], rtol=1e-5)
+    assert_allclose(found.fitness[0], -(1.048**2 + 0.048**2 + 5.048**2 + 3.072**2), rtol=1e-5)
+
+
+def test_a_loose_box_is_wider_about_the_same_middle_and_changes_no_behavior():
+    arm, genotypes = PlanarArm(), jax.random.uniform(KEY, (5, 7))
+    loose = RescaledBehaviorSpace(arm, 10.0)
+    assert_allclose(loose.behavior_space.low, [-4.5, -4.5])
+    assert_allclose(loose.behavior_space.high, [5.5, 5.5])
+    assert_allclose(loose.evaluate(genotypes, KEY).descriptor, arm.evaluate(genotypes, KEY).descriptor)

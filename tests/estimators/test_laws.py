@@ -1,0 +1,124 @@
+"""Laws of all estimators, and of those that never forget."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, equations, learned, novelty, uniform, update, walked
+from literal import paper
+
+from brns import ArchiveKNN, BehaviorRecognition, ExactRecognition, VisitCounts, check_estimator, observed, run
+from brns.core import individuals, scored
+from brns.core import learned as learns
+from brns.experiments import ant
+from brns.metrics import cycling
+
+
+@pytest.mark.parametrize("estimator", [SMALL, COUNTS, paper(depths=(0, 1))])
+def test_they_fulfil_the_contract(estimator):
+    check_estimator(estimator)
+
+
+@pytest.mark.parametrize("estimator", [VisitCounts(), ExactRecognition(), BehaviorRecognition()])
+def test_products_ask_for_the_highest_precision(estimator):
+    """Accelerators' own are short, and would round novelty's differences away."""
+    points = jax.random.uniform(KEY, (8, 2))
+    state = estimator.init(SQUARE, KEY)
+    for asked in (
+        jax.make_jaxpr(lambda state: scored(estimator, state, points, individuals(points)))(state),
+        jax.make_jaxpr(lambda state: learns(estimator, state, observed(points, 1), KEY))(state),
+    ):
+        products = [each for each in equations(asked.jaxpr) if each.primitive.name == "dot_general"]
+        assert {each.params["precision"] for each in products} == {(jax.lax.Precision.HIGHEST,) * 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "setting"),
+    [
+        (ArchiveKNN, {"k": 0}),
+        (ArchiveKNN, {"additions": 0}),
+        (ArchiveKNN, {"additions": 7, "capacity": 6}),
+        (ArchiveKNN, {"threshold": float("inf")}),
+        (ExactRecognition, {"size": 0}),
+        (ExactRecognition, {"size": 33}),
+        (ExactRecognition, {"frequencies": (2.0, 1.0)}),
+        (ExactRecognition, {"regularization": 9e-5}),
+        (ExactRecognition, {"forgetting": 0.0}),
+        (ExactRecognition, {"forgetting": 1.01}),
+        (VisitCounts, {"grids": 0}),
+        (VisitCounts, {"rows": 1000}),
+        (VisitCounts, {"pitches": (2.0, 1.0)}),
+        (VisitCounts, {"axes": (0,)}),
+        (BehaviorRecognition, {"embedding": 0}),
+        (BehaviorRecognition, {"depths": (3, -1)}),
+        (BehaviorRecognition, {"learning_rate": 1.0}),
+        (BehaviorRecognition, {"divergence_learning_rate": float("nan")}),
+    ],
+)
+def test_settings_out_of_range_are_named(make, setting):
+    with pytest.raises(ValueError, match="|".join([*setting, "learning rates"])):
+        make(**setting)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.0, 1e-3, 1.0, 100.0, 1e5]))
+@pytest.mark.parametrize(
+    ("estimator", "rounding"),
+    [(SMALL, 1e-5), (ExactRecognition(size=32, regularization=1e-4), 1e-5), (COUNTS, 0.0)],
+)
+def test_the_novelty_of_a_fixed_behavior_never_rises(estimator, rounding, seed, spread):
+    """The theorem, over random walks; of visit counts not by a bit."""
+    for before, after in pairwise(walked(estimator, seed, spread)):
+        assert (after <= before * (1 + rounding)).all()
+
+
+@LEARNERS
+def test_whoever_lives_and_is_not_learned_counts_once(estimator, rounding):
+    """Novelty among the newborn is what it is once they were learned, when they count no more."""
+    batches, points = uniform(0, 2, 20), uniform(1, 50)
+    state = learned(estimator, batches[:1])
+    newborn = observed(batches[1], 2)
+    after = update(estimator, state, newborn)
+    before, later = (novelty(estimator, each, points, newborn.offspring) for each in (state, after))
+    expected = novelty(estimator, after, points)
+    np.testing.assert_allclose(before, expected, rtol=10 * rounding)
+    np.testing.assert_allclose(later, expected, rtol=rounding / 10)
+    assert (before < novelty(estimator, state, points)).all()
+
+
+@LEARNERS
+def test_behaviors_that_are_not_finite_are_not_learned(estimator, rounding):
+    batch, points = uniform(0, 20), uniform(1, 50)
+    batch[3] = np.nan
+    state = learned(estimator, [batch, batch])
+    clean = learned(estimator, [np.delete(batch, 3, 0)] * 2)
+    assert state.seen == 38
+    expected = novelty(estimator, clean, points)
+    np.testing.assert_allclose(novelty(estimator, state, points), expected, rtol=10 * rounding)
+    assert np.isnan(novelty(estimator, state, [[np.nan, 0]])).all()
+
+
+def test_a_whole_run_never_cycles(tmp_path):
+    (record,) = run(SEARCH, 12, out=tmp_path / "run", checkpoint_every=1)
+    never_cycles(record, SEARCH)
+
+
+@pytest.mark.slow
+def test_a_whole_run_of_the_ant_never_cycles(tmp_path):
+    search = ant(SMALL)
+    search = eqx.tree_at(lambda s: s.task, search, replace(search.task, steps=200))
+    (record,) = run(search, 30, out=tmp_path / "run", checkpoint_every=1)
+    never_cycles(record, search)
+
+
+def never_cycles(record, search):
+    measured = cycling.of_record(record, search=search)
+    rows = measured.q
+    assert (rows[:, 1:] <= rows[:, :-1] * (1 + 1e-5))[np.triu_indices(len(rows) - 1)].all()
+    assert (measured.eta <= 1).all()
+    assert (cycling.kappa(rows, 1e-6) == 0).all()

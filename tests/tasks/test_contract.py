@@ -1,0 +1,55 @@
+"""What all worlds keep: the contract, their description, and what they refuse."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import brns
+from brns import DeceptiveMaze, LinearProjection, MazePath, PlanarArm, RoomsMaze, Sharded
+from brns.settings import build, describe
+from brns.workers import Chunked
+
+WORLDS = [
+    LinearProjection(),
+    PlanarArm(3, "picture"),
+    brns.MountainCar(steps=20),
+    DeceptiveMaze(steps=7, start=(70.0, 450.0, 0.5), goal=(80.0, 60.0), goal_radius=30.0),
+    DeceptiveMaze(steps=7, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0)),
+    MazePath(DeceptiveMaze(steps=6), positions=3),
+    RoomsMaze(steps=7, seed=2, rooms=2),
+]
+
+
+@pytest.mark.parametrize("task", WORLDS)
+def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
+    """The tables of a maze alone are above 1 MB at 40 x 40 pixels and 41 MB at 200 x 200."""
+    brns.check_task(task, sizes=())
+    pickled = pickle.dumps(task)
+    assert len(pickled) < 3000
+    for again in (build(describe(task)), pickle.loads(pickled)):
+        assert type(again) is type(task)
+        assert describe(again) == describe(task)
+        mine, its = (getattr(one, "obstacles", None) for one in (task, again))
+        np.testing.assert_array_equal(its, mine)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PlanarArm(2, "tip", (1.0,)), "as many lengths"),
+        (lambda: LinearProjection(7), "measures=2"),
+        (lambda: DeceptiveMaze(start=(174.0, 300.0, 0.0)), "touches a wall"),
+        (lambda: DeceptiveMaze(start=(-30.0, 300.0, 0.0)), "touches a wall"),
+        (lambda: DeceptiveMaze(start=(60.0, 450.0, 45.0)), "radians"),
+        (lambda: DeceptiveMaze(bitmap=np.zeros((100, 90), bool)), "k rows"),
+        (lambda: RoomsMaze(bitmap=np.zeros((50, 50), bool)), "its seed"),
+        (lambda: RoomsMaze(rooms=9), "2 to 8"),
+        (lambda: MazePath(DeceptiveMaze(steps=60), positions=7), "must divide the maze's 60 steps"),
+        (lambda: Sharded(DeceptiveMaze(), devices=1000), "devices must be 1 to"),
+        (lambda: Sharded(Chunked(DeceptiveMaze())), "Processes"),
+    ],
+)
+def test_what_makes_no_world_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
