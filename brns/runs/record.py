@@ -69,8 +69,8 @@ class Record:
     def generations(self) -> list[int]:
         """The finished generations, from 0, the founders."""
         numbers = numbers_in(self.path / "generations")
-        if numbers != list(range(len(numbers))):
-            raise RecordError(f"{self.path} lacks generations before {numbers[-1]}; a file was removed")
+        if not numbers or numbers != list(range(len(numbers))):
+            raise RecordError(f"{self.path} lacks generations: it has {ranges(numbers)}; a file was removed")
         return numbers
 
     @property

@@ -76,8 +76,3 @@ def test_points_that_lie_in_no_grid_are_refused():
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)
-
-
-def test_a_record_without_generations_is_refused():
-    with pytest.raises(ValueError, match="no finished generation"):
-        coverage.of_record(FakeRecord([]), (6, 6))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -58,6 +59,15 @@ def test_columns_are_stacked_over_generations(whole):
         record.column("survivors.genotype")
     with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
         record.column("offspring.novelty", [])
+
+
+def test_a_record_that_lacks_generations_is_refused(whole, tmp_path):
+    run = shutil.copytree(whole, tmp_path / "run")
+    for names in ("generations/000003.npz", "generations/*.npz"):
+        for file in run.glob(names):
+            file.unlink()
+        with pytest.raises(RecordError, match=r"lacks generations: it has (0, 1 \.\.\. 10|none)"):
+            _ = Record(run).last
 
 
 def test_genotypes_are_found_where_they_were_born(whole):
