@@ -220,7 +220,6 @@ class Apart(Executor):
 
 
 def _threads(workers: int, apart: Apart) -> Executor:
-    """Threads of this process."""
     processes: list[_Process] = []
 
     def begin() -> None:
@@ -234,7 +233,6 @@ def _threads(workers: int, apart: Apart) -> Executor:
 
 
 def _cluster(address: str, apart: Apart) -> Executor:
-    """Threads of the workers of a Dask cluster."""
     try:
         import distributed
     except ImportError:

@@ -131,7 +131,6 @@ def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -
 
 
 def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path) -> list[_Job]:
-    """World by world."""
     jobs = []
     for each in worlds:
         task = each.task()
@@ -171,7 +170,6 @@ def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool
 
 
 def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
-    """What the job's file holds: the facts, and what made them."""
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}

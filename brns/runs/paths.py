@@ -105,8 +105,7 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
             try:
                 held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
             except filelock.Timeout:
-                told = f"{folder} is being written by another process or thread"
-                raise RecordError(told) from None
+                raise RecordError(f"{folder} is being written by another process or thread") from None
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
         yield

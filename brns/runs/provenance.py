@@ -67,7 +67,6 @@ def device() -> str:
 
 @functools.cache
 def _processor() -> str:
-    """The processor's name, as the system tells it."""
     try:
         with open("/proc/cpuinfo") as stream:
             return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))

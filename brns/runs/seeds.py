@@ -101,11 +101,9 @@ def _ahead(
             thread.shutdown()
 
 
-def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
+@program
+def _batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
     return jax.vmap(search.step)(state, keys)
-
-
-_batch = program(_batched)
 
 
 def on_host(tree: Any) -> Any:

@@ -148,8 +148,6 @@ def saving(path: Path) -> Generator[None, None, None]:
 
 def sync(path: Path) -> None:
     """Have the disk confirm a file, or the names in a folder, where the system can."""
-    if path.is_dir() and os.name != "posix":
-        return
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(opened)

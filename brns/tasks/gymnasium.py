@@ -176,7 +176,6 @@ def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
 
 
 def _flat(space: spaces.Space, single: spaces.Space, rows: Any) -> Float[np.ndarray, "n o"]:
-    """A batch of observations as n vectors."""
     if isinstance(single, spaces.Box):
         return np.array(rows, float).reshape(len(rows), -1)
     return np.array([spaces.flatten(single, row) for row in iterate(space, rows)], float)
@@ -192,7 +191,6 @@ def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
 
 
 def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
-    """A function from observations to actions, for one batch of episodes."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
     fitted(policy, *_sizes(worlds))
@@ -201,7 +199,6 @@ def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarra
 
 
 def _sizes(worlds: VectorEnv) -> tuple[int, int]:
-    """The numbers of a network's inputs and outputs."""
     space = worlds.single_action_space
     if not isinstance(space, spaces.Discrete | spaces.Box):
         raise ValueError(f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own")
@@ -221,7 +218,6 @@ def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
 
 
 def _taken(space: Any, policy: FeedForward) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
-    """From a policy's outputs to actions of the environment."""
     if isinstance(space, spaces.Discrete):
         return lambda outputs: space.start + np.argmax(outputs, axis=1)
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)

@@ -69,7 +69,6 @@ def view(runs: Mapping[str, Record]) -> go.Figure:
 
 
 def _panels(names: Sequence[str], world: Scene) -> go.Figure:
-    """A panel for each method."""
     across = columns(len(names))
     rows = -(-len(names) // across)
     figure = make_subplots(rows, across, subplot_titles=[html.escape(name) for name in names])
@@ -155,7 +154,6 @@ def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
 
 
 def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
-    """The world's walls, areas and start in a panel."""
     if world.walls is not None:
         walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)

@@ -155,7 +155,6 @@ class DeceptiveMaze(eqx.Module):
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
-    """One step of n robots by the rules of `DeceptiveMaze`: next poses and observations."""
     x, y, heading = pose
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
@@ -202,7 +201,6 @@ def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
 
 
 def _pixel(coordinate):
-    """The pixel of a world coordinate."""
     return jnp.floor(coordinate * (1 / PIXEL) + 0.5).astype(jnp.int32)
 
 
