@@ -32,7 +32,7 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
                 known = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, known] / world.cells.reachable
                 evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
-                lines.append(Line(method, evaluations, share, colors[method]))
+                lines.append(Line(method, evaluations.tolist(), share, colors[method]))
             ax.set_title(f"{name}{bands(ax, lines)}", fontsize=8.5)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)

@@ -12,6 +12,7 @@ from threading import Event, Lock
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
+from pydantic_core import to_json
 
 from brns.comparison import page
 from brns.comparison.measure import Facts, measured
@@ -21,7 +22,7 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.interoperation.peers import Peer
-from brns.metrics.numbers import csv_text, finite
+from brns.metrics.numbers import csv_text
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track
@@ -196,5 +197,5 @@ def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
     made = {key: value for key, value in here().items() if key != "command"}
     facts = {name: np.asarray(value).tolist() for name, value in found._asdict().items()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    content = finite({"settings": job.settings, "made": made, "facts": facts})
-    write_bytes(job.path, json.dumps(content, allow_nan=False).encode())
+    content = {"settings": job.settings, "made": made, "facts": facts}
+    write_bytes(job.path, to_json(content, inf_nan_mode="null"))
