@@ -187,10 +187,7 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
 
 
 def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
-    """Measure a job and write its file.
-
-    A host task is called by one job at a time, as by a run: it may keep a simulator.
-    """
+    # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
         found = measured(job.search, job.world.cells, job.world.generations, seeds, stop, job.peer)

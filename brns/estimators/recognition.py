@@ -232,10 +232,7 @@ def recognition_error(
 
 
 def _spoilt_unless_finite(predictor: PyTree, optimiser: optax.OptState) -> PyTree:
-    """The predictor, or NaN where Adam's state has overflowed: its weights would not move again, and nobody would know.
-
-    Novelty is NaN from then on, which ends a run before the generation is saved.
-    """
+    """The predictor, or NaN where Adam's state has overflowed: its weights would not move again."""
     finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
     return jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
 
