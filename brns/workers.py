@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, Task, conform
+from brns.core import Evaluation, Task, conform
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
-from brns.tasks.sharded import Sharded
+from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
@@ -45,28 +45,18 @@ class EvaluationError(ValueError):
     """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
 
 
-class Chunked(eqx.Module):
+class Chunked(Wrapper):
     """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
 
     A record names this one, without an executor, whoever evaluated. So a run is resumed without workers.
     """
 
-    task: Task
-    """the world"""
     chunk: int = eqx.field(default=4, kw_only=True)
     """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is compiled"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
     """any of the kind of `concurrent.futures`; it stays yours to shut down"""
 
     traceable = False
-
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
-
-    @property
-    def behavior_space(self) -> Box:
-        return self.task.behavior_space
 
     @functools.cached_property
     def pickled(self) -> bytes:

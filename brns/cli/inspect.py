@@ -55,7 +55,6 @@ def list_(
 
 
 def _print_settings(prefix: str, part: Any) -> None:
-    """Print the settings of a part as `--set` takes them, with their values and meanings."""
     from rich.table import Table
 
     from brns.cli.screen import console

@@ -3,13 +3,13 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic_core import to_json
@@ -26,7 +26,7 @@ from brns.metrics.numbers import csv_text
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track
-from brns.runs.paths import chosen, whole
+from brns.runs.paths import Seeds, chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
@@ -51,7 +51,7 @@ def compare(
     what: Task | NoveltySearch | World | Sequence[World | str] | str,
     estimators: Mapping[str, NoveltyEstimator | Peer],
     *,
-    seeds: SupportsIndex | Iterable[SupportsIndex] = 20,
+    seeds: Seeds = 20,
     generations: int | None = None,
     out: str | os.PathLike = "runs/comparison",
     mutations: Mapping[str, Mutation] | None = None,
@@ -99,7 +99,6 @@ def compare(
 
 
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
-    """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"

@@ -145,7 +145,6 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
 
 
 def _cells(terms: Terms, **settings: Any) -> Any:
-    """An archive of elites: a grid, or a centroidal tessellation of the box."""
     from ribs.archives import CVTArchive, GridArchive
 
     told: dict[str, Any] = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}

@@ -209,7 +209,6 @@ def draw_world(ax: Axes, world: Scene) -> None:
 def _draw_behaviors(
     ax: Axes, world: Scene, behaviors: Float[np.ndarray, "n d"], generations: Int[np.ndarray, " n"], label: str
 ) -> None:
-    """The world, and behaviors in it, as points or as paths, coloured by a generation of each."""
     if world.paths:
         shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:

@@ -18,6 +18,9 @@ import numpy as np
 from brns.runs import metadata
 from brns.runs.storage import RecordError, sync
 
+Seeds = SupportsIndex | Iterable[SupportsIndex]
+"""how many, or which"""
+
 
 def temporary_place() -> Path:
     """A folder that is there until Python ends."""
@@ -31,9 +34,7 @@ def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
     return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
-def chosen(
-    seed: SupportsIndex = 0, seeds: SupportsIndex | Iterable[SupportsIndex] | None = None
-) -> tuple[bool, list[int]]:
+def chosen(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
     """Whether they are a batch, and the seeds in order: `seed` alone, so many from it on, or those given.
 
     Errors: `ValueError` where they are no seeds.

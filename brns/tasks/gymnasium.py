@@ -206,7 +206,6 @@ def _sizes(worlds: VectorEnv) -> tuple[int, int]:
 
 
 def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
-    """The box of the last observation."""
     space: Any = spaces.flatten_space(worlds.single_observation_space)
     bounded = isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all()
     if describe is not last_observation or not bounded:
