@@ -47,10 +47,7 @@ def brns(
 
 @contextlib.contextmanager
 def resumable(out: Path, own: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt` names the command that goes on.
-
-    `out` is the run's directory, `own` are the user's searches that it needs, as `module:object`.
-    """
+    """Within the block a `KeyboardInterrupt` names the command that goes on, with the user's own searches."""
     from brns.runs.paths import holds_runs
 
     try:

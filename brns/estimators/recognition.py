@@ -127,7 +127,10 @@ class BehaviorRecognition(eqx.Module):
         usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train(state, self._dataset(state, generation), usual.id.shape[0], key_train)
-        return state._replace(predictor=_spoilt_unless_finite(predictor, optimiser), optimiser=optimiser)
+        # Where Adam's state has overflowed its weights would not move again: novelty is NaN, with which a run ends.
+        finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
+        predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
+        return state._replace(predictor=predictor, optimiser=optimiser)
 
     def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
@@ -227,12 +230,6 @@ def recognition_error(
 ) -> Float[Array, " n"]:
     r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
     return jnp.sum((predictor(points) - embedding) ** 2, axis=-1)
-
-
-def _spoilt_unless_finite(predictor: PyTree, optimiser: optax.OptState) -> PyTree:
-    """The predictor, or NaN where Adam's state has overflowed: its weights would not move again."""
-    finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
-    return jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
 
 
 def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -30,7 +30,6 @@ def temporary_place() -> Path:
 
 
 def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
-    """The folders of the runs."""
     return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 

@@ -136,7 +136,7 @@ class Record:
             self._file("states", before).unlink(missing_ok=True)
 
     def _file(self, kind: str, number: int) -> Path:
-        return self.path / kind / storage.file_name(number)
+        return self.path / kind / f"{number:06d}.npz"
 
     def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
         """Save the file of a generation; its `kind` is generations or states."""

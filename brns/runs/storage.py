@@ -99,11 +99,6 @@ def table(columns: Any, names: Iterable[str]) -> np.ndarray:
     return rows
 
 
-def file_name(number: int) -> str:
-    """What the file of a generation is called: `000123.npz`."""
-    return f"{number:06d}.npz"
-
-
 def numbers_in(folder: Path) -> list[int]:
     """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
     return sorted(int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())

@@ -29,11 +29,10 @@ class Wrapper(eqx.Module):
 class Sharded(Wrapper):
     """A task in JAX whose individuals are evaluated side by side on `devices` devices, by default on all.
 
-    What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and the
-    estimator's state on every device.
-    Parts are equal, so that the last may be filled up. The bits are those of one device for the worlds here; a task
-    whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as much. A record names the
-    task alone, whoever evaluated it.
+    What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and the estimator's state
+    on every device. Parts are equal, so that the last may be filled up. The bits are those of one device for the worlds
+    here; a task whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as much. A
+    record names the task alone, whoever evaluated it.
 
     Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
     """
