@@ -209,7 +209,6 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
 
 
 def _three_generations(estimator: NoveltyEstimator, dimension: int, n: int) -> tuple[PyTree, Population]:
-    """The state after three generations, and the individuals of the last with their novelty."""
     space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
     state = _compiled(estimator, "init", space, key)
     parents = union = individuals(space.uniform(jax.random.fold_in(key, 0), n))

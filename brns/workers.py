@@ -91,7 +91,6 @@ class Chunked(Wrapper):
     def _elsewhere(
         self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]
     ) -> Sequence[Evaluation]:
-        """Every chunk's evaluation by the executor, in order; or the first error."""
         name = f"{type(self.task).__name__}.evaluate"
         futures = []
         for i, chunk in enumerate(chunks):

@@ -78,11 +78,10 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 def uniformity_of_record(record: Record) -> np.ndarray:
     """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
-    last_state(record, "uniformity over time")
     space = record.behavior_space
     cells = cells_of(space, None)
     archives = [archive_entries(record, generation) for generation in record.snapshots]
-    if archives[0] is None:
+    if not archives or archives[0] is None:
         return uniformities.of_record(record, cells)
     return np.array([uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan for a in archives])
 

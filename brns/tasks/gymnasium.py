@@ -161,7 +161,6 @@ class Ended(gymnasium.Wrapper):
 
 
 def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
-    """n environments as one; a `ValueError` where an own vector form has another number, or resets too early."""
     if not callable(make_env) and (vector or not isinstance(make_env, str)):
         raise ValueError(f"make_env must be an id or a function; got {make_env!r}")
     if not vector:

@@ -106,7 +106,6 @@ def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list
 
 
 def _population(record: Record, world: Scene, now: int) -> go.Scatter:
-    """The survivors of a generation: who they are, which were born in it, which solve the task."""
     names = ("descriptor", "id", "born", "parent", "novelty", "solved")
     column = {name: survivors(record, name, [now])[0] for name in names}
     x, y = world.place(column["descriptor"]).T
