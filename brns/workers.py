@@ -23,11 +23,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from brns.core import Evaluation, Task, conform
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
+from brns.tasks.policy import Genotypes
 from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
@@ -63,7 +64,7 @@ class Chunked(Wrapper):
         """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
         return cloudpickle.dumps(self.task)
 
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         genotypes = np.asarray(genotypes)
         n = len(genotypes)
         chunks = [genotypes[first : first + self.chunk] for first in range(0, n, self.chunk)]

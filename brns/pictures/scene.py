@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from brns.core import Task
 from brns.estimators.archive import Archive
@@ -11,6 +11,7 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
+from brns.tasks.policy import Genotypes
 from brns.tasks.scene import Drawable, Scene, Traced, plain
 from brns.workers import innermost
 
@@ -27,7 +28,7 @@ def scene_of(record: Record) -> Scene:
     return plain(record.behavior_space) if search is None else scene(search.task)
 
 
-def trajectories(record: Record, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:
+def trajectories(record: Record, genotypes: Genotypes) -> list[Float[np.ndarray, "times 2"]]:
     """The ways that genotypes take through the world, walked again; none where the task cannot tell them."""
     search = record.known_search
     task = None if search is None else innermost(search.task)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Key
 from brns.core import Box, Evaluation
 from brns.settings import shown
 from brns.tasks.functional import last_observation
-from brns.tasks.policy import FeedForward, fitted
+from brns.tasks.policy import FeedForward, Genotypes, fitted
 
 try:
     import gymnasium
@@ -24,7 +24,6 @@ try:
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
-Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 MADE = threading.local()
 
 

@@ -15,10 +15,9 @@ from brns.tasks.ant import physics
 from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
-from brns.tasks.policy import FeedForward
+from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
 
-Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 logger = logging.getLogger(__name__)

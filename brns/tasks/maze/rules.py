@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Key, UInt
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import PIXEL, RANGE, REACH, Tables, bearings, read, tables, unpack, written
-from brns.tasks.policy import FeedForward
+from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Scene, plain
 
 AXLE = 20.0
@@ -99,9 +99,7 @@ class DeceptiveMaze(eqx.Module):
         return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
 
     @eqx.filter_jit
-    def trajectory(
-        self, genotypes: Float[Array | np.ndarray, "n p"], every: int | None = None
-    ) -> Float[Array, "n times 3"]:
+    def trajectory(self, genotypes: Genotypes, every: int | None = None) -> Float[Array, "n times 3"]:
         """Poses (x, y, heading) of n policies at the start and after every `every` steps.
 
         `every` must divide `steps`; by default it is the largest divisor of both `steps` and 20.
