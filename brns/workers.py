@@ -272,7 +272,7 @@ class _Process:
 
 
 def _end_with(search: int) -> None:
-    """End this process with the search's, even in the middle of a chunk, and even if that was killed."""
+    """End this process with the search's, even in a chunk, and even if that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
 
     def watch() -> None:

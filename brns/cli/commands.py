@@ -47,7 +47,7 @@ def brns(
 
 @contextlib.contextmanager
 def resumable(out: Path, own: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt` names the command that goes on, with the user's own searches."""
+    """Within the block a `KeyboardInterrupt` names the command that goes on."""
     from brns.runs.paths import holds_runs
 
     try:

@@ -37,7 +37,7 @@ DETAILS = (
 
 
 def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False) -> None:
-    """Print a table for each method and draw an overview of each run; one that is there stays, unless `redraw`."""
+    """Print a table for each method and draw an overview of each run that has none, or `redraw` all."""
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():

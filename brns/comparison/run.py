@@ -117,7 +117,7 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
 
 
 def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> dict[str, _Method]:
-    """Each estimator with each operator, and each peer once, in the place of an estimator and an operator."""
+    """Each estimator with each operator, and each peer once."""
     methods: dict[str, _Method] = {}
     for name, given in estimators.items():
         if isinstance(given, NoveltyEstimator) or not callable(given):

@@ -165,11 +165,8 @@ class BehaviorRecognition(eqx.Module):
     def _train(
         self, state: RecognitionState, dataset: Dataset, usual: int, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
-        """The weights after `epochs` passes over the training set, in batches of equal size.
-
-        The usual training set, the offspring, is cut into as few batches as `batch` allows; a larger one, as with
-        founders, into more of that size.
-        """
+        """The weights after `epochs` passes over the training set, in batches of equal size."""
+        # The offspring are cut into as few batches as `batch` allows; with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
         total = dataset.present.shape[0]
         count = jnp.sum(dataset.present)

@@ -129,7 +129,7 @@ PEERS: dict[str, Peer] = {
 
 
 def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any = None) -> Any:
-    """A scheduler of CMA-ES, in shares of about 36 as the sources have; `kept` are solutions to begin again from."""
+    """A scheduler of CMA-ES in shares of about 36, as the sources have; it begins again from `kept`."""
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 

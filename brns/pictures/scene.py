@@ -29,7 +29,7 @@ def scene_of(record: Record) -> Scene:
 
 
 def trajectories(record: Record, genotypes: Genotypes) -> list[Float[np.ndarray, "times 2"]]:
-    """The ways that genotypes take through the world, walked again; none where the task cannot tell them."""
+    """The ways that genotypes take through the world; none where the task cannot tell them."""
     search = record.known_search
     task = None if search is None else innermost(search.task)
     return list(np.asarray(task.trajectory(genotypes))[..., :2]) if isinstance(task, Traced) else []
@@ -41,7 +41,7 @@ def mapped(record: Record) -> bool:
 
 
 def without_search(records: Iterable[Record]) -> str:
-    """What is left out of runs whose search nobody gave, why, and how to have it; nothing where all are known."""
+    """What is left out of runs whose search nobody gave, why, and how to have it."""
     unknown = next((record for record in records if record.known_search is None), None)
     if unknown is None:
         return ""
@@ -61,7 +61,7 @@ def last_state(record: Record, what: str) -> int:
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The archive's descriptors and their generations of entry after a generation; None without an archive."""
+    """The archive's descriptors and generations of entry after a generation; None without an archive."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None

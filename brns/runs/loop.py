@@ -173,10 +173,7 @@ def go_on(
 def _advance(
     search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
 ) -> Iterator[list[SavedGeneration]]:
-    """Generation after generation of all seeds, each checked and saved while the next is computed.
-
-    Meanwhile states are saved: at every checkpoint, at least every second, and when the loop is left.
-    """
+    """Generation after generation of all seeds, each checked and saved while the next is computed."""
     kept, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
@@ -197,6 +194,7 @@ def _advance(
                     record.append(number, generation, state.credit)
                     told.append(SavedGeneration(record, number, generation, one.add(number, generation)))
                 states = [state for state, _ in after]
+                # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
                 due = number % runs[0].checkpoint_every == 0 or number == generations
                 if due or time.monotonic() > saved + SECONDS:
                     for one in saving:

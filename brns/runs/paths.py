@@ -78,7 +78,7 @@ def holds_runs(out: Path) -> bool:
 
 @contextlib.contextmanager
 def building(out: Path) -> Generator[Path, None, None]:
-    """A hidden folder beside `out` in which a run is made; at the end it becomes `out`, at once and as a whole.
+    """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.
     """

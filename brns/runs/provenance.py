@@ -75,7 +75,7 @@ def _processor() -> str:
 
 
 def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer once, in the order in which they come, with the names of those that gave it as `rows`."""
+    """Each different answer once, in order, with the names of those that gave it as `rows`."""
     found: dict[str, dict[str, Any]] = {}
     for name, said in answers:
         one = found.setdefault(json.dumps(said, sort_keys=True), {**said, "rows": []})

@@ -147,12 +147,8 @@ class Record:
         return f"generation {number} of run {self.metadata.id}"
 
     def go_on(self, number: int, generations: int) -> SearchState:
-        """The state after a generation, to go on from to so many.
-
-        What a killed process left is removed: files it had not finished, states that only it would go on from. From now
-        on nothing that is read stays in memory, however long the run gets.
-        """
-        self._read = None
+        """The state after a generation, to go on from to so many; what a killed process left is removed."""
+        self._read = None  # from now on nothing that is read stays in memory, however long the run gets
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)

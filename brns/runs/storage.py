@@ -31,13 +31,13 @@ class RecordError(ValueError):
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
-    """Every leaf of a tree under the name of its path, such as `estimator.predictor.layers[0].weight`."""
+    """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
-    """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
+    """A tree of the structure, shapes and types of `like` with the arrays of those names."""
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))

@@ -131,7 +131,7 @@ def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
 
 
 def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
-    """Novelty after a generation whose state was kept: ranks from 1 to 255 among the cells in reach, 0 for others."""
+    """Novelty after a generation: ranks from 1 to 255 among the cells in reach, 0 for others."""
     over = over_box(world, record.behavior_space)
     novelty = novelty_grid(record, kept, MAP_CELLS)
     reached = open_cells(over, MAP_CELLS)

@@ -139,7 +139,7 @@ class AntMaze(eqx.Module):
             state, _ = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
-        """Whole episodes of all genotypes, stepped together on so many threads, by default `physics.threads()`."""
+        """Whole episodes of all genotypes on so many threads, by default `physics.threads()`."""
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
             raise ValueError("genotypes must be finite numbers")
