@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas
 import pytest
 from shell import RUN, call
 
@@ -64,7 +63,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
     shown = call("show", "both", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "both: Identity, recognition" in shown.stdout
-    values = [pandas.read_csv(path / "progress.csv").coverage.iloc[-1] for path in (finished.path, whole)]
+    values = [Record(path).frame().coverage.iloc[-1] for path in (finished.path, whole)]
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
     np.testing.assert_allclose([float(word) for word in line.split()[2:]], expected, rtol=0.01)

@@ -38,4 +38,5 @@ def test_coverage_is_of_36_cells_of_a_line_6_a_side_of_three_dimensions_and_blan
         progress = Progress(tmp_path, box, [tables])
         last = on_host(individuals([[0.99] * box.dimension], 1, 3))
         progress.add(1, founding(last))
-        np.testing.assert_allclose(pandas.read_csv(tmp_path / "progress.csv").coverage, expected)
+        found = pandas.read_csv(tmp_path / "progress.csv")
+        np.testing.assert_allclose(found.coverage, expected)
