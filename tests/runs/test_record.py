@@ -66,7 +66,7 @@ def test_a_record_that_lacks_generations_is_refused(whole, tmp_path):
     for names in ("generations/000003.npz", "generations/*.npz"):
         for file in run.glob(names):
             file.unlink()
-        with pytest.raises(RecordError, match=r"lacks generations: it has (0, 1 \.\.\. 10|none)"):
+        with pytest.raises(RecordError, match="lacks generations"):
             _ = Record(run).last
 
 
