@@ -157,7 +157,7 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
 def _batches(
     task: Task, genotypes: Float[Array, "n p"], sizes: Sequence[int]
 ) -> list[tuple[str, Float[Array, "m p"], np.ndarray]]:
-    """Other batches of the same genotypes, with the row that each was before, or -1 for another genotype."""
+    """Other batches of the same genotypes, with the row that each was before, or -1 for another."""
     n = len(genotypes)
     rows = np.arange(n)
     order = np.random.default_rng(0).permutation(n)
@@ -173,7 +173,7 @@ def _batches(
 
 
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
-    """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly."""
+    """The rows in which two evaluations agree: descriptors to a share of the box, success exactly."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
     near = (np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor)) <= share * width).all(axis=1)
     return near & np.isclose(a.fitness, b.fitness, rtol=share, atol=least) & np.equal(a.solved, b.solved)
@@ -209,7 +209,6 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
 
 
 def _three_generations(estimator: NoveltyEstimator, dimension: int, n: int) -> tuple[PyTree, Population]:
-    """The state after three generations, and the individuals of the last with their novelty."""
     space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
     state = _compiled(estimator, "init", space, key)
     parents = union = individuals(space.uniform(jax.random.fold_in(key, 0), n))

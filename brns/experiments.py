@@ -11,7 +11,7 @@ from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
-from brns.operators.selection import NSGA2, Elitist
+from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
 from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, configure, parts, unusual
 from brns.tasks.ant import AntMaze
@@ -26,14 +26,7 @@ PARTS = ("task", "estimator", *OPERATORS)
 
 def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """The deceptive maze of section 5.1: 100 + 100 individuals, elitist on novelty."""
-    return NoveltySearch(
-        task=DeceptiveMaze(steps=2000),
-        estimator=estimator or VisitCounts(),
-        population_size=100,
-        offspring_size=100,
-        mutate=PolynomialMutation(eta=10.0, rate=0.1),
-        select=Elitist(),
-    )
+    return NoveltySearch(DeceptiveMaze(), estimator or VisitCounts(), mutate=PolynomialMutation())
 
 
 def paper_recognition() -> NoveltyEstimator:
@@ -48,11 +41,11 @@ def paper_recognition() -> NoveltyEstimator:
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """The ant maze of section 5.2: 25 + 25 individuals, NSGA-II on novelty and reward."""
     return NoveltySearch(
-        task=AntMaze(arena="large", steps=1500),
+        task=AntMaze(),
         estimator=estimator or VisitCounts(),
         population_size=25,
         offspring_size=25,
-        mutate=PolynomialMutation(eta=10.0, rate=0.1),
+        mutate=PolynomialMutation(),
         select=NSGA2(),
     )
 

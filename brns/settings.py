@@ -101,19 +101,11 @@ def near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else "."
 
 
-class Setting(NamedTuple):
-    """A field of a part that can be set as text."""
-
-    name: str
-    type: Any
-    meaning: str
-
-
-def settings(part: Any) -> list[Setting]:
-    """The fields of a class that can be set as text, each with the string under it as its meaning."""
+def settings(part: Any) -> dict[str, tuple[Any, str]]:
+    """The fields of a class that can be set as text: name to type and meaning, the string under the field."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
     names = [field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])]
-    return [Setting(name, hints[name], meanings.get(name, "")) for name in names]
+    return {name: (hints[name], meanings.get(name, "")) for name in names}
 
 
 def configure(part: Any, changes: Mapping[str, Any]) -> Any:
@@ -122,15 +114,16 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a list as a tuple.
     """
     name = type(part).__name__
-    known = {s.name: s for s in settings(type(part))} if dataclasses.is_dataclass(part) else {}
+    known = settings(type(part)) if dataclasses.is_dataclass(part) else {}
     problems, values = [], {}
     for key, value in changes.items():
         if key not in known:
             has = ", ".join(known) or "none that can be set; fields of a dataclass or an equinox.Module can"
             problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {has}")
             continue
+        hint, meaning = known[key]
         try:
-            values[key] = _checked(f"{name}.{key} ({known[key].meaning})", known[key].type, value)
+            values[key] = _checked(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
     if problems:

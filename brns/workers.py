@@ -23,12 +23,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from brns.core import Box, Evaluation, Task, conform
+from brns.core import Evaluation, Task, conform
 from brns.settings import describe
 from brns.tasks.cpu import one_thread
-from brns.tasks.sharded import Sharded
+from brns.tasks.policy import Genotypes
+from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
@@ -45,14 +46,12 @@ class EvaluationError(ValueError):
     """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
 
 
-class Chunked(eqx.Module):
+class Chunked(Wrapper):
     """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
 
     A record names this one, without an executor, whoever evaluated. So a run is resumed without workers.
     """
 
-    task: Task
-    """the world"""
     chunk: int = eqx.field(default=4, kw_only=True)
     """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is compiled"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
@@ -60,20 +59,12 @@ class Chunked(eqx.Module):
 
     traceable = False
 
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
-
-    @property
-    def behavior_space(self) -> Box:
-        return self.task.behavior_space
-
     @functools.cached_property
     def pickled(self) -> bytes:
         """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
         return cloudpickle.dumps(self.task)
 
-    def evaluate(self, genotypes: Float[Array, "n p"] | Float[np.ndarray, "n p"], key: Key[Array, ""]) -> Evaluation:
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         genotypes = np.asarray(genotypes)
         n = len(genotypes)
         chunks = [genotypes[first : first + self.chunk] for first in range(0, n, self.chunk)]
@@ -101,7 +92,6 @@ class Chunked(eqx.Module):
     def _elsewhere(
         self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]
     ) -> Sequence[Evaluation]:
-        """Every chunk's evaluation by the executor, in order; or the first error."""
         name = f"{type(self.task).__name__}.evaluate"
         futures = []
         for i, chunk in enumerate(chunks):
@@ -176,16 +166,11 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
-@eqx.filter_jit
-def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-    return task.evaluate(genotypes, key)
-
-
 def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluation:
     """What a task says about one chunk, checked while it is still known which chunk it was."""
     genotypes = jnp.asarray(genotypes)
-    evaluation = _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
-    evaluation = conform(evaluation, len(genotypes), task)
+    evaluate = eqx.filter_jit(task.evaluate) if task.traceable else task.evaluate
+    evaluation = conform(evaluate(genotypes, key), len(genotypes), task)
     return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
 
 
@@ -220,7 +205,6 @@ class Apart(Executor):
 
 
 def _threads(workers: int, apart: Apart) -> Executor:
-    """Threads of this process."""
     processes: list[_Process] = []
 
     def begin() -> None:
@@ -234,7 +218,6 @@ def _threads(workers: int, apart: Apart) -> Executor:
 
 
 def _cluster(address: str, apart: Apart) -> Executor:
-    """Threads of the workers of a Dask cluster."""
     try:
         import distributed
     except ImportError:
@@ -289,7 +272,7 @@ class _Process:
 
 
 def _end_with(search: int) -> None:
-    """End this process with the search's, even in the middle of a chunk, and even if that was killed."""
+    """End this process with the search's, even in a chunk, and even if that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
 
     def watch() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 
-from brns.metrics.numbers import csv_text, finite
+from brns.metrics.numbers import csv_text
 from brns.metrics.summary import estimate
 from brns.runs.provenance import grouped, here
 from brns.runs.record import Record
@@ -76,7 +77,7 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Indented JSON; a number that is not finite becomes null."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, (json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
+    write_bytes(path, to_json(content, indent=1, inf_nan_mode="null") + b"\n")
 
 
 def read_json(path: Path) -> Any:

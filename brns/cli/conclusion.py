@@ -1,14 +1,14 @@
 """The numbers of runs, by method, and their pictures."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic_core import to_json
 from rich.table import Table
 
 from brns.cli.screen import console
 from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import finite, number
+from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
 from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
@@ -37,7 +37,7 @@ DETAILS = (
 
 
 def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False) -> None:
-    """Print a table for each method and draw an overview of each run; one that is there stays, unless `redraw`."""
+    """Print a table for each method and draw an overview of each run that has none, or `redraw` all."""
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
@@ -74,7 +74,7 @@ def print_json(found: Sequence[Record]) -> None:
         for record in runs:
             line = {"path": str(record.path), "method": label, "seed": record.seed}
             lines.append(line | summary(record, of_paths=scene_of(record).paths))
-    print(json.dumps(finite(lines), indent=1, allow_nan=False))
+    print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
 
 def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details: bool) -> Table:

@@ -55,7 +55,6 @@ def list_(
 
 
 def _print_settings(prefix: str, part: Any) -> None:
-    """Print the settings of a part as `--set` takes them, with their values and meanings."""
     from rich.table import Table
 
     from brns.cli.screen import console
@@ -63,9 +62,8 @@ def _print_settings(prefix: str, part: Any) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
-    for setting in settings(type(part)):
-        value = _written(getattr(part, setting.name))
-        table.add_row(f"  --set {prefix}{setting.name}={value}", setting.meaning)
+    for name, (_, meaning) in settings(type(part)).items():
+        table.add_row(f"  --set {prefix}{name}={_written(getattr(part, name))}", meaning)
     console.print(table)
 
 

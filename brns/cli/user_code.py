@@ -45,7 +45,7 @@ def search_of(experiment: str, estimator: str | None, changes: Sequence[str]) ->
 
 
 def own_search(text: str, estimator: str | None = None) -> NoveltySearch:
-    """The search that `module:object` names, or one of the task that it names, with the estimator of this name."""
+    """The search that `module:object` names, or one of the task that it names."""
     found = own_object(text)
     if isinstance(found, Task):
         novelty = chosen("--estimator", estimator or RECOMMENDED, "estimator", "preset")
@@ -82,15 +82,13 @@ def own_object(text: str) -> Any:
 def in_parallel(
     search: NoveltySearch, workers: int | None, dask: str | None, timeout: float | None
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by workers until the block ends; unchanged where none are asked for.
-
-    A task in chunks keeps its chunk size, so that the bits stay the same.
-    """
+    """The search with its task evaluated by workers until the block ends, if any are asked for."""
     if workers is None and dask is None and timeout is None:
         yield search
         return
     if (workers is None) == (dask is None):
         raise SettingsError("give --workers or --dask, one of them; --timeout goes with either")
+    # A task in chunks keeps its chunk size, so that the bits stay the same.
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
@@ -100,7 +98,7 @@ def in_parallel(
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
-    """The runs in these directories; those with a user's own parts with the search given that made them."""
+    """The runs in these directories, with the searches given that made them."""
     compilation_cache.keep()
     given = [own_search(text) for text in searches or ()]
     return [_known(record, given) for directory in directories for record in records(directory)]
@@ -120,7 +118,7 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
 
 
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with all that a command line can change as the record has it: settings, operators, chunks."""
+    """The search with all that a command line can change as the record has it."""
     described = record.experiment["task"]
     task = _restored(innermost(search.task), record.world)
     if described["name"] == "Chunked":
@@ -130,7 +128,7 @@ def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
 
 
 def _restored(part: Any, description: dict[str, Any]) -> Any:
-    """The part with its settings as described, and its own parts likewise; one of the library's if it is another."""
+    """The part with its settings and parts as described; another part is one of the library's."""
     if type(part).__name__ != description["name"]:
         return build(description)
     plain, parts = {}, {}

@@ -20,7 +20,7 @@ def table(lines: Sequence[Sequence[str]]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    """Where a table's numbers come from: what made the runs (`made`), if anything did, and what measured them."""
+    """Where a table's numbers come from: what made the runs, if anything did, and what measured them."""
     measured = provenance.text(results["provenance"])
     lead = f"Command: `{results['provenance']['command']}`."
     if "made" not in results:  # one process made and measured

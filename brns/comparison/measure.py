@@ -27,8 +27,6 @@ KEPT = 10
 MARGIN = 0.01
 """of kappa, as a share of Q(i, i): a unit that all estimators share"""
 
-NEVER = Event()
-
 
 class Facts(NamedTuple):
     """What is kept of a method in a world; row s is the s-th seed."""
@@ -59,7 +57,7 @@ def measured(
     cells: Cells,
     generations: int,
     seeds: list[int],
-    stop: Event = NEVER,
+    stop: Event | None = None,
     peer: Peer | None = None,
 ) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
@@ -82,7 +80,7 @@ def measured(
         steps = side_by_side(search, keys, states, generations, batches)
     with contextlib.closing(steps):
         for number, after in enumerate(steps, 1):
-            if stop.is_set():
+            if stop and stop.is_set():
                 raise Stopped
             times.append(time.perf_counter())
             born = stacked([generation.offspring for _, generation in after])
@@ -141,7 +139,6 @@ def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
 
 
 def _cycling(q: Float[np.ndarray, "s k k"]) -> Float[np.ndarray, "s 2"]:
-    """eta and kappa of each seed."""
     told = []
     for one in q:
         ratio, own = cycling.eta(one), np.diag(one)[:, None]
@@ -153,7 +150,6 @@ def _cycling(q: Float[np.ndarray, "s k k"]) -> Float[np.ndarray, "s 2"]:
 
 @eqx.filter_jit
 def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s k n d"]) -> Float[Array, "s k"]:
-    """The mean novelty of each kept population by the states of now: a column of Q a seed."""
 
     def one(state: SearchState, populations: Float[Array, "k n d"]):
         def mean(points):

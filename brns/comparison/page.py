@@ -72,7 +72,6 @@ def text(comparison: Comparison, folder: str) -> str:
 
 
 def _shares(comparison: Comparison, fraction: float) -> str:
-    """A row a world, at a point of the run."""
     rows: dict[str, list[str]] = {}
     methods = dict.fromkeys(row.method for row in comparison.judged)
     for name, facts in comparison.found.items():

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.measure import Facts, moments
 from brns.comparison.worlds import World
+from brns.pictures.bands import Line, bands
 from brns.pictures.methods import colors_of
 from brns.pictures.style import STYLE, legend_below
 
@@ -17,7 +18,7 @@ COLUMNS = 4
 
 
 def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
-    """Coverage of the reachable cells over evaluations: the mean over seeds, and a standard deviation to both sides."""
+    """Coverage of the reachable cells over evaluations, with the bands of `brns.pictures`."""
     names = list(dict.fromkeys(name for methods in found.values() for name in methods))
     colors = colors_of(names)
     columns = min(COLUMNS, len(found))
@@ -26,17 +27,13 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
         figure = Figure(figsize=(3.1 * columns + 0.5, 2.4 * rows + 0.8), layout="constrained")
         for i, (name, methods) in enumerate(found.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
+            lines = []
             for method, facts in methods.items():
                 known = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, known] / world.cells.reachable
                 evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
-                mean = share.mean(axis=0)
-                ax.plot(evaluations, mean, color=colors[method], label=method, linewidth=1.3)
-                if len(share) > 1:
-                    deviation = share.std(axis=0, ddof=1)
-                    low, high = mean - deviation, mean + deviation
-                    ax.fill_between(evaluations, low, high, color=colors[method], alpha=0.12, linewidth=0)
-            ax.set_title(name, fontsize=8.5)
+                lines.append(Line(method, evaluations.tolist(), share, colors[method]))
+            ax.set_title(f"{name}{bands(ax, lines)}", fontsize=8.5)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
             ax.tick_params(labelsize=7)

@@ -3,15 +3,16 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic_core import to_json
 
 from brns.comparison import page
 from brns.comparison.measure import Facts, measured
@@ -21,11 +22,11 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.interoperation.peers import Peer
-from brns.metrics.numbers import csv_text, finite
+from brns.metrics.numbers import csv_text
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import save
 from brns.runs.bar import track
-from brns.runs.paths import chosen, whole
+from brns.runs.paths import Seeds, chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
@@ -50,7 +51,7 @@ def compare(
     what: Task | NoveltySearch | World | Sequence[World | str] | str,
     estimators: Mapping[str, NoveltyEstimator | Peer],
     *,
-    seeds: SupportsIndex | Iterable[SupportsIndex] = 20,
+    seeds: Seeds = 20,
     generations: int | None = None,
     out: str | os.PathLike = "runs/comparison",
     mutations: Mapping[str, Mutation] | None = None,
@@ -98,7 +99,6 @@ def compare(
 
 
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
-    """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
@@ -117,7 +117,7 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
 
 
 def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> dict[str, _Method]:
-    """Each estimator with each operator, and each peer once, in the place of an estimator and an operator."""
+    """Each estimator with each operator, and each peer once."""
     methods: dict[str, _Method] = {}
     for name, given in estimators.items():
         if isinstance(given, NoveltyEstimator) or not callable(given):
@@ -131,7 +131,6 @@ def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -
 
 
 def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path) -> list[_Job]:
-    """World by world."""
     jobs = []
     for each in worlds:
         task = each.task()
@@ -171,7 +170,6 @@ def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool
 
 
 def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
-    """What the job's file holds: the facts, and what made them."""
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
@@ -188,15 +186,12 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
 
 
 def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
-    """Measure a job and write its file.
-
-    A host task is called by one job at a time, as by a run: it may keep a simulator.
-    """
+    # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
         found = measured(job.search, job.world.cells, job.world.generations, seeds, stop, job.peer)
     made = {key: value for key, value in here().items() if key != "command"}
     facts = {name: np.asarray(value).tolist() for name, value in found._asdict().items()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    content = finite({"settings": job.settings, "made": made, "facts": facts})
-    write_bytes(job.path, json.dumps(content, allow_nan=False).encode())
+    content = {"settings": job.settings, "made": made, "facts": facts}
+    write_bytes(job.path, to_json(content, inf_nan_mode="null"))

@@ -19,9 +19,6 @@ FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 DRAWS = 10_000
 """of the bootstrap"""
 
-Found = Mapping[str, Mapping[str, Facts]]
-"""by world, then by method"""
-
 
 class Judged(NamedTuple):
     """A method against the reference in a world, at a fraction of the run."""
@@ -51,7 +48,7 @@ def at(facts: Facts, fraction: float) -> Float[np.ndarray, " s"]:
     return facts.covered[:, POINTS.index(fraction)]
 
 
-def judged(found: Found, reference: str) -> list[Judged]:
+def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
     """Every method against the reference in every world, at every fraction. Row s of all facts is the same seed."""
     rows = []
     for fraction in FRACTIONS:

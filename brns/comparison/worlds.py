@@ -9,7 +9,6 @@ reaches, whatever its descriptor, and are the same for all methods.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
@@ -21,6 +20,7 @@ from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
 from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
 from brns.tasks.projection import LinearProjection
+from brns.tasks.sharded import Wrapper
 
 Place = Callable[[Population], Float[Array, "n 2"]]
 """where individuals truly are, as the oracle sees it"""
@@ -100,20 +100,15 @@ _UNEQUAL = tuple(0.9**i for i in range(20))
 """lengths of links: 1, 0.9, 0.81, ..."""
 
 
-class RescaledBehaviorSpace(eqx.Module):
+class RescaledBehaviorSpace(Wrapper):
     """A task whose behavior box is declared too wide; its behaviors stay the same."""
 
-    task: Task
     times: float
     """the box's width over that of the task's own, in every dimension, about the same middle"""
 
     @property
     def traceable(self) -> bool:
         return self.task.traceable
-
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
 
     @property
     def behavior_space(self) -> Box:
@@ -126,7 +121,6 @@ class RescaledBehaviorSpace(eqx.Module):
 
 
 def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
-    """A world in a behavior box so many times too large."""
     return lambda: RescaledBehaviorSpace(task(), times)
 
 
@@ -176,6 +170,5 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
 
 
 def _all_cells(task: Task) -> Cells:
-    """20 x 20 cells over the last two dimensions of behavior."""
     (x, y), (right, top) = np.asarray(task.behavior_space.low)[-2:], np.asarray(task.behavior_space.high)[-2:]
     return Cells((float(x), float(y)), (float(right), float(top)), 20, 400, "all cells of the box")

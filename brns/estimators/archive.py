@@ -150,7 +150,6 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
 def _sparseness(
     k: int, descriptors: Float[Array, "n d"], population: Population, archived: References | None = None
 ) -> Float[Array, " n"]:
-    """The mean distance from each descriptor to its k nearest others."""
     rows = population.id.shape[0]
     if rows <= k:
         raise ValueError(f"k={k} nearest neighbours need a population above {k}; got {rows}")

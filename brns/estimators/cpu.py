@@ -38,10 +38,7 @@ def _options() -> dict[str, str]:
 
 
 def program(function: Callable) -> Callable:
-    """`equinox.filter_jit` of the function, so that the number of cores changes no bit of what it computes.
-
-    Within another program it is a part of that one, which has options of its own.
-    """
+    """`equinox.filter_jit` of the function, so that the number of cores changes no bit of what it computes."""
     part = eqx.filter_jit(function)
 
     @cache
@@ -50,6 +47,7 @@ def program(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
+        # Within another program it is a part of that one, which has options of its own.
         traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
         return (part if traced else whole())(*arguments)
 
@@ -68,11 +66,9 @@ solve_transposed = sequential_vmap(lambda upper, columns: linalg.solve_triangula
 
 @cache
 def one_blas_thread() -> None:
-    """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process.
-
-    Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no
-    less time. Their number would also change bits. Where the environment names a number of threads, that stays.
-    """
+    """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process."""
+    # Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no
+    # less time. Their number would also change bits. Where the environment names a number of threads, that stays.
     if any(name in os.environ for name in BLAS_THREADS):
         return
     import scipy.linalg.lapack  # noqa: F401  (so that the library is there)

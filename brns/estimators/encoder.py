@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,8 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
-
-Layer = TypeVar("Layer", bound=eqx.nn.Linear | eqx.nn.Conv)
 
 
 def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
@@ -84,8 +82,8 @@ def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
     return structure.unflatten([_he(node, k) if is_layer(node) else node for node, k in zip(nodes, keys, strict=True)])
 
 
-def _he(layer: Layer, key: Key[Array, ""], most: float = 0.0) -> Layer:
-    """Weights from N(0, 2 / fan_in), biases from U(+-most) (Equinox's own draws both from U(+-1 / sqrt(fan_in)))."""
+def _he(layer: Any, key: Key[Array, ""], most: float = 0.0) -> Any:
+    """Weights from N(0, 2 / fan_in), biases from U(+-most)."""
     outputs, *inputs = layer.weight.shape
     gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
     weight = gaussian(key, (outputs, math.prod(inputs)), jnp.float32).reshape(layer.weight.shape)

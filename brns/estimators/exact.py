@@ -146,7 +146,6 @@ class ExactRecognition(eqx.Module):
         return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
 
     def _refuse_large(self, encoder: Callable[..., Any], d: int) -> None:
-        """A `ValueError` where a user's encoder gives features that float32 cannot hold."""
         with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = encoder(jax.random.key(0), DEPTH)(points)

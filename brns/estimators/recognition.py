@@ -127,7 +127,10 @@ class BehaviorRecognition(eqx.Module):
         usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train(state, self._dataset(state, generation), usual.id.shape[0], key_train)
-        return state._replace(predictor=_spoilt_unless_finite(predictor, optimiser), optimiser=optimiser)
+        # Where Adam's state has overflowed its weights would not move again: novelty is NaN, with which a run ends.
+        finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
+        predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
+        return state._replace(predictor=predictor, optimiser=optimiser)
 
     def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
@@ -149,7 +152,6 @@ class BehaviorRecognition(eqx.Module):
         return optax.flatten(optax.adam(self.learning_rate))  # all weights as one vector: fewer, larger operations
 
     def _dataset(self, state: RecognitionState, generation: Generation) -> Dataset:
-        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents."""
         if self.learn_from == "survivors":
             descriptors, present = generation.survivors.descriptor, jnp.ones_like(generation.survivors.solved)
         else:
@@ -163,11 +165,8 @@ class BehaviorRecognition(eqx.Module):
     def _train(
         self, state: RecognitionState, dataset: Dataset, usual: int, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
-        """The weights after `epochs` passes over the training set, in batches of equal size.
-
-        The usual training set, the offspring, is cut into as few batches as `batch` allows; a larger one, as with
-        founders, into more of that size.
-        """
+        """The weights after `epochs` passes over the training set, in batches of equal size."""
+        # The offspring are cut into as few batches as `batch` allows; with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
         total = dataset.present.shape[0]
         count = jnp.sum(dataset.present)
@@ -198,7 +197,6 @@ class BehaviorRecognition(eqx.Module):
         return jax.lax.fori_loop(0, self.epochs * steps, descend, (state.predictor, state.optimiser))
 
     def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
-        """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
         adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
 
         def ascend(carry, key):
@@ -229,15 +227,6 @@ def recognition_error(
 ) -> Float[Array, " n"]:
     r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
     return jnp.sum((predictor(points) - embedding) ** 2, axis=-1)
-
-
-def _spoilt_unless_finite(predictor: PyTree, optimiser: optax.OptState) -> PyTree:
-    """The predictor, or NaN where Adam's state has overflowed: its weights would not move again, and nobody would know.
-
-    Novelty is NaN from then on, which ends a run before the generation is saved.
-    """
-    finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
-    return jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
 
 
 def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

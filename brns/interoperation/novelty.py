@@ -37,7 +37,7 @@ class Novelty:
         self.space = space
         self.seed = index(seed)
         self.batches = self.learned = 0
-        self.state: PyTree = _init(estimator, space, jax.random.key(self.seed))
+        self.state: PyTree = eqx.filter_jit(estimator.init)(space, jax.random.key(self.seed))
 
     def __repr__(self) -> str:
         known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
@@ -107,11 +107,6 @@ class Novelty:
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
             raise ValueError(f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}")
         return rows
-
-
-@eqx.filter_jit
-def _init(estimator: Any, space: Box, key: Any) -> PyTree:
-    return estimator.init(space, key)
 
 
 @eqx.filter_jit

@@ -129,7 +129,7 @@ PEERS: dict[str, Peer] = {
 
 
 def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any = None) -> Any:
-    """A scheduler of CMA-ES, in shares of about 36 as the sources have; `kept` are solutions to begin again from."""
+    """A scheduler of CMA-ES in shares of about 36, as the sources have; it begins again from `kept`."""
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 
@@ -145,7 +145,6 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
 
 
 def _cells(terms: Terms, **settings: Any) -> Any:
-    """An archive of elites: a grid, or a centroidal tessellation of the box."""
     from ribs.archives import CVTArchive, GridArchive
 
     told: dict[str, Any] = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}

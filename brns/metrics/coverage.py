@@ -10,13 +10,15 @@ from jaxtyping import Array, Float, Int
 from brns.core import Box
 from brns.metrics.recorded import Record, evaluated, survivors
 
+Points = Float[Array | np.ndarray, "n d"]
+
 
 def grid(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6; none beyond 3 dimensions."""
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
-def cells(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
+def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
     r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
 
     `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges, the last one the
@@ -40,7 +42,7 @@ def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
     return (low + (places + 0.5) / np.asarray(shape) * (high - low)).astype(np.float32)
 
 
-def coverage(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
+def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
     """The share of the grid's cells in which at least one point lies."""
     return float(cumulative_coverage([points], box, shape)[-1])
 

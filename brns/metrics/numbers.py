@@ -1,4 +1,4 @@
-"""Numbers as text: for people, JSON and CSV."""
+"""Numbers as text: for people and CSV."""
 
 import csv
 import io
@@ -13,15 +13,6 @@ def number(value: float | int | None) -> str:
         return "–"
     whole = math.isinf(value) or value == round(value) or abs(value) >= 100
     return f"{value:.0f}" if whole else f"{value:.3g}"
-
-
-def finite(value: Any) -> Any:
-    """The value with None for every number that is not finite, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {key: finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def ranges(numbers: list[int]) -> str:

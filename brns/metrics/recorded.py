@@ -13,17 +13,11 @@ NoveltySearch = Any
 
 def survivors(record: Record, column: str, generations: Sequence[int] | None = None) -> np.ndarray:
     """A column of the survivors, `(g, mu, ...)`, of the generations given, by default all."""
-    return record.column(f"survivors.{column}", _some(record) if generations is None else generations)
+    return record.column(f"survivors.{column}", record.generations if generations is None else generations)
 
 
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
-    first, *later = _some(record)
+    first, *later = record.generations
     parts = [[first], later] if later else [[first]]  # founders and offspring may differ in number
     return [rows for part in parts for rows in record.column(f"offspring.{column}", part)]
-
-
-def _some(record: Record) -> list[int]:
-    if not record.generations:
-        raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
-    return list(record.generations)

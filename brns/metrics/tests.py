@@ -38,10 +38,9 @@ def paired(ours: Values, theirs: Values) -> Tested:
     signed = np.sign(differing) * stats.rankdata(np.abs(differing))
     if signed.sum() * (effect - 0.5) <= 0:
         return Tested(1.0, effect)
-    if len(signed) == 1 or 2 ** len(signed) > EXACT:
-        return Tested(float(stats.wilcoxon(differing).pvalue), effect)
-    all_signs = stats.permutation_test((signed,), np.sum, permutation_type="samples", n_resamples=EXACT)
-    return Tested(float(all_signs.pvalue), effect)
+    few = len(signed) > 1 and 2 ** len(signed) <= EXACT
+    method = stats.PermutationMethod(n_resamples=EXACT) if few else "auto"
+    return Tested(float(stats.wilcoxon(differing, method=method).pvalue), effect)
 
 
 def mann_whitney(ours: Values, theirs: Values) -> Tested:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from brns.core import Box, novelty_of
-from brns.metrics.coverage import cells, centers
+from brns.metrics.coverage import Points, cells, centers
 from brns.metrics.recorded import Record
 
 
@@ -35,7 +35,7 @@ def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int |
     return 0.0 if np.isnan(distance) else float(distance)
 
 
-def of_points(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequence[int]) -> float:
+def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of the number of points in each cell, such as an archive's descriptors.
 
     The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4 the distance over the
@@ -45,9 +45,7 @@ def of_points(points: Float[Array | np.ndarray, "n d"], box: Box, shape: Sequenc
     return distance_to_uniform(counts, math.prod(shape))
 
 
-def of_values(
-    points: Float[Array | np.ndarray, "n d"], values: Float[Array | np.ndarray, " n"], box: Box, shape: Sequence[int]
-) -> float:
+def of_values(points: Points, values: Float[Array | np.ndarray, " n"], box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space."""
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()

@@ -66,7 +66,6 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
 
 
 def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
-    """Rows of panels."""
     function, runs = picture.function, methods(records)
     if picture.panels == "one":
         return [[("", partial(function, records))]]

@@ -1,7 +1,7 @@
 """Runs put together by method, what a method is called, and its colour."""
 
+import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from brns.runs.record import Record
 from brns.settings import assigned, changes, parts, told
@@ -32,31 +32,25 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     records = [records] if isinstance(records, Record) else list(records)
     if not records:
         raise ValueError("a figure needs at least one run; got none")
-    groups: list[list[Record]] = []
+    first = records[0]
+    groups: dict[str, dict[int, Record]] = {}
     for record in records:
-        _refuse_other_task(record, records[0])
-        group = next((g for g in groups if _made_by(g[0]) == _made_by(record)), None)
-        if group is None:
-            groups.append([record])
-        elif any(other.seed == record.seed for other in group):
+        if different := changes(first.world, record.world):
+            both = f"{first.path} and {record.path}"
+            raise ValueError(f"{both} are runs of different tasks; compare runs of one task: {told(different)}")
+        # Workers and chunks change no answer.
+        experiment = {**record.experiment, "task": record.world}
+        group = groups.setdefault(json.dumps(experiment, sort_keys=True), {})
+        if record.seed in group:
             raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
-        else:
-            group.append(record)
+        group[record.seed] = record
     found = {}
-    for group in groups:
-        label = method(group[0])
+    for group in groups.values():
+        seeds = [group[seed] for seed in sorted(group)]
+        label = method(seeds[0])
         label = f"{label} ({len(found) + 1})" if label in found else label
-        found[label] = sorted(group, key=lambda record: record.seed)
+        found[label] = seeds
     return found
-
-
-def _refuse_other_task(record: Record, first: Record) -> None:
-    if different := changes(first.world, record.world):
-        raise ValueError(
-            f"{first.path} and {record.path} are runs of different tasks; compare runs of one task: {told(different)}"
-        )
-    if not record.generations:
-        raise ValueError(f"{record.path} holds no finished generation; let it run, or resume it")
 
 
 def colors_of(labels: Iterable[str]) -> dict[str, str]:
@@ -75,8 +69,3 @@ def colors_of(labels: Iterable[str]) -> dict[str, str]:
     free = [color for color in LINES if color not in given.values()] or list(LINES)
     others = [label for label in labels if label not in given]
     return given | {label: free[i % len(free)] for i, label in enumerate(others)}
-
-
-def _made_by(record: Record) -> dict[str, Any]:
-    """The experiment without workers and chunks, which change no answer."""
-    return {**record.experiment, "task": record.world}

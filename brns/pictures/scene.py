@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from brns.core import Task
 from brns.estimators.archive import Archive
@@ -11,6 +11,7 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
+from brns.tasks.policy import Genotypes
 from brns.tasks.scene import Drawable, Scene, Traced, plain
 from brns.workers import innermost
 
@@ -27,8 +28,8 @@ def scene_of(record: Record) -> Scene:
     return plain(record.behavior_space) if search is None else scene(search.task)
 
 
-def trajectories(record: Record, genotypes: Float[Array | np.ndarray, "n p"]) -> list[Float[np.ndarray, "times 2"]]:
-    """The ways that genotypes take through the world, walked again; none where the task cannot tell them."""
+def trajectories(record: Record, genotypes: Genotypes) -> list[Float[np.ndarray, "times 2"]]:
+    """The ways that genotypes take through the world; none where the task cannot tell them."""
     search = record.known_search
     task = None if search is None else innermost(search.task)
     return list(np.asarray(task.trajectory(genotypes))[..., :2]) if isinstance(task, Traced) else []
@@ -40,7 +41,7 @@ def mapped(record: Record) -> bool:
 
 
 def without_search(records: Iterable[Record]) -> str:
-    """What is left out of runs whose search nobody gave, why, and how to have it; nothing where all are known."""
+    """What is left out of runs whose search nobody gave, why, and how to have it."""
     unknown = next((record for record in records if record.known_search is None), None)
     if unknown is None:
         return ""
@@ -60,7 +61,7 @@ def last_state(record: Record, what: str) -> int:
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The archive's descriptors and their generations of entry after a generation; None without an archive."""
+    """The archive's descriptors and generations of entry after a generation; None without an archive."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
@@ -78,11 +79,10 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 def uniformity_of_record(record: Record) -> np.ndarray:
     """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
-    last_state(record, "uniformity over time")
     space = record.behavior_space
     cells = cells_of(space, None)
     archives = [archive_entries(record, generation) for generation in record.snapshots]
-    if archives[0] is None:
+    if not archives or archives[0] is None:
         return uniformities.of_record(record, cells)
     return np.array([uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan for a in archives])
 

@@ -150,7 +150,7 @@ def _refuse_unless_planar(record: Record, what: str) -> None:
 
 
 def over_box(world: Scene, space: Box) -> Scene:
-    """The scene over the behavior space alone, whose cells a map has: a task may show more or less of its world."""
+    """The scene over the behavior space alone: a task may show more or less of its world."""
     box = plain(space)
     return world._replace(low=box.low, high=box.high)
 
@@ -163,7 +163,7 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
 
 
 def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off."""
+    """The cells of a map in which any place is out of walls and not cut off from the start."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls
@@ -209,7 +209,6 @@ def draw_world(ax: Axes, world: Scene) -> None:
 def _draw_behaviors(
     ax: Axes, world: Scene, behaviors: Float[np.ndarray, "n d"], generations: Int[np.ndarray, " n"], label: str
 ) -> None:
-    """The world, and behaviors in it, as points or as paths, coloured by a generation of each."""
     if world.paths:
         shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, SupportsIndex
@@ -14,7 +14,7 @@ from brns.core import Generation, founding
 from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.bar import follow
-from brns.runs.paths import building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
+from brns.runs.paths import Seeds, building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
 from brns.runs.progress import Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
@@ -44,7 +44,7 @@ def run(
     *,
     out: str | os.PathLike | None = None,
     seed: SupportsIndex = 0,
-    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
     until: Callable[[SavedGeneration], bool] | None = None,
@@ -75,7 +75,7 @@ def generations(
     *,
     out: str | os.PathLike | None = None,
     seed: SupportsIndex = 0,
-    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
     progress: bool = True,
@@ -114,7 +114,7 @@ def start(
     generations: SupportsIndex,
     out: str | os.PathLike,
     seed: SupportsIndex = 0,
-    seeds: SupportsIndex | Iterable[SupportsIndex] | None = None,
+    seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
 ) -> Generator[list[SavedGeneration], None, None]:
@@ -173,10 +173,7 @@ def go_on(
 def _advance(
     search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
 ) -> Iterator[list[SavedGeneration]]:
-    """Generation after generation of all seeds, each checked and saved while the next is computed.
-
-    Meanwhile states are saved: at every checkpoint, at least every second, and when the loop is left.
-    """
+    """Generation after generation of all seeds, each checked and saved while the next is computed."""
     kept, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
@@ -197,6 +194,7 @@ def _advance(
                     record.append(number, generation, state.credit)
                     told.append(SavedGeneration(record, number, generation, one.add(number, generation)))
                 states = [state for state, _ in after]
+                # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
                 due = number % runs[0].checkpoint_every == 0 or number == generations
                 if due or time.monotonic() > saved + SECONDS:
                     for one in saving:

@@ -18,6 +18,9 @@ import numpy as np
 from brns.runs import metadata
 from brns.runs.storage import RecordError, sync
 
+Seeds = SupportsIndex | Iterable[SupportsIndex]
+"""how many, or which"""
+
 
 def temporary_place() -> Path:
     """A folder that is there until Python ends."""
@@ -27,13 +30,10 @@ def temporary_place() -> Path:
 
 
 def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
-    """The folders of the runs."""
     return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
-def chosen(
-    seed: SupportsIndex = 0, seeds: SupportsIndex | Iterable[SupportsIndex] | None = None
-) -> tuple[bool, list[int]]:
+def chosen(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
     """Whether they are a batch, and the seeds in order: `seed` alone, so many from it on, or those given.
 
     Errors: `ValueError` where they are no seeds.
@@ -78,7 +78,7 @@ def holds_runs(out: Path) -> bool:
 
 @contextlib.contextmanager
 def building(out: Path) -> Generator[Path, None, None]:
-    """A hidden folder beside `out` in which a run is made; at the end it becomes `out`, at once and as a whole.
+    """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
@@ -105,8 +105,7 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
             try:
                 held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
             except filelock.Timeout:
-                told = f"{folder} is being written by another process or thread"
-                raise RecordError(told) from None
+                raise RecordError(f"{folder} is being written by another process or thread") from None
             except OSError as error:
                 raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
         yield

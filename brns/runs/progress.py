@@ -5,7 +5,6 @@ the run is resumed.
 """
 
 import csv
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +15,6 @@ from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
 from brns.metrics.saturation import Seen
 from brns.runs.storage import saving
-
-NAME = "progress.csv"
 
 
 class Row(NamedTuple):
@@ -79,7 +76,7 @@ class Progress:
     """The file of a run that goes on: at first the rows of these generations, from 0 on."""
 
     def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, Any]]):
-        self.file, self.rows = folder / NAME, Rows(space)
+        self.file, self.rows = folder / "progress.csv", Rows(space)
         done = [self.rows.row(g, tables) for g, tables in enumerate(generations)]
         self.row = done[-1]
         self._write("w", [Row._fields, *done])
@@ -94,14 +91,3 @@ class Progress:
     def _write(self, mode: str, lines: Iterable[Iterable[Any]]) -> None:
         with saving(self.file), open(self.file, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)
-
-
-def read(folder: Path) -> list[Row]:
-    """The rows of a run's file; none where it is missing or spoiled."""
-    try:
-        head, *lines = csv.reader((folder / NAME).read_text(encoding="utf-8").splitlines())
-        if tuple(head) != Row._fields:
-            return []
-        return [Row._make(json.loads(text) if text else None for text in line) for line in lines]
-    except (OSError, ValueError, TypeError):
-        return []

@@ -67,7 +67,6 @@ def device() -> str:
 
 @functools.cache
 def _processor() -> str:
-    """The processor's name, as the system tells it."""
     try:
         with open("/proc/cpuinfo") as stream:
             return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
@@ -76,7 +75,7 @@ def _processor() -> str:
 
 
 def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer once, in the order in which they come, with the names of those that gave it as `rows`."""
+    """Each different answer once, in order, with the names of those that gave it as `rows`."""
     found: dict[str, dict[str, Any]] = {}
     for name, said in answers:
         one = found.setdefault(json.dumps(said, sort_keys=True), {**said, "rows": []})

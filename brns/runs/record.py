@@ -69,8 +69,8 @@ class Record:
     def generations(self) -> list[int]:
         """The finished generations, from 0, the founders."""
         numbers = numbers_in(self.path / "generations")
-        if numbers != list(range(len(numbers))):
-            raise RecordError(f"{self.path} lacks generations before {numbers[-1]}; a file was removed")
+        if not numbers or numbers != list(range(len(numbers))):
+            raise RecordError(f"{self.path} lacks generations: it has {ranges(numbers)}; a file was removed")
         return numbers
 
     @property
@@ -136,7 +136,7 @@ class Record:
             self._file("states", before).unlink(missing_ok=True)
 
     def _file(self, kind: str, number: int) -> Path:
-        return self.path / kind / storage.file_name(number)
+        return self.path / kind / f"{number:06d}.npz"
 
     def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
         """Save the file of a generation; its `kind` is generations or states."""
@@ -147,12 +147,8 @@ class Record:
         return f"generation {number} of run {self.metadata.id}"
 
     def go_on(self, number: int, generations: int) -> SearchState:
-        """The state after a generation, to go on from to so many.
-
-        What a killed process left is removed: files it had not finished, states that only it would go on from. From now
-        on nothing that is read stays in memory, however long the run gets.
-        """
-        self._read = None
+        """The state after a generation, to go on from to so many; what a killed process left is removed."""
+        self._read = None  # from now on nothing that is read stays in memory, however long the run gets
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)

@@ -74,13 +74,13 @@ def _ahead(
 ) -> Iterator[list[Step]]:
     """Each lane's generations, computed in a thread of its own, so many ahead of those that were asked for.
 
-    A thread for each, since on a CPU JAX computes in turn what one thread begins, and may compute at once where it
-    would else only begin. `leave` ends the evaluations that go on where not all generations were asked for.
+    `leave` ends the evaluations that go on where not all generations were asked for.
     """
 
     def after(before: Future[Step], keys: Key[Array, "..."]) -> Step:
         return step(before.result()[0], keys)
 
+    # On a CPU JAX computes in turn what one thread begins, and may compute at once where it would else only begin.
     threads = [ThreadPoolExecutor(1) for _ in lanes]
     newest: list[Future] = [thread.submit(lambda lane: lane, lane) for thread, lane in zip(threads, lanes, strict=True)]
     begun: deque[list[Future[Step]]] = deque()
@@ -101,11 +101,9 @@ def _ahead(
             thread.shutdown()
 
 
-def _batched(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
+@program
+def _batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
     return jax.vmap(search.step)(state, keys)
-
-
-_batch = program(_batched)
 
 
 def on_host(tree: Any) -> Any:

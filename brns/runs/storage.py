@@ -31,13 +31,13 @@ class RecordError(ValueError):
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
-    """Every leaf of a tree under the name of its path, such as `estimator.predictor.layers[0].weight`."""
+    """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
-    """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
+    """A tree of the structure, shapes and types of `like` with the arrays of those names."""
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))
@@ -99,11 +99,6 @@ def table(columns: Any, names: Iterable[str]) -> np.ndarray:
     return rows
 
 
-def file_name(number: int) -> str:
-    """What the file of a generation is called: `000123.npz`."""
-    return f"{number:06d}.npz"
-
-
 def numbers_in(folder: Path) -> list[int]:
     """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
     return sorted(int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())
@@ -148,8 +143,6 @@ def saving(path: Path) -> Generator[None, None, None]:
 
 def sync(path: Path) -> None:
     """Have the disk confirm a file, or the names in a folder, where the system can."""
-    if path.is_dir() and os.name != "posix":
-        return
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(opened)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Key
 from brns.core import Box, Evaluation
 from brns.settings import shown
 from brns.tasks.functional import last_observation
-from brns.tasks.policy import FeedForward, fitted
+from brns.tasks.policy import FeedForward, Genotypes, fitted
 
 try:
     import gymnasium
@@ -24,7 +24,6 @@ try:
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
-Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 MADE = threading.local()
 
 
@@ -161,7 +160,6 @@ class Ended(gymnasium.Wrapper):
 
 
 def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
-    """n environments as one; a `ValueError` where an own vector form has another number, or resets too early."""
     if not callable(make_env) and (vector or not isinstance(make_env, str)):
         raise ValueError(f"make_env must be an id or a function; got {make_env!r}")
     if not vector:
@@ -176,7 +174,6 @@ def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
 
 
 def _flat(space: spaces.Space, single: spaces.Space, rows: Any) -> Float[np.ndarray, "n o"]:
-    """A batch of observations as n vectors."""
     if isinstance(single, spaces.Box):
         return np.array(rows, float).reshape(len(rows), -1)
     return np.array([spaces.flatten(single, row) for row in iterate(space, rows)], float)
@@ -192,7 +189,6 @@ def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
 
 
 def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
-    """A function from observations to actions, for one batch of episodes."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
     fitted(policy, *_sizes(worlds))
@@ -201,7 +197,6 @@ def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarra
 
 
 def _sizes(worlds: VectorEnv) -> tuple[int, int]:
-    """The numbers of a network's inputs and outputs."""
     space = worlds.single_action_space
     if not isinstance(space, spaces.Discrete | spaces.Box):
         raise ValueError(f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own")
@@ -209,7 +204,6 @@ def _sizes(worlds: VectorEnv) -> tuple[int, int]:
 
 
 def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
-    """The box of the last observation."""
     space: Any = spaces.flatten_space(worlds.single_observation_space)
     bounded = isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all()
     if describe is not last_observation or not bounded:
@@ -221,7 +215,6 @@ def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
 
 
 def _taken(space: Any, policy: FeedForward) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
-    """From a policy's outputs to actions of the environment."""
     if isinstance(space, spaces.Discrete):
         return lambda outputs: space.start + np.argmax(outputs, axis=1)
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)

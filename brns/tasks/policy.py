@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from brns.core import Box
 
 Rows = Array | np.ndarray
+Genotypes = Float[Rows, "n p"]
 Layers = list[tuple[Float[Rows, "_outputs _inputs n"], Float[Rows, "_outputs n"]]]
 
 
@@ -40,7 +41,7 @@ class FeedForward(eqx.Module):
         """Weights and biases in [-1, 1]."""
         return Box(np.full(self.genotype_length, -1.0), np.full(self.genotype_length, 1.0))
 
-    def layers(self, genotypes: Float[Rows, "n p"]) -> Layers:
+    def layers(self, genotypes: Genotypes) -> Layers:
         """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
         if genotypes.shape[1] != self.genotype_length:
             raise ValueError(f"this policy needs genotypes of length {self.genotype_length}; got {genotypes.shape}")

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, UInt8
+from jaxtyping import Bool, Float, UInt8
 
 from brns.core import Box
+from brns.tasks.policy import Genotypes, Rows
 
 COLOURS = {"green": "#3a9d5d", "red": "#d1495b", "blue": "#3f7fd6", "violet": "#8e5bb5"}
 """for areas; nothing else in a picture has them"""
@@ -45,7 +46,7 @@ class Scene(NamedTuple):
         """Left, right, lowest and highest y, for `imshow(..., origin="lower")`."""
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
-    def place(self, descriptors: Float[Array | np.ndarray, "*n d"]) -> Float[np.ndarray, "*n 2"]:
+    def place(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
         """Where behaviors lie: the end of a path, or the first two dimensions; of a line, at y = 0."""
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
@@ -73,16 +74,14 @@ class Drawable(Protocol):
 class Traced(Protocol):
     """A task that tells the paths of individuals; x and y are the first columns."""
 
-    def trajectory(
-        self, genotypes: Float[Array | np.ndarray, "n p"]
-    ) -> Float[Array | np.ndarray, "n times columns"]: ...
+    def trajectory(self, genotypes: Genotypes) -> Float[Rows, "n times columns"]: ...
 
 
 @runtime_checkable
 class Filmed(Protocol):
     """A task that can film an individual's episode."""
 
-    def film(self, genotype: Float[Array | np.ndarray, " p"]) -> Film: ...
+    def film(self, genotype: Float[Rows, " p"]) -> Film: ...
 
 
 def plain(space: Box) -> Scene:

@@ -11,19 +11,32 @@ from brns.core import Box, Evaluation, Task, conform
 INDIVIDUALS = PartitionSpec("individuals")
 
 
-class Sharded(eqx.Module):
+class Wrapper(eqx.Module):
+    """What evaluates another task, with that task's spaces."""
+
+    task: Task
+    """the world"""
+
+    @property
+    def genotype_space(self) -> Box:
+        return self.task.genotype_space
+
+    @property
+    def behavior_space(self) -> Box:
+        return self.task.behavior_space
+
+
+class Sharded(Wrapper):
     """A task in JAX whose individuals are evaluated side by side on `devices` devices, by default on all.
 
-    What follows an evaluation is shared out by JAX: novelty by individuals, the estimator's state on every device.
-    Parts are equal, so that the last may be filled up. The bits are those of one device for the worlds here; a task
-    whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as much. A record names the
-    task alone, whoever evaluated it.
+    What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and the estimator's state
+    on every device. Parts are equal, so that the last may be filled up. The bits are those of one device for the worlds
+    here; a task whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as much. A
+    record names the task alone, whoever evaluated it.
 
     Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
     """
 
-    task: Task
-    """the world; its arrays, such as a maze's tables, lie on every device"""
     mesh: Mesh = eqx.field(static=True)
     """the devices"""
 
@@ -39,14 +52,6 @@ class Sharded(eqx.Module):
         self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[:many])
         arrays, rest = eqx.partition(task, eqx.is_array)
         self.task = eqx.combine(jax.device_put(arrays, NamedSharding(self.mesh, PartitionSpec())), rest)
-
-    @property
-    def genotype_space(self) -> Box:
-        return self.task.genotype_space
-
-    @property
-    def behavior_space(self) -> Box:
-        return self.task.behavior_space
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         n = len(genotypes)

@@ -12,10 +12,9 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.follow import resumable
+from brns.cli.commands import resumable
 from brns.cli.user_code import default_place
 from brns.metrics.summary import summary
-from brns.runs.progress import read
 from brns.settings import PARTS
 
 
@@ -63,7 +62,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
         shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
     shown = call("show", "both", folder=tmp_path)
     assert "both: Identity, recognition" in shown.stdout
-    values = [read(path)[-1].coverage for path in (finished.path, whole)]
+    values = [Record(path).frame().coverage.iloc[-1] for path in (finished.path, whole)]
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
     np.testing.assert_allclose([float(word) for word in line.split()[2:]], expected, rtol=0.01)

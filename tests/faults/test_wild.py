@@ -24,7 +24,7 @@ def test_every_fault_that_the_documentation_names_has_its_test():
 
 
 SETTINGS = [
-    f"{prefix}{setting.name}"
+    f"{prefix}{setting}"
     for prefix, part in [
         ("", NoveltySearch),
         ("task.", brns.DeceptiveMaze),

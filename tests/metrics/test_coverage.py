@@ -74,5 +74,3 @@ def test_what_has_no_coverage_is_refused():
     for points, shape in wrong:
         with pytest.raises(ValueError, match="lie in"):
             coverage.coverage(np.array(points, float), BOX, shape)
-    with pytest.raises(ValueError, match="no finished generation"):
-        coverage.of_record(FakeRecord([]), (6, 6))

@@ -25,9 +25,6 @@ from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.settings import leaves
 
-Runs = Mapping[str, Sequence[Record]]
-
-
 ELEMENT: Any = {
     "config": {"displayModeBar": False, "responsive": True},
     "auto_play": False,
@@ -104,8 +101,7 @@ def _figure(name: str, records: Sequence[Record]) -> Drawn:
     return Drawn(name, figure, image, wide=drawn.get_figwidth() > 8)
 
 
-def _settings(runs: Runs) -> list[tuple[str, list[Any]]]:
-    """Each setting and its values by method."""
+def _settings(runs: Mapping[str, Sequence[Record]]) -> list[tuple[str, list[Any]]]:
     columns = [leaves(seeds[0].experiment) for seeds in runs.values()]
     names = sorted(set().union(*columns))
     return [(name, [column.get(name, "–") for column in columns]) for name in names]

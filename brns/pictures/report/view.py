@@ -69,7 +69,6 @@ def view(runs: Mapping[str, Record]) -> go.Figure:
 
 
 def _panels(names: Sequence[str], world: Scene) -> go.Figure:
-    """A panel for each method."""
     across = columns(len(names))
     rows = -(-len(names) // across)
     figure = make_subplots(rows, across, subplot_titles=[html.escape(name) for name in names])
@@ -107,7 +106,6 @@ def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list
 
 
 def _population(record: Record, world: Scene, now: int) -> go.Scatter:
-    """The survivors of a generation: who they are, which were born in it, which solve the task."""
     names = ("descriptor", "id", "born", "parent", "novelty", "solved")
     column = {name: survivors(record, name, [now])[0] for name in names}
     x, y = world.place(column["descriptor"]).T
@@ -133,7 +131,7 @@ def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
 
 
 def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
-    """Novelty after a generation whose state was kept: ranks from 1 to 255 among the cells in reach, 0 for others."""
+    """Novelty after a generation: ranks from 1 to 255 among the cells in reach, 0 for others."""
     over = over_box(world, record.behavior_space)
     novelty = novelty_grid(record, kept, MAP_CELLS)
     reached = open_cells(over, MAP_CELLS)
@@ -155,7 +153,6 @@ def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
 
 
 def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
-    """The world's walls, areas and start in a panel."""
     if world.walls is not None:
         walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)

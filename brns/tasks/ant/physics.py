@@ -77,6 +77,6 @@ def observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
 
 
 def threads() -> int:
-    """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores for this process."""
+    """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else cores()

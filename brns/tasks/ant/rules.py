@@ -15,10 +15,9 @@ from brns.tasks.ant import physics
 from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
-from brns.tasks.policy import FeedForward
+from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
 
-Genotypes = Float[Array, "n p"] | Float[np.ndarray, "n p"]
 Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 logger = logging.getLogger(__name__)
@@ -140,7 +139,7 @@ class AntMaze(eqx.Module):
             state, _ = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
-        """Whole episodes of all genotypes, stepped together on so many threads, by default `physics.threads()`."""
+        """Whole episodes of all genotypes on so many threads, by default `physics.threads()`."""
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
             raise ValueError("genotypes must be finite numbers")

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Key, UInt
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import PIXEL, RANGE, REACH, Tables, bearings, read, tables, unpack, written
-from brns.tasks.policy import FeedForward
+from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Scene, plain
 
 AXLE = 20.0
@@ -99,9 +99,7 @@ class DeceptiveMaze(eqx.Module):
         return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
 
     @eqx.filter_jit
-    def trajectory(
-        self, genotypes: Float[Array | np.ndarray, "n p"], every: int | None = None
-    ) -> Float[Array, "n times 3"]:
+    def trajectory(self, genotypes: Genotypes, every: int | None = None) -> Float[Array, "n times 3"]:
         """Poses (x, y, heading) of n policies at the start and after every `every` steps.
 
         `every` must divide `steps`; by default it is the largest divisor of both `steps` and 20.
@@ -155,7 +153,6 @@ class DeceptiveMaze(eqx.Module):
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
-    """One step of n robots by the rules of `DeceptiveMaze`: next poses and observations."""
     x, y, heading = pose
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
@@ -202,7 +199,6 @@ def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
 
 
 def _pixel(coordinate):
-    """The pixel of a world coordinate."""
     return jnp.floor(coordinate * (1 / PIXEL) + 0.5).astype(jnp.int32)
 
 
