@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from searches import search
@@ -103,11 +104,14 @@ def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
     np.testing.assert_allclose(solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5)
 
 
-def test_a_frame_holds_one_row_a_generation(whole):
+def test_a_frame_holds_one_row_a_generation(whole, monkeypatch):
     record = Record(whole)
     frame = record.frame()
     assert frame["generation"].tolist() == list(range(11))
     assert len(brns.frame(record.population())) == 8
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
+    with pytest.raises(ValueError, match=r"individuals, such as record\.population\(\).*got Record"):
+        brns.frame(record)
     assert frame["evaluations"].tolist() == [8 + 6 * g for g in range(11)]
     assert frame["solutions"].iloc[-1] == len(record.solutions().id)
     novelty = record.column("survivors.novelty")
@@ -126,6 +130,8 @@ def test_a_state_comes_back_with_its_bits(whole):
     np.testing.assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
     with pytest.raises(RecordError, match=r"keeps no state of generation 4; it has 0, 3 \.\.\. 10 \(5 of them\)"):
         record.state(4, SEARCH)
+    with pytest.raises(RecordError, match=r"has no generation 11; it has 0, 1 \.\.\. 10 \(11 of them\)"):
+        record.population(11)
 
 
 def test_a_record_knows_the_search_that_it_was_made_with_and_needs_none_for_the_box(whole):
