@@ -1,8 +1,9 @@
 """What is refused, and why: the search asks at every start, `check_task` and `check_estimator` before a long run."""
 
+import contextlib
 import itertools
 import typing
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -28,6 +29,7 @@ from brns.core import (
 from brns.settings import shown
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
+TRACED = "traceable is True, but evaluate is not JAX code; a task in NumPy or any other Python says traceable = False"
 NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
 
 
@@ -49,8 +51,10 @@ def refuse_wrong(name: str, part: Any, contract: type) -> None:
         raise ValueError(f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}")
     if not isinstance(part, contract):
         asked = [member for member in vars(contract) if member == "__call__" or not member.startswith("_")]
+        missing = [member for member in asked if not hasattr(part, member)]
         raise ValueError(
-            f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)}"
+            f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)} "
+            f"without {', '.join(missing)}"
         )
 
 
@@ -94,6 +98,17 @@ def refuse_nan(number: int, state: PyTree) -> None:
             )
 
 
+@contextlib.contextmanager
+def traced(task: Task) -> Generator[None, None, None]:
+    """JAX's own errors with a note of what they say about a task."""
+    try:
+        yield
+    except jax.errors.JAXTypeError as error:
+        if task.traceable:
+            error.add_note(f"{type(task).__name__}: {TRACED}")
+        raise
+
+
 def refuse_unknown(part: Any) -> None:
     """A `ValueError` where a setting is none of the choices that its type names."""
     for name, hint in typing.get_type_hints(type(part)).items():
@@ -122,14 +137,15 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
     key = jax.random.key(0)
     genotypes = task.genotype_space.uniform(key, n)
     first = conform(task.evaluate(genotypes, key), n, task)
+    for column in ("descriptor", "fitness"):
+        if not np.isfinite(getattr(first, column)).all():
+            raise ValueError(f"{name}.evaluate gave {column} that is not finite for genotypes inside the box")
     outside = np.asarray(~((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1))
     if outside.any():
         raise ValueError(
             f"{name}.evaluate gave {outside.sum()} of {n} descriptors outside behavior_space, such as "
             f"{np.asarray(first.descriptor)[outside][0]}; widen the box or clip the descriptor"
         )
-    if not np.isfinite(first.fitness).all():
-        raise ValueError(f"{name}.evaluate gave fitness that is not finite for genotypes inside the box")
     near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
     again = conform(task.evaluate(genotypes, key), n, task)
     if not _agreeing(task, again, first, tolerance, tolerance).all():
@@ -149,7 +165,7 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
         try:
             compiled = jax.jit(lambda genotypes, key: conform(task.evaluate(genotypes, key), n, task))(genotypes, key)
         except NOT_JAX as error:
-            raise ValueError(f"{name}.traceable is True, but evaluate is not JAX code ({error})") from None
+            raise ValueError(f"{name}: {TRACED} ({error})") from None
         if _agreeing(task, compiled, first, **near).mean() < 0.5:
             raise ValueError(f"{name}.evaluate must give compiled, by jax.jit, what it gives otherwise")
 

@@ -4,6 +4,7 @@
 `tell` all that follows: novelty, `select_most_novel`, `train`. What is compiled stands below the class, in that order.
 """
 
+from numbers import Integral
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
-from brns.checks import refuse_outside, refuse_wrong, same_structure
+from brns.checks import refuse_outside, refuse_wrong, same_structure, traced
 from brns.core import (
     Box,
     Evaluation,
@@ -102,11 +103,13 @@ class NoveltySearch(eqx.Module):
         refuse_wrong("mutate", self.mutate, Mutation)
         refuse_wrong("select", self.select, Selection)
         refuse_wrong("founders", self.founders, Founders)
-        if self.population_size < 2 or self.offspring_size < 1 or self.tournament < 1:
+        sizes = {name: getattr(self, name) for name in ("population_size", "offspring_size", "tournament")}
+        whole = all(isinstance(size, Integral) for size in sizes.values())
+        if not whole or any(size < least for size, least in zip(sizes.values(), (2, 1, 1), strict=True)):
+            got = ", ".join(f"{name}={size!r}" for name, size in sizes.items())
             raise ValueError(
-                "novelty search needs a population of at least 2, and at least 1 offspring and 1 in a tournament; got "
-                f"population_size={self.population_size}, offspring_size={self.offspring_size}, "
-                f"tournament={self.tournament}"
+                "novelty search needs a population of at least 2, and at least 1 offspring and 1 in a tournament, "
+                f"whole numbers; got {got}"
             )
 
     def init(self, key: Key[Array, ""]) -> SearchState:
@@ -155,7 +158,8 @@ _begun = program(begun)
 def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
-    evaluation = search.task.evaluate(offspring.genotype, evaluate)
+    with traced(search.task):
+        evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 
 

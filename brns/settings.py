@@ -218,7 +218,7 @@ def build(description: Mapping[str, Any]) -> Any:
     name = description.get("name")
     if not isinstance(name, str) or name not in MODULES:
         raise SettingsError(
-            f"{name!r} is not a part of brns: give the search that has it, with --search "
+            f"{name!r} is not a part of brns that its settings can rebuild: give the search that has it, with --search "
             "module:object, in Python as record.search = search or search=..."
         )
     part = getattr(importlib.import_module(MODULES[name]), name)

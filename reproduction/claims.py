@@ -89,7 +89,7 @@ class Row(NamedTuple):
     least: int | None = None
     """generations below which it is not judged, if not the table's"""
     where_measured: bool = False
-    """whether the row is left out where a method lacks the measure"""
+    """whether the row is left out where one of those shown lacks the measure"""
 
 
 MAZE = (
@@ -155,6 +155,7 @@ MAZE = (
         {"kappa_root": "κ per later generation, of the root"},
         lambda s: below(s.ours["kappa_root"], CYCLES),
         "ours",
+        where_measured=True,
     ),
     Row(
         "5.1, our measure",
@@ -187,8 +188,7 @@ def of_maze(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
 
 def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> list[Claim]:
     """The table of these rows."""
-    known = set.intersection(*(set(method.summary) for method in sides.everybody))
-    rows = [row for row in rows if not row.where_measured or known >= set(row.measures)]
+    rows = [row for row in rows if not row.where_measured or _known(row, sides)]
     found = [row.rule(sides) if generations >= (row.least or least) else UNTESTED for row in rows]
     return [
         Claim(row.source, row.paper, _measured(row, sides), one.verdict, _evidence(one))
@@ -196,9 +196,17 @@ def judged(rows: Sequence[Row], sides: Sides, generations: int, least: int) -> l
     ]
 
 
-def _measured(row: Row, sides: Sides) -> str:
+def _shown(row: Row, sides: Sides) -> Sequence[Method]:
     shown = getattr(sides, row.shown)
-    methods = shown if isinstance(shown, Sequence) else [shown]
+    return [shown] if isinstance(shown, Method) else shown
+
+
+def _known(row: Row, sides: Sides) -> bool:
+    return all(set(row.measures) <= set(method.summary) for method in _shown(row, sides))
+
+
+def _measured(row: Row, sides: Sides) -> str:
+    methods = _shown(row, sides)
     told = []
     for measure, words in row.measures.items():
         numbers = "; ".join(f"{method.label} {method.text(measure)}" for method in methods)

@@ -85,7 +85,8 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
+        (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
+        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)), "descriptor that is not finite"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
@@ -215,6 +216,7 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
     [
         (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
         ("maze", Task, "part must have genotype_space.*; got 'maze'"),
+        (Box([0.0], [1.0]), Task, "got Box.* without genotype_space, behavior_space, traceable, evaluate$"),
         (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
     ],
 )

@@ -3,9 +3,6 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
-import contextlib
-import shlex
-from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -45,23 +42,6 @@ def brns(
     """Options before a command."""
 
 
-@contextlib.contextmanager
-def resumable(out: Path, own: Sequence[str] = ()) -> Generator[None, None, None]:
-    """Within the block a `KeyboardInterrupt` names the command that goes on."""
-    from brns.runs.paths import holds_runs
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not holds_runs(out):
-            raise KeyboardInterrupt("Stopped before anything was saved; run the command again.") from None
-        words = ["brns", "resume", str(out)]
-        for text in own:
-            words += ["--search", text]
-        told = f"Stopped; all finished generations are saved. Go on with: {shlex.join(words)}"
-        raise KeyboardInterrupt(told) from None
-
-
 @app.command()
 def run(
     experiment: o.Experiment,
@@ -89,6 +69,7 @@ def run(
     if estimator is not None:
         chosen("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import conclude
+    from brns.cli.follow import resumable
     from brns.cli.user_code import default_place, in_parallel, search_of
     from brns.metrics.saturation import saturated
     from brns.runs import loop
@@ -127,6 +108,7 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
+    from brns.cli.follow import resumable
     from brns.cli.user_code import in_parallel, records_of
     from brns.metrics.saturation import saturated
     from brns.runs import loop

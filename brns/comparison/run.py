@@ -75,8 +75,12 @@ def compare(
     Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
     another folder after a change of your own code: only names and settings are compared.
     """
-    if not estimators:
-        raise ValueError("a comparison needs an estimator; got none")
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise ValueError(
+            f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got {estimators!r}'
+        )
+    if not isinstance(cells, Cells | None):
+        raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
     _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
     worlds, out = _worlds(what, generations, cells), Path(out)

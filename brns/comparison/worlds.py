@@ -163,7 +163,7 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
     if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
             f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say where an individual "
-            "lies: cells=Cells(low, high, side, reachable, counted, place)"
+            "lies: cells=brns.comparison.worlds.Cells(low, high, side, reachable, counted, place)"
         )
     name = type(task).__name__
     return World(name, name, "report", lambda: task, individuals, generations, cells or _all_cells(task))

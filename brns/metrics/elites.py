@@ -57,6 +57,11 @@ def frame(population: Population) -> "pandas.DataFrame":
     """
     import pandas
 
+    if not isinstance(population, Population):
+        raise ValueError(
+            "brns.frame takes individuals, such as record.population(); record.frame() has a row for each generation; "
+            f"got {type(population).__name__}"
+        )
     made = {}
     for name, column in population._asdict().items():
         column = np.asarray(column)

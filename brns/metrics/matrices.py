@@ -77,6 +77,6 @@ def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
     if len(wanted) < 2 or wanted != sorted(set(wanted) & set(kept)):
         raise ValueError(
             f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
-            f"{record.path} keeps {ranges(kept)}. Run it again with --checkpoint-every 1"
+            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
         )
     return wanted

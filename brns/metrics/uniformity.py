@@ -55,7 +55,7 @@ def of_values(points: Points, values: Float[Array | np.ndarray, " n"], box: Box,
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
     if not record.snapshots:
-        raise ValueError(f"{record.path} keeps no states: run it again with --checkpoint-every 1")
+        raise ValueError(f"{record.path} keeps no states: run it again with checkpoint_every=1 (--checkpoint-every 1)")
     points = jnp.asarray(centers(record.behavior_space, shape))
     states = map(record.state, record.snapshots)
     estimator = record.search.estimator

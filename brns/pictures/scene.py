@@ -55,7 +55,8 @@ def last_state(record: Record, what: str) -> int:
     """The last generation whose state is kept; an error where none is."""
     if not record.snapshots:
         raise ValueError(
-            f"{what} needs the search's states, and {record.path} keeps none; run it again with --checkpoint-every 1"
+            f"{what} needs the search's states, and {record.path} keeps none; run it again with checkpoint_every=1 "
+            "(--checkpoint-every 1)"
         )
     return record.snapshots[-1]
 

@@ -50,6 +50,8 @@ class Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
+        (task,) = self.progress.tasks
+        self.progress.update(self.task, visible=task.total is not None)  # not where nothing was begun
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal, NamedTuple, SupportsIndex
+from typing import Literal, NamedTuple, SupportsIndex, get_args
 
 import jax
 
@@ -19,6 +19,7 @@ from brns.runs.progress import Progress, Row
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
+from brns.settings import shown
 
 Exist = Literal["refuse", "resume"]
 SECONDS = 1.0  # of work that a resumed run computes again at most, beside the generation in progress
@@ -122,6 +123,10 @@ def start(
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
+    if not isinstance(search, NoveltySearch):
+        raise ValueError(f"a run needs a search, as in brns.NoveltySearch(task); got {shown(search)}")
+    if exist not in get_args(Exist):
+        raise ValueError(f"exist must be {' or '.join(get_args(Exist))}; got {exist!r}")
     several, numbers = chosen(seed, seeds)
     generations, stride = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
     out = Path(out)

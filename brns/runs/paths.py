@@ -68,7 +68,9 @@ def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f"brns resume {shlex.quote(str(out))}"
-        raise RecordError(f"{out} exists already: resume it ({again}), or choose another place")
+        raise RecordError(
+            f'{out} exists already: resume it ({again}, in Python exist="resume"), or choose another place'
+        )
 
 
 def holds_runs(out: Path) -> bool:

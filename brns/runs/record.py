@@ -183,7 +183,7 @@ class Record:
         if number not in self.snapshots:
             raise RecordError(
                 f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
-                "A run with --checkpoint-every 1 keeps all"
+                "A run with checkpoint_every=1 (--checkpoint-every 1) keeps all"
             )
         state, space = self._parents(number, search), search.task.behavior_space
         begins = eqx.filter_eval_shape(begun, search.estimator, space, state.population, jax.random.key(0))
@@ -267,6 +267,8 @@ class Record:
         if self._read is None:
             return self.arrays("generations", number, tables)
         if number not in self._read:
+            if not self._file("generations", number).exists():
+                raise RecordError(f"{self.path} has no generation {number}; it has {ranges(self.generations)}")
             self._read[number] = self.arrays("generations", number)
         return self._read[number]
 

@@ -89,4 +89,5 @@ def plain(space: Box) -> Scene:
     low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:
         return Scene((low[0], -1.0), (high[0], 1.0), ("behavior", ""))
-    return Scene((low[0], low[1]), (high[0], high[1]))
+    of = f" of {space.dimension}" if space.dimension > 2 else ""
+    return Scene((low[0], low[1]), (high[0], high[1]), (f"behavior 1{of}", f"behavior 2{of}"))

@@ -74,6 +74,12 @@ def test_ctrl_c_says_how_to_go_on(folder):
         raise KeyboardInterrupt
 
 
+def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
+    with pytest.raises(OSError, match="a simulator's") as failed, resumable(folder / RUN, ["my_task:search"]):
+        raise OSError("a simulator's")
+    assert failed.value.__notes__[0].endswith(f"brns resume {folder / RUN} --search my_task:search")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

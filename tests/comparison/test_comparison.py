@@ -6,6 +6,7 @@ from threading import Event
 
 import equinox as eqx
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -141,9 +142,14 @@ def test_a_host_task_is_called_by_one_method_at_a_time(tmp_path, monkeypatch):
     compare(search(HostIdentity()), methods, seeds=1, generations=3, out=tmp_path, workers=2)
 
 
-def test_what_makes_no_comparison_is_refused(tmp_path):
+def test_what_makes_no_comparison_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match="cells are for a task"):
         compare("arm", METHODS, out=tmp_path, cells=CELLS)
+    with pytest.raises(ValueError, match=r"worlds\.Cells; got \(6, 6, 6\)"):
+        compare(Identity(), METHODS, out=tmp_path, cells=(6, 6, 6))
+    with pytest.raises(ValueError, match="estimators by name"):
+        compare(Identity(), list(METHODS.values()), out=tmp_path)
     both = [of_task(task, 8, 2) for task in (Identity(), Identity())]
     with pytest.raises(ValueError, match=r"Identity/near\.json.* twice"):
         compare(both, METHODS, out=tmp_path)

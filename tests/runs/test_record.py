@@ -144,6 +144,8 @@ def test_a_state_comes_back_with_its_bits(whole):
     np.testing.assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
     with pytest.raises(RecordError, match=r"no state of generation 4; it has 0, 3 \.\.\. 10"):
         record.state(4, SEARCH)
+    with pytest.raises(RecordError, match="no generation 11; it has 0"):
+        record.population(11)
 
 
 def test_a_record_knows_the_search_that_it_was_made_with(whole):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from files import bits
@@ -176,18 +177,21 @@ def test_seeds_have_one_meaning(asked, found):
     ("wrong", "message"),
     [
         ({"generations": 0}, "generations must be a whole number from 1 on"),
+        ({"exist": "overwrite"}, "exist must be refuse or resume; got 'overwrite'"),
+        ({"search": HOST.task}, r"needs a search, as in brns\.NoveltySearch\(task\); got HostIdentity"),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
         ({"seed": -1}, r"got \[-1\]"),
         ({"seeds": np.array([0, 1.5])}, "a seed is a whole number"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys):
+def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=message):
-        run(HOST, out=tmp_path / "run", **({"generations": 2} | wrong))
+        run(out=tmp_path / "run", **({"search": HOST, "generations": 2} | wrong))
     assert not (tmp_path / "run").exists()
     with pytest.raises(ValueError, match=message):
-        run(HOST, **({"generations": 2} | wrong))
+        run(**({"search": HOST, "generations": 2} | wrong))
     assert capsys.readouterr().err == ""  # it names no folder
 
 
