@@ -101,7 +101,10 @@ COUNT = iter(range(100))
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "fitness that is not finite"),
-        (broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)), "descriptor that is not finite"),
+        (
+            broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)),
+            "descriptor or fitness that is not finite",
+        ),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 descriptors outside"),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness + next(COUNT))), "same result for the same genotypes"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 0j)), "real numbers.*complex"),
