@@ -137,9 +137,8 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
     key = jax.random.key(0)
     genotypes = task.genotype_space.uniform(key, n)
     first = conform(task.evaluate(genotypes, key), n, task)
-    for column in ("descriptor", "fitness"):
-        if not np.isfinite(getattr(first, column)).all():
-            raise ValueError(f"{name}.evaluate gave {column} that is not finite for genotypes inside the box")
+    if not (np.isfinite(first.descriptor).all() and np.isfinite(first.fitness).all()):
+        raise ValueError(f"{name}.evaluate gave a descriptor or fitness that is not finite for genotypes in the box")
     outside = np.asarray(~((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1))
     if outside.any():
         raise ValueError(

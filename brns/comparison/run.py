@@ -75,12 +75,6 @@ def compare(
     Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
     another folder after a change of your own code: only names and settings are compared.
     """
-    if not isinstance(estimators, Mapping) or not estimators:
-        raise ValueError(
-            f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got {estimators!r}'
-        )
-    if not isinstance(cells, Cells | None):
-        raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
     _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
     worlds, out = _worlds(what, generations, cells), Path(out)
@@ -103,6 +97,9 @@ def compare(
 
 
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
+    """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
+    if not isinstance(cells, Cells | None):
+        raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
     if cells is not None and not isinstance(what, NoveltySearch | Task):
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
@@ -122,6 +119,10 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
 
 def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise ValueError(
+            f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got {estimators!r}'
+        )
     methods: dict[str, _Method] = {}
     for name, given in estimators.items():
         if isinstance(given, NoveltyEstimator) or not callable(given):
