@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
     """how many runs have this number"""
 
 
-def summary(record: Record, of_paths: bool = False) -> dict[str, float]:
+def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
     """The numbers of one run by name; the table of `measures` says what they mean.
 
     `of_paths` says that behaviors are planar paths. Cycling needs 2 states or more and `record.search`. Numbers that a
@@ -37,11 +37,11 @@ def summary(record: Record, of_paths: bool = False) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def over_seeds(records: Sequence[Record], of_paths: bool = False) -> dict[str, Estimate]:
+def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
     """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
-    rows = [summary(record, of_paths) for record in records]
+    rows = [summary(record, of_paths=of_paths) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: estimate([row[name] for row in rows if name in row]) for name in names}
 

@@ -19,7 +19,7 @@ from brns.runs.record import Record
 
 def coverage(records: Runs, ax: Axes | None = None) -> Axes:
     """The share of the cells, 6 × 6 of a plane, that the populations of generations 0 to g have visited."""
-    ax = _lines(records, coverages.of_record, ax, "coverage of the cells", top=1.03)
+    ax = _lines(records, coverages.of_record, ax, "cells covered by the survivors", top=1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return ax
 

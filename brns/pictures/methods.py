@@ -42,7 +42,8 @@ def methods(records: Runs) -> dict[str, list[Record]]:
         experiment = {**record.experiment, "task": record.world}
         group = groups.setdefault(json.dumps(experiment, sort_keys=True), {})
         if record.seed in group:
-            raise ValueError(f"{record.path} is seed {record.seed} of its experiment once more; give each run once")
+            both = f"{group[record.seed].path} and {record.path}"
+            raise ValueError(f"{both} are the same seed of the same experiment; give one of them")
         group[record.seed] = record
     found = {}
     for group in groups.values():

@@ -154,7 +154,7 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
 def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
     with pytest.raises(ValueError, match="unit"):
         drawn.q([*near, *archived], ax)
-    with pytest.raises(ValueError, match="once more"):
+    with pytest.raises(ValueError, match="the same seed"):
         drawn.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
         drawn.coverage([maze, *near], ax)
