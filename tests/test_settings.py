@@ -33,9 +33,9 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
     assert part.attribute in dir(brns)
     again = build(through_json(describe(usual)))
     assert describe(again) == describe(usual)
-    for setting in settings(type(usual)):
-        assert setting.meaning
-        mine, its = getattr(usual, setting.name), getattr(again, setting.name)
+    for name, (_, meaning) in settings(type(usual)).items():
+        assert meaning
+        mine, its = getattr(usual, name), getattr(again, name)
         assert (type(mine), mine) == (type(its), its)
 
 
@@ -113,10 +113,10 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
-    found = {s.name: s for s in settings(BehaviorRecognition)}
-    assert found["width"].meaning.startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
-    assert found["depths"].type == tuple[int, int]
-    names = [s.name for s in settings(NoveltySearch)]
+    found = settings(BehaviorRecognition)
+    assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
+    assert found["depths"][0] == tuple[int, int]
+    names = list(settings(NoveltySearch))
     assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]  # parts are no plain values
 
 

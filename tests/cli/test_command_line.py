@@ -12,7 +12,7 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.commands import resumable
+from brns.cli.follow import resumable
 from brns.cli.user_code import default_place
 from brns.metrics.summary import summary
 from brns.settings import PARTS

@@ -144,5 +144,5 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     assert "3/3" in last["text/plain"]
     assert "<pre" in last["text/html"]
     with pytest.raises(brns.RecordError):
-        brns.run(ONE, 3, out=tmp_path / "run")
+        brns.run(HOST, 3, out=tmp_path / "run")
     assert outputs[-1]["text/plain"].strip() == ""  # no bar stays where nothing was begun

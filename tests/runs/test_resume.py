@@ -134,7 +134,7 @@ def test_a_second_run_or_batch_is_refused_and_nothing_is_written(first, second, 
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
     with pytest.raises(RecordError, match="choose another place") as refused:
         run(HOST, 1, out=tmp_path / "run", seeds=second)
-    assert f"(brns resume {tmp_path / 'run'})" in str(refused.value)
+    assert f"(brns resume {tmp_path / 'run'}" in str(refused.value)
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 
 
