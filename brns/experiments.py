@@ -13,7 +13,7 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
-from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, configure, parts, unusual
+from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, configure, parts, settings, unusual
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -96,8 +96,9 @@ def called(search: NoveltySearch) -> Called:
         mine = {f"estimator.{name}": value for name, value in unusual(search.estimator).items()}
         found.append((own, mine | unusual(plain, usual)))
     estimator, changed = min(found, key=lambda one: len(one[1]))
-    if not world:
-        changed |= {f"task.{name}": value for name, value in unusual(task).items()}
+    if not world and dataclasses.is_dataclass(task):
+        can_be_set = settings(type(task))
+        changed |= {f"task.{name}": value for name, value in unusual(task).items() if name in can_be_set}
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
     return Called(world or type(task).__name__, estimator, changed)
 
@@ -126,13 +127,13 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
         else:
             known = ", ".join(f"{part}." for part in PARTS)
             problems.append(f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}")
-    for part, settings in wanted.items():
+    for part, mine in wanted.items():
         try:
-            if part and settings:
-                configured = _configured(getattr(search, part), settings)
+            if part and mine:
+                configured = _configured(getattr(search, part), mine)
                 search = dataclasses.replace(search, **{part: configured})
-            elif settings:
-                search = configure(search, settings)
+            elif mine:
+                search = configure(search, mine)
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -140,11 +141,11 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     return search
 
 
-def _configured(part: Any, settings: dict[str, Any]) -> Any:
+def _configured(part: Any, changes: dict[str, Any]) -> Any:
     """The part with some settings changed; of a task in chunks those of the task itself."""
     if isinstance(part, Chunked):
-        return eqx.tree_at(lambda chunked: chunked.task, part, _configured(part.task, settings))
-    return configure(part, settings)
+        return eqx.tree_at(lambda chunked: chunked.task, part, _configured(part.task, changes))
+    return configure(part, changes)
 
 
 def value(text: str) -> Any:
