@@ -38,13 +38,6 @@ def test_the_default_place_tells_changed_settings_apart():
     assert place == default_place("maze", "archive", changes[::-1], 7, 1)
 
 
-def test_an_existing_run_is_refused_before_anything_is_built_and_left_alone(folder, monkeypatch):
-    before = sorted((folder / "runs").rglob("*"))
-    monkeypatch.setattr("brns.cli.user_code.search_of", None)  # which would be called to build the search
-    assert "brns resume" in call("run", "maze", folder=folder, status=2).stderr
-    assert sorted((folder / "runs").rglob("*")) == before
-
-
 def test_resume_makes_a_run_longer(folder):
     shutil.copytree(folder / RUN, folder / "longer")
     (folder / "longer/overview.png").unlink()

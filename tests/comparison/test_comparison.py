@@ -108,13 +108,6 @@ def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
         again(compared, **changed)
 
 
-def test_a_comparison_of_fewer_methods_keeps_the_files_of_all(compared, unmeasured):
-    before = (compared.out / "runs.csv").read_bytes()
-    assert {row["method"] for row in again(compared, methods={"counts": VisitCounts(grids=8)}).rows} == {"counts"}
-    again(compared)
-    assert (compared.out / "runs.csv").read_bytes() == before
-
-
 def test_a_damaged_file_is_refused_by_name(compared, unmeasured):
     path = compared.out / "methods" / "Identity" / "counts.json"
     whole = path.read_text()
@@ -268,10 +261,7 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     assert_array_equal(world("arm-picture").cells.visited(drawn), reached)
 
 
-def test_the_suites_names_and_halves():
-    assert len({each.name for each in SUITE}) == len(SUITE)
-    assert {each.half for each in SUITE} == {"tune", "report", "held out"}
-    assert {each.again for each in SUITE} - {""} <= {each.name for each in SUITE}
+def test_the_suites_worlds_and_their_names():
     assert len([each for each in SUITE if not each.again]) == 13
     assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}  # `brns run` has them
     assert world("path") is world("maze-path")

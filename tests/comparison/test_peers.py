@@ -13,7 +13,6 @@ from brns.comparison.measure import measured, moments
 from brns.comparison.run import _methods
 from brns.comparison.worlds import Cells
 from brns.interoperation import peers
-from brns.runs.storage import RecordError
 
 pytest.importorskip("ribs")
 from ribs.archives import DensityArchive, GridArchive, ProximityArchive
@@ -150,17 +149,6 @@ def test_what_a_peer_does_not_know_is_left_empty(compared):
     page = compared.out.with_suffix(".md").read_text()
     assert "nan" not in page
     assert "pyribs' methods have none" in page
-
-
-def test_a_stopped_comparison_with_peers_goes_on_to_the_same_numbers(compared, monkeypatch):
-    (compared.out / "methods" / "Counted" / "MAP-Elites.json").unlink()
-    before, after = compared.found["Counted"], beside(compared.out).found["Counted"]
-    for method in METHODS:
-        assert_array_equal(after[method].covered, before[method].covered)
-    monkeypatch.setattr("brns.comparison.run.measured", None)
-    beside(compared.out)
-    with pytest.raises(RecordError, match="made with other settings"):
-        beside(compared.out, METHODS | {"MAP-Elites": peers.MapElites(iso=0.02)})
 
 
 def test_operators_are_for_estimators_alone():

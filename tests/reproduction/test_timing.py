@@ -10,7 +10,7 @@ from brns.core import unite
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
 from reproduction import timing
-from reproduction.costs import BRUTE, CONTROL, KNN, TREE, WIDE, Costs, append, read
+from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append, read
 from reproduction.page import _timing_provenance
 from reproduction.plan import Timing
 from reproduction.timed import Exact, Novelty, brute_force, kd_tree, timed
@@ -79,17 +79,6 @@ def test_costs_speak_of_what_was_asked(tmp_path):
         assert costs.estimators == [WIDE]
         assert costs.best_exact(plan.dimensions[0], plan.entries[0], 50) == 2.0
         assert len(costs.over_time) == blocks
-
-
-def test_only_what_a_longer_search_lacks_is_followed(small, tmp_path):
-    done = [("counts", 2, 40, 0, 0, 1.0, 1.0, 8, 0), (TREE, 2, 40, 0, 0, 1.0, 1.0, 8, 0)]
-    append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, [(KNN, 2, 20, 0, 0, 1.0, 1.0, 8, 0), *done])
-    timing.follow(timing.Session(tmp_path), 40)
-    added = read(tmp_path / "cost-over-time.csv")[3:]
-    assert {(row["method"], row["generations"]) for row in added} == {(KNN, "40"), (CONTROL, "40")}
-    before = (tmp_path / "cost-over-time.csv").read_text()
-    timing.follow(timing.Session(tmp_path), 40)
-    assert (tmp_path / "cost-over-time.csv").read_text() == before
 
 
 def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
