@@ -188,7 +188,7 @@ def _batches(
 
 
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
-    """The rows in which two evaluations agree: descriptors to a share of the box, success exactly."""
+    """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
     near = (np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor)) <= share * width).all(axis=1)
     return near & np.isclose(a.fitness, b.fitness, rtol=share, atol=least) & np.equal(a.solved, b.solved)

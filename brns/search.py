@@ -103,13 +103,13 @@ class NoveltySearch(eqx.Module):
         refuse_wrong("mutate", self.mutate, Mutation)
         refuse_wrong("select", self.select, Selection)
         refuse_wrong("founders", self.founders, Founders)
-        sizes = {name: getattr(self, name) for name in ("population_size", "offspring_size", "tournament")}
-        whole = all(isinstance(size, Integral) for size in sizes.values())
-        if not whole or any(size < least for size, least in zip(sizes.values(), (2, 1, 1), strict=True)):
-            got = ", ".join(f"{name}={size!r}" for name, size in sizes.items())
+        sizes = (self.population_size, self.offspring_size, self.tournament)
+        whole = all(isinstance(size, Integral) for size in sizes)
+        if not whole or self.population_size < 2 or self.offspring_size < 1 or self.tournament < 1:
             raise ValueError(
                 "novelty search needs a population of at least 2, and at least 1 offspring and 1 in a tournament, "
-                f"whole numbers; got {got}"
+                f"whole numbers; got population_size={self.population_size!r}, "
+                f"offspring_size={self.offspring_size!r}, tournament={self.tournament!r}"
             )
 
     def init(self, key: Key[Array, ""]) -> SearchState:

@@ -23,7 +23,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from brns.core import Evaluation, Task, conform
 from brns.settings import describe
@@ -166,11 +166,16 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
+@eqx.filter_jit
+def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+    return task.evaluate(genotypes, key)
+
+
 def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluation:
     """What a task says about one chunk, checked while it is still known which chunk it was."""
     genotypes = jnp.asarray(genotypes)
-    evaluate = eqx.filter_jit(task.evaluate) if task.traceable else task.evaluate
-    evaluation = conform(evaluate(genotypes, key), len(genotypes), task)
+    evaluation = _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
+    evaluation = conform(evaluation, len(genotypes), task)
     return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
 
 

@@ -85,8 +85,10 @@ def _is_running(path: Path) -> bool:
     try:
         with open(path / "lock", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # without a file it was never locked
-        return isinstance(error, BlockingIOError)
+    except BlockingIOError:
+        return True
+    except OSError:  # never locked
+        pass
     return False
 
 

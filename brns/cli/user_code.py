@@ -45,7 +45,7 @@ def search_of(experiment: str, estimator: str | None, changes: Sequence[str]) ->
 
 
 def own_search(text: str, estimator: str | None = None) -> NoveltySearch:
-    """The search that `module:object` names, or one of the task that it names."""
+    """The search that `module:object` names, or one of the task that it names, with the estimator of this name."""
     found = own_object(text)
     if isinstance(found, Task):
         novelty = chosen("--estimator", estimator or RECOMMENDED, "estimator", "preset")
@@ -98,7 +98,7 @@ def in_parallel(
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:
-    """The runs in these directories, with the searches given that made them."""
+    """The runs in these directories; those with a user's own parts with the search given that made them."""
     compilation_cache.keep()
     given = [own_search(text) for text in searches or ()]
     return [_known(record, given) for directory in directories for record in records(directory)]
@@ -118,7 +118,7 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
 
 
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
-    """The search with all that a command line can change as the record has it."""
+    """The search with all that a command line can change as the record has it: settings, operators, chunks."""
     described = record.experiment["task"]
     task = _restored(innermost(search.task), record.world)
     if described["name"] == "Chunked":
@@ -128,7 +128,7 @@ def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
 
 
 def _restored(part: Any, description: dict[str, Any]) -> Any:
-    """The part with its settings and parts as described; another part is one of the library's."""
+    """The part with its settings as described, and its own parts likewise; one of the library's if it is another."""
     if type(part).__name__ != description["name"]:
         return build(description)
     plain, parts = {}, {}

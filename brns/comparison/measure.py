@@ -150,6 +150,7 @@ def _cycling(q: Float[np.ndarray, "s k k"]) -> Float[np.ndarray, "s 2"]:
 
 @eqx.filter_jit
 def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s k n d"]) -> Float[Array, "s k"]:
+    """The mean novelty of each kept population by the states of now: a column of Q a seed."""
 
     def one(state: SearchState, populations: Float[Array, "k n d"]):
         def mean(points):

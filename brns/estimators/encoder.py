@@ -83,7 +83,7 @@ def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
 
 
 def _he(layer: Any, key: Key[Array, ""], most: float = 0.0) -> Any:
-    """Weights from N(0, 2 / fan_in), biases from U(+-most)."""
+    """Weights from N(0, 2 / fan_in), biases from U(+-most) (Equinox's own draws both from U(+-1 / sqrt(fan_in)))."""
     outputs, *inputs = layer.weight.shape
     gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
     weight = gaussian(key, (outputs, math.prod(inputs)), jnp.float32).reshape(layer.weight.shape)

@@ -124,7 +124,7 @@ def _search(queries: Float[Array, "d n"], blocks: _Blocks, count: int) -> Float[
 
 
 def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"]) -> Float[Array, "m n"]:
-    """The squared Euclidean distance between every point and every query."""
+    """The squared Euclidean distance between every point and every query, from their differences."""
 
     def add(total, q, p):
         for i in range(q.shape[0]):

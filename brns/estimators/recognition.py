@@ -152,6 +152,7 @@ class BehaviorRecognition(eqx.Module):
         return optax.flatten(optax.adam(self.learning_rate))  # all weights as one vector: fewer, larger operations
 
     def _dataset(self, state: RecognitionState, generation: Generation) -> Dataset:
+        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents."""
         if self.learn_from == "survivors":
             descriptors, present = generation.survivors.descriptor, jnp.ones_like(generation.survivors.solved)
         else:
@@ -197,6 +198,7 @@ class BehaviorRecognition(eqx.Module):
         return jax.lax.fori_loop(0, self.epochs * steps, descend, (state.predictor, state.optimiser))
 
     def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
+        """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
         adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
 
         def ascend(carry, key):

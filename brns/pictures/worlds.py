@@ -150,7 +150,7 @@ def _refuse_unless_planar(record: Record, what: str) -> None:
 
 
 def over_box(world: Scene, space: Box) -> Scene:
-    """The scene over the behavior space alone: a task may show more or less of its world."""
+    """The scene over the behavior space alone, whose cells a map has: a task may show more or less of its world."""
     box = plain(space)
     return world._replace(low=box.low, high=box.high)
 
@@ -163,7 +163,7 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
 
 
 def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map in which any place is out of walls and not cut off from the start."""
+    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls

@@ -37,7 +37,7 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
-    """A tree of the structure, shapes and types of `like` with the arrays of those names."""
+    """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))

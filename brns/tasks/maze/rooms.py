@@ -40,6 +40,7 @@ class RoomsMaze(DeceptiveMaze):
 
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
+        """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
         if self.bitmap is not None:
             raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
         return rooms(self.seed, self.rooms)

@@ -153,6 +153,7 @@ class DeceptiveMaze(eqx.Module):
 
 
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
+    """One step of n robots by the rules of `DeceptiveMaze`: next poses and observations."""
     x, y, heading = pose
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
