@@ -9,8 +9,8 @@ OUT.md is the page.
 import sys
 
 import brns
+from brns.comparison.peers import PEERS
 from brns.comparison.worlds import world
-from brns.interoperation.peers import PEERS
 
 SEVEN = world("arm")
 TWENTY = SEVEN._replace(name="arm-20-joints", title="arm, 20 joints", task=lambda: brns.PlanarArm(20))

@@ -33,10 +33,10 @@ from brns import (
     NoveltySearch,
     VisitCounts,
 )
+from brns.comparison import peers
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population
-from brns.interoperation import peers
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import STYLE, legend_below, save

@@ -41,7 +41,7 @@ from brns.runs import seeds as side_by_side
 from brns.runs.bar import follow
 from brns.runs.loop import SavedGeneration, start
 from brns.tasks.cpu import cores
-from brns.workers import Chunked, Dask, Processes
+from brns.tasks.workers import Chunked, Dask, Processes
 
 Steps = Generator[list[SavedGeneration], None, None]
 Timed = Callable[[], tuple[float, float]]

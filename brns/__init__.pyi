@@ -49,12 +49,12 @@ from .tasks.car import MountainCar as MountainCar
 from .tasks.functional import FunctionalTask as FunctionalTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze
-from .tasks.maze import MazePath as MazePath
 from .tasks.maze import RoomsMaze as RoomsMaze
 from .tasks.policy import FeedForward as FeedForward
 from .tasks.projection import LinearProjection as LinearProjection
 from .tasks.sharded import Sharded as Sharded
-from .workers import Dask as Dask
-from .workers import Processes as Processes
+from .tasks.workers import Chunked as Chunked
+from .tasks.workers import Dask as Dask
+from .tasks.workers import Processes as Processes
 
 __version__: str

@@ -109,12 +109,15 @@ def traced(task: Task) -> Generator[None, None, None]:
         raise
 
 
-def refuse_unknown(part: Any) -> None:
-    """A `ValueError` where a setting is none of the choices that its type names."""
+def refuse_unless(part: Any, **rules: tuple[Any, str]) -> None:
+    """A `ValueError` where a setting breaks its rule, or is none of the choices that its type names."""
     for name, hint in typing.get_type_hints(type(part)).items():
-        value, known = getattr(part, name), typing.get_args(hint)
-        if typing.get_origin(hint) is typing.Literal and value not in known:
-            raise ValueError(f"{type(part).__name__}.{name} must be {' or '.join(known)}; got {value!r}")
+        if typing.get_origin(hint) is typing.Literal:
+            known = typing.get_args(hint)
+            rules[name] = getattr(part, name) in known, " or ".join(known)
+    for name, (kept, rule) in rules.items():
+        if not kept:
+            raise ValueError(f"{type(part).__name__}.{name} must be {rule}; got {getattr(part, name)!r}")
 
 
 def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0) -> None:

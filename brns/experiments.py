@@ -17,7 +17,7 @@ from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, con
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
-from brns.workers import Chunked, innermost
+from brns.tasks.workers import Chunked, innermost
 
 OPERATORS: dict[str, Kind] = {"mutate": "mutation", "select": "selection", "founders": "founders"}
 """the operators of a search and their kinds of part"""

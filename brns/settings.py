@@ -48,7 +48,6 @@ PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
     Part("world", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
-    Part("world", "path", "MazePath", "the deceptive maze, with the whole path as behavior"),
     Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
     Part("world", "car", "MountainCar", "a car too weak for its mountain"),
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
@@ -75,8 +74,8 @@ RECOMMENDED = "counts"
 """the default estimator of a run, which the suite of worlds supports"""
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
 
-MODULES = {"Chunked": "brns.workers"} | dict.fromkeys(("NoveltySearch", "GivenFounders", *CLASSES), "brns")
-"""the parts that a record may name; reading one imports no other module"""
+NAMED = ("NoveltySearch", "GivenFounders", "Chunked", *CLASSES)
+"""the names in `brns` that a record may have; reading one imports no other module"""
 
 
 class SettingsError(ValueError):
@@ -216,12 +215,12 @@ def _is_value(thing: Any) -> bool:
 def build(description: Mapping[str, Any]) -> Any:
     """The part that `describe` described; a `SettingsError` if it is not a part of this package."""
     name = description.get("name")
-    if not isinstance(name, str) or name not in MODULES:
+    if name not in NAMED:
         raise SettingsError(
             f"{name!r} is not a part of brns that its settings can rebuild: give the search that has it, with --search "
             "module:object, in Python as record.search = search or search=..."
         )
-    part = getattr(importlib.import_module(MODULES[name]), name)
+    part = getattr(importlib.import_module("brns"), name)
     hints = typing.get_type_hints(part)
     values = {key: value for key, value in description.items() if key != "name"}
     for key, value in values.items():

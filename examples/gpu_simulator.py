@@ -13,7 +13,7 @@ import numpy as np
 
 import brns
 from brns.metrics.coverage import of_record
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 WORLDS = 64
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
+from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text
-from brns.metrics.summary import estimate
 from brns.runs.provenance import grouped, here
 from brns.runs.record import Record
 from brns.runs.storage import write_bytes

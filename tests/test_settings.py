@@ -15,7 +15,7 @@ import brns
 from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
 from brns.experiments import changed, named, paper_recognition, value
 from brns.settings import PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
-from brns.workers import Chunked, Processes
+from brns.tasks.workers import Chunked, Processes
 
 SEARCH = NoveltySearch(
     brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)

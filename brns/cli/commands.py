@@ -69,8 +69,7 @@ def run(
     if estimator is not None:
         chosen("--estimator", estimator, "estimator", "preset")
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import resumable
-    from brns.cli.user_code import default_place, in_parallel, search_of
+    from brns.cli.user_code import default_place, in_parallel, resumable, search_of
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.runs.paths import refuse_taken
@@ -108,11 +107,10 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.follow import resumable
-    from brns.cli.user_code import in_parallel, records_of
+    from brns.cli.user_code import in_parallel, records_of, resumable
     from brns.metrics.saturation import saturated
     from brns.runs import loop
-    from brns.workers import Chunked
+    from brns.tasks.workers import Chunked
 
     done = records_of([directory], search)
     total = generations or done[0].planned
@@ -150,7 +148,7 @@ def fork_(
     from brns.cli.user_code import records_of
     from brns.experiments import changed
     from brns.runs.fork import fork
-    from brns.workers import Chunked
+    from brns.tasks.workers import Chunked
 
     other = changed(records_of([directory], search)[0].search, set_ or [])
     if (workers or dask) and not isinstance(other.task, Chunked):

@@ -45,10 +45,10 @@ def compare(
     from rich.markdown import Markdown
 
     import brns
-    from brns.cli.screen import console
+    from brns.cli import console
     from brns.cli.user_code import own_object
     from brns.comparison import page
-    from brns.interoperation.peers import PEERS
+    from brns.comparison.peers import PEERS
     from brns.runs import compilation_cache
 
     compilation_cache.keep()

@@ -6,11 +6,10 @@ from pathlib import Path
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli.screen import console
-from brns.metrics.measures import MEASURES
+from brns.cli import console
+from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
-from brns.metrics.summary import estimate, summary
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
 from brns.runs.bar import track

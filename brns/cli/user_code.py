@@ -6,6 +6,7 @@ import inspect
 import os
 import pkgutil
 import re
+import shlex
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -16,10 +17,12 @@ import equinox as eqx
 from brns.core import Task
 from brns.experiments import changed, named
 from brns.runs import compilation_cache
+from brns.runs.paths import holds_runs
 from brns.runs.record import Record, records
+from brns.runs.storage import RecordError
 from brns.search import NoveltySearch
 from brns.settings import RECOMMENDED, SettingsError, build, changes, chosen, configure, describe, told
-from brns.workers import Chunked, Dask, Processes, innermost
+from brns.tasks.workers import Chunked, Dask, Processes, innermost
 
 
 def default_place(experiment: str, estimator: str | None, changes: Sequence[str], seed: int, seeds: int) -> Path:
@@ -95,6 +98,30 @@ def in_parallel(
     made = Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings)
     with made as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
+
+
+@contextlib.contextmanager
+def resumable(out: Path, own: Sequence[str] = ()) -> Generator[None, None, None]:
+    """Within the block a `KeyboardInterrupt`, or an error of the task, names the command that goes on.
+
+    `out` is the run's directory, `own` are the user's searches that it needs, as `module:object`.
+    """
+    words = ["brns", "resume", str(out)]
+    for text in own:
+        words += ["--search", text]
+    try:
+        yield
+    except RecordError:
+        raise
+    except Exception as error:
+        if holds_runs(out):
+            error.add_note(f"Finished generations are saved. Once this is mended, go on with: {shlex.join(words)}")
+        raise
+    except KeyboardInterrupt:
+        if not holds_runs(out):
+            raise KeyboardInterrupt("Stopped before anything was saved; run the command again.") from None
+        told = f"Stopped; all finished generations are saved. Go on with: {shlex.join(words)}"
+        raise KeyboardInterrupt(told) from None
 
 
 def records_of(directories: Sequence[Path], searches: Sequence[str] | None) -> list[Record]:

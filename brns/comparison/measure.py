@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from brns.comparison.peers import Peer, Terms, offspring_of
 from brns.comparison.worlds import Cells, last_two
 from brns.core import Generation, Population
-from brns.interoperation.peers import Peer, Terms, offspring_of
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked

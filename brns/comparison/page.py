@@ -1,22 +1,31 @@
 """A comparison as a page to read: the table, the picture, the worlds one by one, and where the numbers come from."""
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.markdown import provenance_text, refuse_other, table
-from brns.comparison.measure import KEPT, Facts
+from brns.comparison.measure import KEPT, Facts, moments
 from brns.comparison.statistics import FRACTIONS, Comparison, at
-from brns.metrics.numbers import number
-from brns.metrics.summary import estimate
+from brns.comparison.worlds import World
+from brns.metrics.measures import estimate
+from brns.metrics.numbers import csv_text, number
+from brns.pictures.methods import colors_of
+from brns.pictures.style import STYLE, Line, bands, legend_below, save
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"
 MARKS = {"better": "**", "worse": "*", "undecided": ""}
+COLUMNS = 4
+"""panels of the picture side by side"""
 
 
 def place(out: Path) -> Path:
@@ -28,8 +37,10 @@ def place(out: Path) -> Path:
 
 
 def write(comparison: Comparison) -> None:
-    """Write the page beside the folder of a comparison."""
+    """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
     page = place(comparison.out)
+    write_bytes(comparison.out / "runs.csv", csv_text(comparison.rows).encode())
+    save(picture(comparison.worlds, comparison.found), comparison.out / "comparison.png", dpi=110)
     write_bytes(page, text(comparison, quote(page.stem)).encode())
 
 
@@ -107,3 +118,31 @@ def _worlds(comparison: Comparison) -> str:
         cells = world.cells
         rows.append([name, world.title, world.half, size, f"{world.generations}", f"{cells.reachable}", cells.counted])
     return table(rows)
+
+
+def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
+    """Coverage of the reachable cells over evaluations, with the bands of `brns.pictures`."""
+    names = list(dict.fromkeys(name for methods in found.values() for name in methods))
+    colors = colors_of(names)
+    columns = min(COLUMNS, len(found))
+    rows = math.ceil(len(found) / columns)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(3.1 * columns + 0.5, 2.4 * rows + 0.8), layout="constrained")
+        for i, (name, methods) in enumerate(found.items()):
+            ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
+            lines = []
+            for method, facts in methods.items():
+                known = np.isfinite(facts.covered).all(axis=0)
+                share = facts.covered[:, known] / world.cells.reachable
+                evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
+                lines.append(Line(method, evaluations.tolist(), share, colors[method]))
+            ax.set_title(f"{name}{bands(ax, lines)}", fontsize=8.5)
+            ax.set_xlim(0, evaluations[-1])
+            ax.set_ylim(bottom=0)
+            ax.tick_params(labelsize=7)
+            ax.xaxis.set_major_locator(MaxNLocator(4))
+            if i >= len(found) - columns:
+                ax.set_xlabel("evaluations", fontsize=8)
+        figure.supylabel("share of the reachable cells", fontsize=9)
+        legend_below(figure, columns=8)
+    return figure

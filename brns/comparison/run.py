@@ -16,22 +16,19 @@ from pydantic_core import to_json
 
 from brns.comparison import page
 from brns.comparison.measure import Facts, measured
-from brns.comparison.picture import picture
+from brns.comparison.peers import Peer
 from brns.comparison.statistics import Comparison, judged
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
-from brns.interoperation.peers import Peer
-from brns.metrics.numbers import csv_text
 from brns.operators.mutation import PolynomialMutation
-from brns.pictures.style import save
 from brns.runs.bar import track
 from brns.runs.paths import Seeds, chosen, whole
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import describe
-from brns.workers import has_workers
+from brns.tasks.workers import has_workers
 
 _Method = tuple[NoveltyEstimator, Mutation, Peer | None]
 
@@ -63,7 +60,7 @@ def compare(
 
     `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
     estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
-    "estimator, mutation". Among the estimators may be methods of pyribs, such as `brns.interoperation.peers.PEERS`, or
+    "estimator, mutation". Among the estimators may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or
     any function that makes a scheduler of its `Terms`: they have the same founders and as many evaluations.
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
@@ -90,8 +87,6 @@ def compare(
     named = {each.name: each for each in worlds}
     reference = jobs[0].method
     comparison = Comparison(named, found, seeds, reference, out, grouped(answers), judged(found, reference))
-    write_bytes(out / "runs.csv", csv_text(comparison.rows).encode())
-    save(picture(named, found), out / "comparison.png", dpi=110)
     page.write(comparison)
     return comparison
 

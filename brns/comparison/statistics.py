@@ -11,7 +11,7 @@ from jaxtyping import Float
 from brns.comparison.markdown import table
 from brns.comparison.measure import POINTS, Facts
 from brns.comparison.worlds import World
-from brns.metrics.summary import estimate
+from brns.metrics.measures import estimate
 from brns.metrics.tests import LEVEL, holm, least_paired_p, paired
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)

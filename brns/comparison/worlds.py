@@ -18,7 +18,7 @@ from brns.experiments import named
 from brns.settings import SettingsError, near, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
-from brns.tasks.maze import DeceptiveMaze, MazePath, RoomsMaze
+from brns.tasks.maze import DeceptiveMaze, RoomsMaze
 from brns.tasks.projection import LinearProjection
 from brns.tasks.sharded import Wrapper
 
@@ -128,7 +128,7 @@ SUITE = (
     World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD),
     World("maze-20", "maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
     World("maze-loose", "maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
-    World("maze-path", "maze, path (40-d)", "tune", MazePath, 100, 60, _HARD),
+    World("maze-path", "maze, path (40-d)", "tune", lambda: DeceptiveMaze(positions=20), 100, 60, _HARD),
     World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
     World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
@@ -146,9 +146,8 @@ SUITE = (
 
 
 def world(name: str) -> World:
-    """A world of the suite, or one that `brns run` has, by its name; `path` is the suite's `maze-path`."""
+    """A world of the suite, or one that `brns run` has, by its name."""
     known = {each.name: each for each in SUITE}
-    known["path"] = known["maze-path"]
     if name in known:
         return known[name]
     others = parts("world")

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_unknown
+from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.neighbours import References, nearest
 
@@ -57,13 +57,12 @@ class ArchiveKNN(eqx.Module):
     """which entries leave a full archive: random (published code), first in first out, or least novel at entry"""
 
     def __check_init__(self):
-        _refuse_small(self.k)
-        if not 1 <= self.additions <= self.capacity:
-            numbers = self.additions, self.capacity
-            raise ValueError(f"an archive needs 1 <= additions <= capacity; got {numbers}")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"ArchiveKNN.threshold must be a finite number, or None for none; got {self.threshold}")
-        refuse_unknown(self)
+        refuse_unless(
+            self,
+            k=(self.k >= 1, "at least 1"),
+            additions=(1 <= self.additions <= self.capacity, f"from 1 to the capacity, {self.capacity}"),
+            threshold=(self.threshold is None or math.isfinite(self.threshold), "finite, or None for none"),
+        )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive."""
@@ -116,7 +115,7 @@ class PopulationKNN(eqx.Module):
     """nearest neighbours; paper, section 5"""
 
     def __check_init__(self):
-        _refuse_small(self.k)
+        refuse_unless(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is remembered."""
@@ -133,11 +132,6 @@ class PopulationKNN(eqx.Module):
     def update(self, state: tuple[()], generation: Generation, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is learned."""
         return ()
-
-
-def _refuse_small(k: int) -> None:
-    if k < 1:
-        raise ValueError(f"novelty needs k >= 1 nearest neighbours; got k={k}")
 
 
 _isin = partial(jnp.isin, method="binary_search")

@@ -1,5 +1,6 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
 
@@ -74,14 +76,14 @@ class VisitCounts(eqx.Module):
     """how many dimensions a grid has, in turn; (2, 4, 8) where many numbers of a behavior vary each by itself"""
 
     def __check_init__(self):
-        if self.grids < 1:
-            raise ValueError(f"VisitCounts.grids must be at least 1; got {self.grids}")
-        if self.rows < 1 or self.rows & (self.rows - 1):
-            raise ValueError(f"VisitCounts.rows must be a power of two; got {self.rows}")
-        if len(self.pitches) != 2 or not 0 < self.pitches[0] <= self.pitches[1] < float("inf"):
-            raise ValueError(f"VisitCounts.pitches needs 0 < finest <= coarsest, both finite; got {self.pitches}")
-        if not self.axes or min(self.axes) < 1:
-            raise ValueError(f"VisitCounts.axes needs numbers of dimensions from 1 on; got {self.axes}")
+        finest, coarsest = self.pitches
+        refuse_unless(
+            self,
+            grids=(self.grids >= 1, "at least 1"),
+            rows=(self.rows >= 1 and not self.rows & (self.rows - 1), "a power of two"),
+            pitches=(0 < finest <= coarsest < math.inf, "0 < finest <= coarsest, both finite"),
+            axes=(self.axes and min(self.axes) >= 1, "numbers of dimensions from 1 on"),
+        )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale."""

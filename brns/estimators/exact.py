@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
@@ -63,15 +64,13 @@ class ExactRecognition(eqx.Module):
 
     def __check_init__(self):
         low, high = self.frequencies
-        rules = {
-            "size": (self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
-            "frequencies": (0 < low <= high < math.inf, "0 < lowest <= highest"),
-            "regularization": (1 / LARGEST <= self.regularization < math.inf, "finite and at least 1e-4"),
-            "forgetting": (0 < self.forgetting <= 1, "above 0 and at most 1"),
-        }
-        for name, (kept, rule) in rules.items():
-            if not kept:
-                raise ValueError(f"ExactRecognition.{name} must be {rule}; got {getattr(self, name)}")
+        refuse_unless(
+            self,
+            size=(self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
+            frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
+            regularization=(1 / LARGEST <= self.regularization < math.inf, "finite and at least 1e-4"),
+            forgetting=(0 < self.forgetting <= 1, "above 0 and at most 1"),
+        )
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
         """Nothing seen: features drawn, the box as scale."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks import refuse_unknown
+from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder, drawn, whole
 
@@ -84,17 +84,18 @@ class BehaviorRecognition(eqx.Module):
     `width` and `initialisation` play no part then"""
 
     def __check_init__(self):
-        least = {"embedding": 1, "width": 1, "epochs": 1, "batch": 1, "divergence_steps": 0, "divergence_batch": 1}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise ValueError(f"BehaviorRecognition.{name} must be at least {low}; got {value}")
-        refuse_unknown(self)
-        if len(self.depths) != 2 or min(self.depths) < 0:
-            raise ValueError(f"BehaviorRecognition.depths needs two numbers from 0 on; got {self.depths}")
-        if not 0 < self.learning_rate < 1 or not 0 < self.divergence_learning_rate < 1:
-            rates = self.learning_rate, self.divergence_learning_rate
-            raise ValueError(f"BehaviorRecognition needs 0 < learning rates < 1; got {rates}")
+        refuse_unless(
+            self,
+            embedding=(self.embedding is None or self.embedding >= 1, "at least 1"),
+            width=(self.width is None or self.width >= 1, "at least 1"),
+            depths=(len(self.depths) == 2 and min(self.depths) >= 0, "two numbers from 0 on"),
+            learning_rate=(0 < self.learning_rate < 1, "between 0 and 1"),
+            epochs=(self.epochs >= 1, "at least 1"),
+            batch=(self.batch >= 1, "at least 1"),
+            divergence_steps=(self.divergence_steps >= 0, "at least 0"),
+            divergence_learning_rate=(0 < self.divergence_learning_rate < 1, "between 0 and 1"),
+            divergence_batch=(self.divergence_batch >= 1, "at least 1"),
+        )
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
         """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""

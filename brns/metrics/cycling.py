@@ -1,20 +1,41 @@
-"""Cycling in behavior space: does what was visited become novel again?
+r"""Cycling in behavior space: does what was visited become novel again?
 
-Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4; `regained` is ours. `matrices` has Q and R. Of these square
-matrices only the entries j >= i are read; the others are NaN. Rows may be any increasing generations, such as every
-tenth. If novelty remembers, Q falls along a row. Q has its estimator's unit; R has none.
+Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4; R and `regained` are ours. Of these square matrices only the
+entries j >= i are read; the others are NaN. Rows may be any increasing generations, such as every tenth. If novelty
+remembers, Q falls along a row.
+
+$Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$ for $j \ge i$ is in the estimator's unit. R has none: it is the
+rank of $P_i$ among m fixed probes U, drawn uniformly from the behavior space,
+
+$R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
+(\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
+
+the share of the space that is less novel than $P_i$; no increasing transformation of novelty changes it. Where all
+points of the box are far from what can be reached, it says nothing.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from brns.metrics.matrices import kept, matrices
+from brns.core import Population
+from brns.metrics.numbers import ranges
 from brns.metrics.recorded import NoveltySearch, Record, survivors
+
+PROBES = 256
+"""uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
+BLOCK = 512
+"""individuals that are scored at once: enough to fill the processor, few enough to waste little of the last block"""
+MARGIN = 0.1
+"""by how much a rank must rise to count: three times R's error"""
+PAIRS = 10**6
+"""of points, from whose distances epsilon's median is taken"""
 
 
 @runtime_checkable
@@ -41,10 +62,6 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-MARGIN = 0.1
-"""by how much a rank must rise to count: three times R's error"""
-PAIRS = 10**6
-"""of points, from whose distances epsilon's median is taken"""
 _FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
 """of a record, by the generations: the search and its statistics, for which summaries, figures and reports ask again"""
 
@@ -77,6 +94,59 @@ def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Fl
     points = survivors(record, "descriptor", generations)
     state = record.state(generations[-1], search)
     return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+
+
+def matrices(
+    record: Record, generations: list[int], search: NoveltySearch
+) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
+    """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere, over generations whose states were kept.
+
+    One state is in memory at a time. Each state scores the probes, then once every individual that survived until then.
+    """
+    points = survivors(record, "descriptor", generations)
+    g, mu, d = points.shape
+    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
+    probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
+    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
+    known = np.maximum.accumulate(row.max(axis=1)) + 1
+    blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
+    q, r = np.full((2, g, g), np.nan)
+    for j, number in enumerate(generations):
+        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
+        novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
+        q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
+        r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
+    return q, r
+
+
+@eqx.filter_jit
+def _novelty(
+    estimator: Any, state: PyTree, population: Population, blocks: Float[Array, "b n d"], used: Int[Array, ""]
+) -> Float[Array, " b*n"]:
+    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once, and NaN of the others."""
+
+    def score(b, novelty):
+        return novelty.at[b].set(estimator.score(state, blocks[b], population))
+
+    return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
+
+
+def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+    """The share of probes that are less novel than each individual, equals counted half."""
+    known = np.sort(np.asarray(probes))
+    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
+
+
+def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
+    """The generations asked for; a `ValueError` where the record does not keep their states."""
+    kept = record.snapshots
+    wanted = kept if generations is None else list(generations)
+    if len(wanted) < 2 or wanted != sorted(set(wanted) & set(kept)):
+        raise ValueError(
+            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
+            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
+        )
+    return wanted
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns.checks import refuse_unless
 from brns.core import Box
 
 
@@ -31,8 +32,7 @@ class LayerFounders(eqx.Module):
     """neurons a layer, from observations to actions; those of the maze's policy. The ant's is [29, 10, 10, 10, 8]"""
 
     def __check_init__(self):
-        if len(self.sizes) < 2 or min(self.sizes) < 1:
-            raise ValueError(f"founders need at least two layer sizes, each of 1 or more; got sizes={self.sizes}")
+        refuse_unless(self, sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"))
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         layers = [(inputs, outputs * (inputs + 1)) for inputs, outputs in pairwise(self.sizes)]

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from brns.checks import refuse_unless
 from brns.core import Box, Mutation, refuse_shape
 
 
@@ -30,8 +31,8 @@ class PolynomialMutation(eqx.Module):
     logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):
-        if not 0 <= self.eta < math.inf or not (self.rate is None or 0 <= self.rate <= 1):
-            raise ValueError(f"a finite eta >= 0 and 0 <= rate <= 1 are needed; got {self}")
+        rate = self.rate is None or 0 <= self.rate <= 1
+        refuse_unless(self, eta=(0 <= self.eta < math.inf, "finite, from 0 on"), rate=(rate, "from 0 to 1, or None"))
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
@@ -57,8 +58,8 @@ class GaussianMutation(eqx.Module):
     """probability that a gene mutates"""
 
     def __check_init__(self):
-        if not 0 < self.sigma < math.inf or not 0 <= self.rate <= 1:
-            raise ValueError(f"finite sigma > 0 and 0 <= rate <= 1 are needed; got {self}")
+        sigma = 0 < self.sigma < math.inf
+        refuse_unless(self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1"))
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
@@ -113,8 +114,9 @@ class Crossover(eqx.Module):
     """how many genes mutate afterwards, on average"""
 
     def __check_init__(self):
-        if not (self.points is None or self.points >= 1) or not 0 <= self.mutated < math.inf:
-            raise ValueError(f"points from 1 on, or None, and a finite mutated >= 0 are needed; got {self}")
+        points = self.points is None or self.points >= 1
+        mutated = 0 <= self.mutated < math.inf
+        refuse_unless(self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on"))
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         key_other, key_which, key_mutate = jax.random.split(key, 3)
@@ -157,10 +159,13 @@ class MixedMutation(eqx.Module):
     """alpha, how quickly credit follows"""
 
     def __check_init__(self):
-        if not self.operators or not all(isinstance(each, Mutation) for each in self.operators):
-            raise ValueError(f"MixedMutation needs mutation operators; got operators={self.operators}")
-        if not 0 < self.even <= 1 or not 0 <= self.rate <= 1:
-            raise ValueError(f"0 < even <= 1 and 0 <= rate <= 1 are needed; got even={self.even}, rate={self.rate}")
+        operators = self.operators and all(isinstance(each, Mutation) for each in self.operators)
+        refuse_unless(
+            self,
+            operators=(operators, "mutation operators, one or more"),
+            even=(0 < self.even <= 1, "above 0 and at most 1"),
+            rate=(0 <= self.rate <= 1, "from 0 to 1"),
+        )
 
     def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
         return self.vary(key, self.credit(), genotypes, box)[0]

@@ -20,8 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "curves": [*_STATISTICS, "q", "qd_score", "signature", "uniformity"],
-        "drawing": ["draw", "overview"],
-        "figures": ["FIGURES", "PAPER", "Picture", "figures_of"],
+        "figures": ["FIGURES", "PAPER", "Picture", "draw", "figures_of", "overview"],
         "style": ["save"],
         "worlds": ["archive", "elites", "maze", "novelty_grid", "novelty_map", "population"],
     },

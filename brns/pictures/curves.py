@@ -10,10 +10,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
-from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import common, last_state, least_fitness, scene, uniformity_of_record
-from brns.pictures.style import CELLS, INK, TIME, axes
+from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles
 from brns.runs.record import Record
 
 

@@ -20,7 +20,7 @@ from brns.runs.bar import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.tasks.scene import Filmed
-from brns.workers import innermost
+from brns.tasks.workers import innermost
 
 MOST_FRAMES = 120
 FRAMES_PER_SECOND = 6.0

@@ -13,7 +13,7 @@ from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
 from brns.tasks.policy import Genotypes
 from brns.tasks.scene import Drawable, Scene, Traced, plain
-from brns.workers import innermost
+from brns.tasks.workers import innermost
 
 
 def scene(task: Task) -> Scene:

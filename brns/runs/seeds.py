@@ -24,7 +24,7 @@ from brns.estimators.cpu import program
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
 from brns.tasks.sharded import Sharded
-from brns.workers import has_workers
+from brns.tasks.workers import has_workers
 
 Step = tuple[SearchState, Generation]
 Lane = tuple[SearchState, Key[Array, "..."]]

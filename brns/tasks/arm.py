@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import refuse_unknown
+from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 
 PIXELS = 16
@@ -40,7 +40,7 @@ class PlanarArm(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        refuse_unknown(self)
+        refuse_unless(self)
         if self.lengths is not None and (len(self.lengths) != self.joints or min(self.lengths) <= 0):
             raise ValueError(f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}")
 

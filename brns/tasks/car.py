@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
@@ -34,8 +35,7 @@ class MountainCar(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        if self.steps < 1:
-            raise ValueError(f"the car needs 1 step or more; got steps={self.steps}")
+        refuse_unless(self, steps=(self.steps >= 1, "at least 1"))
 
     @property
     def genotype_space(self) -> Box:

@@ -167,7 +167,7 @@ def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
         return SyncVectorEnv([lambda: Ended(make())] * n)
     worlds = make_env(n)
     if worlds.num_envs != n:
-        raise ValueError(f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.workers.Chunked")
+        raise ValueError(f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked")
     if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
         raise ValueError(f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}")
     return worlds

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 
 BOUND = 5.12
@@ -31,10 +32,8 @@ class LinearProjection(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        if self.genes < 1 or self.measures < 1 or self.genes % self.measures:
-            raise ValueError(
-                f"the projection needs as many genes for each measure; got genes={self.genes}, measures={self.measures}"
-            )
+        whole = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
+        refuse_unless(self, measures=(whole, f"a divisor of genes={self.genes}"))
 
     @property
     def genotype_space(self) -> Box:

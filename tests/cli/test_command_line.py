@@ -12,9 +12,8 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
-from brns.cli.follow import resumable
-from brns.cli.user_code import default_place
-from brns.metrics.summary import summary
+from brns.cli.user_code import default_place, resumable
+from brns.metrics.measures import summary
 from brns.settings import PARTS
 
 

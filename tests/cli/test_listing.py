@@ -16,7 +16,7 @@ from brns import ArchiveKNN, NoveltySearch, generations
 from brns.cli.listing import listing
 from brns.experiments import called, changed, named
 from brns.settings import SettingsError, parts
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 CHANGED = (
     "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=polynomial, mutate.eta=2.0, mutate.rate=0.5"

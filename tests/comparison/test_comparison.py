@@ -15,7 +15,7 @@ from worlds import HostIdentity, Identity
 from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
 from brns.comparison.measure import POINTS, Facts, Stopped, measured, moments
-from brns.comparison.picture import picture
+from brns.comparison.page import picture
 from brns.comparison.statistics import Comparison, interval, judged
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
@@ -264,7 +264,6 @@ def test_cells_are_where_the_tip_is_whatever_the_descriptor():
 def test_the_suites_worlds_and_their_names():
     assert len([each for each in SUITE if not each.again]) == 13
     assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}  # `brns run` has them
-    assert world("path") is world("maze-path")
 
 
 def test_the_arms_reachable_cells_are_those_that_its_disc_meets():

@@ -9,10 +9,10 @@ from numpy.testing import assert_array_equal
 from worlds import HostIdentity
 
 import brns
+from brns.comparison import peers
 from brns.comparison.measure import measured, moments
 from brns.comparison.run import _methods
 from brns.comparison.worlds import Cells
-from brns.interoperation import peers
 
 pytest.importorskip("ribs")
 from ribs.archives import DensityArchive, GridArchive, ProximityArchive

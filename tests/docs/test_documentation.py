@@ -22,7 +22,7 @@ def test_the_gallery_shows_every_figure_and_every_world():
     for heading in (*(figure.title for figure in FIGURES.values()), *parts("world")):
         assert f"\n### {heading}\n" in page
     shown = re.findall(r"!\[.*?\]\((.*?)\)", page)
-    assert len(shown) >= 14 + 7
+    assert len(shown) >= 14 + 6
     assert all((DOCS / picture).read_bytes()[:4] == b"\x89PNG" for picture in shown)
 
 

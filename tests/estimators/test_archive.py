@@ -7,7 +7,7 @@ from archives import archive, population, score
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
-from brns.checks import refuse_unknown
+from brns.checks import refuse_unless
 from brns.core import take
 from brns.estimators import neighbours
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -60,7 +60,7 @@ def test_rules_that_do_not_exist(setting):
     wrong = ArchiveKNN()
     object.__setattr__(wrong, setting, "best")  # made so, the checks of shapes would object first
     with pytest.raises(ValueError, match=f"ArchiveKNN.{setting} must be .* got 'best'"):
-        refuse_unknown(wrong)
+        refuse_unless(wrong)
 
 
 LAYOUTS = {

@@ -10,8 +10,8 @@ from searches import search
 
 from brns.core import novelty_of
 from brns.metrics import cycling
-from brns.metrics.matrices import ranks
-from brns.metrics.summary import summary
+from brns.metrics.cycling import ranks
+from brns.metrics.measures import summary
 
 # Below the diagonal there is anything at all: it must not be read.
 Q = np.array([[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]])

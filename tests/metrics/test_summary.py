@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from fake_record import FakeRecord, family
 
-from brns.metrics import dynamics
-from brns.metrics import summary as summaries
-from brns.metrics.measures import Measure
+from brns.metrics import dynamics, measures
+from brns.metrics.measures import Measure, over_seeds, summary
 from brns.metrics.numbers import csv_text, number
-from brns.metrics.summary import over_seeds, summary
 
 
 class Forgetful(eqx.Module):
@@ -80,7 +78,7 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
     young = Measure("Young", "survivors born in the last generation", lambda run: 7.0)
     never = Measure("Never", "what no run has", lambda run: None)
     turns = Measure("Turns", "of a path", lambda run: 1.0, "paths")
-    monkeypatch.setattr(summaries, "MEASURES", {"young": young, "never": never, "turns": turns})
+    monkeypatch.setattr(measures, "MEASURES", {"young": young, "never": never, "turns": turns})
     assert summary(FakeRecord(family())) == {"young": 7.0}
     assert summary(FakeRecord(family()), of_paths=True) == {"young": 7.0, "turns": 1.0}
 

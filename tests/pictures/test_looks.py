@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
-from brns.pictures.bands import Line, bands, middles
 from brns.pictures.methods import LINES, colors_of
-from brns.pictures.style import Shown, by_rank, colorbar, titled
+from brns.pictures.style import Line, Shown, bands, by_rank, colorbar, middles, titled
 from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene
 

@@ -7,13 +7,13 @@ import pytest
 from PIL import Image
 
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
-from brns.metrics.summary import summary
+from brns.metrics.measures import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.report import view
 from brns.pictures.scene import scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene, plain
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 
 class Genes(eqx.Module):

@@ -20,7 +20,7 @@ from worlds import HostIdentity, Identity
 from brns import NoveltySearch, Record, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 KEYS = [jax.random.key(0), jax.random.key(1)]
 

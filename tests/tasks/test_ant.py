@@ -181,7 +181,9 @@ def test_conforms_and_is_its_own_description():
     assert describe(build(describe(task))) == describe(task) == describe(pickle.loads(pickle.dumps(task)))
 
 
-@pytest.mark.parametrize(("settings", "message"), [({"arena": "vast"}, "'vast'"), ({"steps": 0}, "16 positions")])
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"arena": "vast"}, "'vast'"), ({"steps": 0}, "at least 16, the positions")]
+)
 def test_settings_out_of_range_are_refused(settings, message, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=message):

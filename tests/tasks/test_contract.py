@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import brns
-from brns import DeceptiveMaze, LinearProjection, MazePath, PlanarArm, RoomsMaze, Sharded
+from brns import DeceptiveMaze, LinearProjection, PlanarArm, RoomsMaze, Sharded
 from brns.settings import build, describe
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 WORLDS = [
     LinearProjection(),
@@ -16,7 +16,7 @@ WORLDS = [
     brns.MountainCar(steps=20),
     DeceptiveMaze(steps=7, start=(70.0, 450.0, 0.5), goal=(80.0, 60.0), goal_radius=30.0),
     DeceptiveMaze(steps=7, bitmap=np.eye(40, k=20, dtype=bool), start=(30.0, 90.0, 0.0)),
-    MazePath(DeceptiveMaze(steps=6), positions=3),
+    DeceptiveMaze(steps=6, positions=3),
     RoomsMaze(steps=7, seed=2, rooms=2),
 ]
 
@@ -38,14 +38,14 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
     ("make", "message"),
     [
         (lambda: PlanarArm(2, "tip", (1.0,)), "as many lengths"),
-        (lambda: LinearProjection(7), "measures=2"),
+        (lambda: LinearProjection(7), "a divisor of genes=7; got 2"),
         (lambda: DeceptiveMaze(start=(174.0, 300.0, 0.0)), "touches a wall"),
         (lambda: DeceptiveMaze(start=(-30.0, 300.0, 0.0)), "touches a wall"),
         (lambda: DeceptiveMaze(start=(60.0, 450.0, 45.0)), "radians"),
         (lambda: DeceptiveMaze(bitmap=np.zeros((100, 90), bool)), "k rows"),
         (lambda: RoomsMaze(bitmap=np.zeros((50, 50), bool)), "its seed"),
         (lambda: RoomsMaze(rooms=9), "2 to 8"),
-        (lambda: MazePath(DeceptiveMaze(steps=60), positions=7), "must divide the maze's 60 steps"),
+        (lambda: DeceptiveMaze(steps=60, positions=7), "a divisor of the maze's 60 steps"),
         (lambda: Sharded(DeceptiveMaze(), devices=1000), "devices must be 1 to"),
         (lambda: Sharded(Chunked(DeceptiveMaze())), "Processes"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from files import same
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
-from brns.workers import Chunked
+from brns.tasks.workers import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from policies import genotypes
 from scipy.ndimage import label
 
-from brns import DeceptiveMaze, MazePath, RoomsMaze
+from brns import DeceptiveMaze, RoomsMaze
 from brns.tasks.maze.map import PIXEL
 from brns.tasks.maze.rooms import rooms
 
@@ -44,8 +44,8 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
 def test_the_path_is_the_mazes_trajectory():
     hall = np.ones((40, 40), bool)
     hall[1:-1, 1:-1] = False
-    maze = DeceptiveMaze(steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0))
-    task, some = MazePath(maze, positions=3), genotypes(8)
+    task = DeceptiveMaze(steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0), positions=3)
+    some = genotypes(8)
     found = task.evaluate(some, KEY)
-    assert_array_equal(found.descriptor, maze.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))
-    assert_array_equal(found.solved, maze.solved(found.descriptor[:, -2:]))
+    assert_array_equal(found.descriptor, task.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))
+    assert_array_equal(found.solved, task.solved(found.descriptor[:, -2:]))

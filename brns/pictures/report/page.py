@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,13 +11,12 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader
 from plotly.offline import get_plotlyjs
 
-from brns.metrics.measures import MEASURES
+from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.numbers import number, ranges
-from brns.metrics.tests import LEVEL, testable
-from brns.pictures.drawing import draw
-from brns.pictures.figures import FIGURES, Picture
+from brns.metrics.tests import LEVEL, Tested, holm, mann_whitney, testable
+from brns.pictures.figures import FIGURES, Picture, draw
 from brns.pictures.methods import methods
-from brns.pictures.report import table, view
+from brns.pictures.report import view
 from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
 from brns.runs.bar import track
@@ -33,6 +33,10 @@ ELEMENT: Any = {
     "div_id": "view",
 }
 """of a page that has plotly's script"""
+NOT_TESTED = ("generations", "evaluations", "epsilon")
+"""measures that are settings, or have an estimator's own unit"""
+NEVER_LATE = "first_solved"
+"""a seed that never solved it is later than all others"""
 
 
 class Drawn(NamedTuple):
@@ -64,7 +68,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
-        table=table.rows(runs),
+        table=table(runs),
         measures=MEASURES,
         number=number,
         zip=zip,
@@ -87,6 +91,36 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
+
+
+def table(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
+    """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
+
+    p is corrected for the whole table.
+    """
+    of_paths = scene_of(next(iter(runs.values()))[0]).paths
+    found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
+    measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
+    values = {(m, name): [seed[m] for seed in seeds if m in seed] for m in measures for name, seeds in found.items()}
+    late = {(NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()}
+    told = tests(values | late if NEVER_LATE in measures else values, list(runs))
+    over = {place: estimate(seeds) if seeds else None for place, seeds in values.items()}
+    return {measure: [(over[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
+
+
+def tests(values: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> dict[tuple[str, str], Tested]:
+    """Each measure of each method against that of the first, where a test could confirm anything."""
+    reference, *others = names
+    places = [
+        (measure, name)
+        for measure, name in values
+        if measure not in NOT_TESTED
+        and name in others
+        and testable(len(values[measure, name]), len(values[measure, reference]))
+    ]
+    found = [mann_whitney(values[measure, name], values[measure, reference]) for measure, name in places]
+    corrected = holm([one.p for one in found])
+    return {place: one._replace(p=p) for place, one, p in zip(places, found, corrected, strict=True)}
 
 
 def _figure(name: str, records: Sequence[Record]) -> Drawn:

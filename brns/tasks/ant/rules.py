@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_unknown
+from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.camera import pictures
@@ -70,12 +70,14 @@ class AntMaze(eqx.Module):
     traceable = False
 
     def __check_init__(self):
-        refuse_unknown(self)
+        refuse_unless(self)  # first the arena's name
         samples = ARENAS[self.arena].samples
-        if self.steps < samples:
-            raise ValueError(f"a path of {samples} positions needs at least as many steps; got steps={self.steps}")
-        if min(self.frame_skip, self.stuck_window) < 1:
-            raise ValueError("frame_skip and stuck_window must be 1 or more")
+        refuse_unless(
+            self,
+            steps=(self.steps >= samples, f"at least {samples}, the positions of a path"),
+            frame_skip=(self.frame_skip >= 1, "at least 1"),
+            stuck_window=(self.stuck_window >= 1, "at least 1"),
+        )
 
     @property
     def genotype_space(self) -> Box:

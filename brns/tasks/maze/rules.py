@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
+from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import PIXEL, RANGE, REACH, Tables, bearings, read, tables, unpack, written
@@ -33,10 +34,10 @@ class DeceptiveMaze(eqx.Module):
     robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45 degrees and two bumpers; the documentation
     has its rules, "The deceptive maze" under "The method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden
     layers, sees the lasers, then the left and the right bumper; an episode begins with (100, 100, 100, 0, 0). Behavior
-    is the last position, and fitness 0.
+    is the last position, or the path x1, y1, x2, y2, ... up to it; fitness is 0.
 
-    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`. Steps are chaotic: another machine or another JAX may move a
-    final position.
+    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`, or `(n, 2 positions)`. Steps are chaotic: another machine or
+    another JAX may move a final position.
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
     BR-NS paper, section 5.1. Departs from libfastsim, where an episode began with the last observation of the one
     before, and pixels outside the map set no bumper.
@@ -52,6 +53,8 @@ class DeceptiveMaze(eqx.Module):
     """world units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
     """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall; the world is 3 k units wide"""
+    positions: int | None = None
+    """places of the path that are the behavior, evenly in time; a divisor of `steps`. None is the last place alone"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -65,11 +68,14 @@ class DeceptiveMaze(eqx.Module):
         self.tables = tables(obstacles.tobytes(), len(obstacles))
 
     def __check_init__(self):
-        if self.steps < 1:
-            raise ValueError(f"a maze needs 1 step or more; got steps={self.steps}")
         x, y, heading = self.start
-        if not -math.pi < heading <= math.pi:
-            raise ValueError(f"start is x, y and a heading in radians, in (-pi, pi]; got {self.start}")
+        whole = self.positions is None or (self.positions >= 1 and self.steps % self.positions == 0)
+        refuse_unless(
+            self,
+            steps=(self.steps >= 1, "at least 1"),
+            positions=(whole, f"a divisor of the maze's {self.steps} steps, or None"),
+            start=(-math.pi < heading <= math.pi, "x, y and a heading in radians, in (-pi, pi]"),
+        )
         touched = np.asarray(self.tables.touched)
         i, j = (math.floor(value / PIXEL + 0.5) for value in (x, y))
         if min(i, j) < 0 or max(i, j) >= len(touched) or touched[j, i]:
@@ -86,7 +92,8 @@ class DeceptiveMaze(eqx.Module):
 
     @property
     def behavior_space(self) -> Box:
-        return Box([0.0, 0.0], np.full(2, PIXEL * self.tables.touched.shape[0]))
+        d = 2 * (self.positions or 1)
+        return Box(np.zeros(d), np.full(d, PIXEL * self.tables.touched.shape[0]))
 
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
@@ -94,9 +101,9 @@ class DeceptiveMaze(eqx.Module):
         return read(self.bitmap)  # ty: ignore[invalid-argument-type]
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """Where n policies end. Nothing is random: `key` changes nothing."""
-        last = self.trajectory(genotypes, every=self.steps)[:, -1, :2]
-        return Evaluation(last, jnp.zeros(len(last)), self.solved(last))
+        """Where n policies end, or their paths. Nothing is random: `key` changes nothing."""
+        path = self.trajectory(genotypes, every=self.steps // (self.positions or 1))[:, 1:, :2]
+        return Evaluation(path.reshape(len(path), -1), jnp.zeros(len(path)), self.solved(path[:, -1]))
 
     @eqx.filter_jit
     def trajectory(self, genotypes: Genotypes, every: int | None = None) -> Float[Array, "n times 3"]:
@@ -140,6 +147,7 @@ class DeceptiveMaze(eqx.Module):
         edge = PIXEL * len(walls) - PIXEL / 2
         return plain(self.behavior_space)._replace(
             axes=("x", "y"),
+            paths=self.positions is not None,
             down=True,
             walls=walls,
             walls_extent=(-PIXEL / 2, edge, -PIXEL / 2, edge),

@@ -20,13 +20,13 @@ from worlds import Faulty, HostIdentity, Identity, Windy
 
 import brns
 from brns.settings import build, describe
-from brns.workers import Chunked, Dask, EvaluationError, Processes, innermost
+from brns.tasks.workers import Chunked, Dask, EvaluationError, Processes, innermost
 
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
 """26 individuals of which Faulty's faults meet number 9 alone"""
 EXPECTED = HostIdentity().evaluate(GENOTYPES, KEY)
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_without_the_extra_dask_is_named(monkeypatch):
 @pytest.mark.slow
 def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypatch, capsys):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("brns.workers.PATIENCE", 1.0)
+    monkeypatch.setattr("brns.tasks.workers.PATIENCE", 1.0)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
         Dask(HostIdentity(), cluster.scheduler_address) as task,
@@ -228,7 +228,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
 
 KILLED = """
 import jax, worlds
-from brns.workers import Processes
+from brns.tasks.workers import Processes
 
 task = Processes(worlds.Faulty("hangs", flag="{flag}"), workers=1)
 task.evaluate(task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9), jax.random.key(0))
