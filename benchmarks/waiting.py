@@ -38,8 +38,8 @@ import numpy as np
 from brns import Box, Evaluation, NoveltySearch, PlanarArm, PopulationKNN, Sharded
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
-from brns.runs.bar import follow
 from brns.runs.loop import SavedGeneration, start
+from brns.runs.progress import follow
 from brns.tasks.cpu import cores
 from brns.tasks.workers import Chunked, Dask, Processes
 

@@ -212,24 +212,32 @@ def _is_value(thing: Any) -> bool:
     return thing is None or isinstance(thing, bool | int | float | str) or _is_array(thing)
 
 
-def build(description: Mapping[str, Any]) -> Any:
-    """The part that `describe` described; a `SettingsError` if it is not a part of this package."""
-    name = description.get("name")
-    if name not in NAMED:
+def build(description: Mapping[str, Any], own: Any = None) -> Any:
+    """The part that `describe` described: one of this package, or one like `own`, a user's; else a `SettingsError`.
+
+    What cannot be described, such as a simulator, stays as `own` has it.
+    """
+    name = str(description.get("name"))
+    known = type(own).__name__ == name
+    if not known and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not a part of brns that its settings can rebuild: give the search that has it, with --search "
             "module:object, in Python as record.search = search or search=..."
         )
-    part = getattr(importlib.import_module("brns"), name)
-    hints = typing.get_type_hints(part)
-    values = {key: value for key, value in description.items() if key != "name"}
-    for key, value in values.items():
+    part = type(own) if known else getattr(importlib.import_module("brns"), name)
+    values = {}
+    for key, value in description.items():
+        mine = getattr(own, key, None) if known else None
+        if key == "name" or (known and describe(mine) == value):
+            continue
         if isinstance(value, Mapping):
-            values[key] = build(value)
+            values[key] = build(value, mine)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            values[key] = tuple(build(part) for part in value)
+            values[key] = tuple(map(build, value))
         else:
-            values[key] = _checked(f"{name}.{key}", hints.get(key, Any), value)
+            values[key] = _checked(f"{name}.{key}", typing.get_type_hints(part).get(key, Any), value)
+    if known:
+        return dataclasses.replace(own, **values) if values else own
     return part(**values)
 
 

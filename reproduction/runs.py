@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from brns import run
-from brns.runs.bar import track
+from brns.runs.progress import track
 from brns.search import NoveltySearch
 from reproduction.numbers import numbers
 from reproduction.plan import Runs

@@ -54,7 +54,6 @@ def run(
     until: o.Until = None,
     set_: o.Changes = None,
     workers: o.Workers = None,
-    dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
@@ -77,7 +76,7 @@ def run(
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)
     search = search_of(experiment, estimator, changes)
-    with in_parallel(search, workers, dask, timeout) as search:
+    with in_parallel(search, workers, timeout) as search:
         several = seeds if seeds > 1 else None
         with resumable(out, own):
             done = loop.run(
@@ -98,7 +97,6 @@ def resume(
     generations: o.Total = None,
     until: o.Until = None,
     workers: o.Workers = None,
-    dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
     search: o.Search = None,
 ) -> None:
@@ -119,9 +117,9 @@ def resume(
         typer.echo(f"{directory} has {completed} generations already; --generations makes it longer.")
         return conclude(directory, done)
     whole = done[0].search
-    if (workers or dask) and not isinstance(whole.task, Chunked):
+    if workers and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
-    with in_parallel(whole, workers, dask, timeout) as whole:
+    with in_parallel(whole, workers, timeout) as whole:
         with resumable(directory, search or ()):
             done = loop.resume(directory, generations, search=whole, until=saturated if until else None)
         conclude(directory, done, redraw=True)
@@ -135,7 +133,6 @@ def fork_(
     set_: o.Changes = None,
     generations: o.Total = None,
     workers: o.Workers = None,
-    dask: o.DaskAddress = None,
     timeout: o.Timeout = None,
     search: o.Search = None,
 ) -> None:
@@ -147,14 +144,14 @@ def fork_(
 
     from brns.cli.user_code import records_of
     from brns.experiments import changed
-    from brns.runs.fork import fork
+    from brns.runs.loop import fork
     from brns.tasks.workers import Chunked
 
     other = changed(records_of([directory], search)[0].search, set_ or [])
-    if (workers or dask) and not isinstance(other.task, Chunked):
+    if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(directory, at, other, out=out, generations=generations)
-    resume(out, workers=workers, dask=dask, timeout=timeout, search=search)
+    resume(out, workers=workers, timeout=timeout, search=search)
 
 
 for command in (runs, show, figure, report, movie, compare):

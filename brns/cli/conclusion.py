@@ -12,8 +12,8 @@ from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
 from brns.pictures.methods import methods
 from brns.pictures.scene import scene_of, without_search
-from brns.runs.bar import track
 from brns.runs.metadata import origin
+from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 from brns.settings import assigned

@@ -30,12 +30,12 @@ Until = Annotated[
     Literal["saturated"] | None, typer.Option(metavar="saturated", help="end before, where hardly anything is new")
 ]
 Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="evaluate in N processes, to the same bits for any N; the maze is faster without"),
-]
-DaskAddress = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="evaluate on the Dask cluster of this scheduler, such as tcp://10.0.0.1:8786"),
+    typer.Option(
+        metavar="N|ADDRESS",
+        help="evaluate in N processes, to the same bits for any N (the maze is faster without), or on the Dask cluster "
+        "of the scheduler at ADDRESS, such as tcp://10.0.0.1:8786",
+    ),
 ]
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")

@@ -21,7 +21,7 @@ from brns.runs.paths import holds_runs
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch
-from brns.settings import RECOMMENDED, SettingsError, build, changes, chosen, configure, describe, told
+from brns.settings import RECOMMENDED, SettingsError, build, changes, chosen, describe, told
 from brns.tasks.workers import Chunked, Dask, Processes, innermost
 
 
@@ -83,19 +83,24 @@ def own_object(text: str) -> Any:
 
 @contextlib.contextmanager
 def in_parallel(
-    search: NoveltySearch, workers: int | None, dask: str | None, timeout: float | None
+    search: NoveltySearch, workers: str | None, timeout: float | None
 ) -> Generator[NoveltySearch, None, None]:
     """The search with its task evaluated by workers until the block ends, if any are asked for."""
-    if workers is None and dask is None and timeout is None:
+    if workers is None and timeout is None:
         yield search
         return
-    if (workers is None) == (dask is None):
-        raise SettingsError("give --workers or --dask, one of them; --timeout goes with either")
+    if workers is None:
+        raise SettingsError("--timeout goes with --workers")
     # A task in chunks keeps its chunk size, so that the bits stay the same.
     chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
     settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
     world = innermost(search.task)
-    made = Processes(world, workers, **settings) if workers else Dask(world, dask or "", **settings)
+    if workers.isdecimal() and int(workers):
+        made = Processes(world, int(workers), **settings)
+    elif ":" in workers:
+        made = Dask(world, workers, **settings)
+    else:
+        raise SettingsError(f"--workers takes a number of processes, or the address of a scheduler; got {workers}")
     with made as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
 
@@ -147,25 +152,8 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
 def _as_it_was(search: NoveltySearch, record: Record) -> NoveltySearch:
     """The search with all that a command line can change as the record has it: settings, operators, chunks."""
     described = record.experiment["task"]
-    task = _restored(innermost(search.task), record.world)
+    task = build(record.world, innermost(search.task))
     if described["name"] == "Chunked":
         executor = search.task.executor if isinstance(search.task, Chunked) else None
         task = Chunked(task, chunk=described["chunk"], executor=executor)
-    return _restored(dataclasses.replace(search, task=task), record.experiment)
-
-
-def _restored(part: Any, description: dict[str, Any]) -> Any:
-    """The part with its settings as described, and its own parts likewise; one of the library's if it is another."""
-    if type(part).__name__ != description["name"]:
-        return build(description)
-    plain, parts = {}, {}
-    for name, value in description.items():
-        own = getattr(part, name, None)
-        if name == "name" or describe(own) == value:
-            continue
-        if isinstance(value, dict):
-            parts[name] = _restored(own, value)
-        else:
-            plain[name] = value
-    part = dataclasses.replace(part, **parts) if parts else part
-    return configure(part, plain) if plain else part
+    return build(record.experiment, dataclasses.replace(search, task=task))

@@ -16,7 +16,7 @@ from brns.pictures.methods import method
 from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population
-from brns.runs.bar import track
+from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.tasks.scene import Filmed

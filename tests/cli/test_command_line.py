@@ -80,8 +80,8 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
         (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
         (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
-        (("run", "maze", "--out", "no", "--workers", 2, "--dask", "tcp://127.0.0.1:1"), "one of them"),
-        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with either"),
+        (("run", "maze", "--out", "no", "--workers", "two"), "a number of processes, or the address"),
+        (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with --workers"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
@@ -127,7 +127,7 @@ def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
         if where == "dask":
             local = pytest.importorskip("distributed").LocalCluster
             cluster = stack.enter_context(local(n_workers=1, threads_per_worker=1, dashboard_address=None))
-            workers = ["--dask", cluster.scheduler_address]
+            workers = ["--workers", cluster.scheduler_address]
         call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
         call("resume", where, "--generations", 2, *workers, folder=folder)
     call("resume", where, "--generations", 3, folder=folder)
@@ -142,7 +142,7 @@ def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
 def test_a_wrong_dask_address_is_told_soon(folder):
     pytest.importorskip("distributed")
     begun = time.monotonic()
-    nobody = ("--dask", "tcp://127.0.0.1:1", "--out", "nobody")
+    nobody = ("--workers", "tcp://127.0.0.1:1", "--out", "nobody")
     done = call("run", "maze", *SHORT, *nobody, folder=folder, status=2)
     assert time.monotonic() - begun < 10  # 4 of them are the wait for an answer
     assert "tcp://127.0.0.1:1" in done.stderr

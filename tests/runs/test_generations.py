@@ -13,7 +13,7 @@ from searches import HOST
 from worlds import HostIdentity
 
 import brns
-from brns.runs import bar
+from brns.runs import progress
 
 
 def test_generations_are_handed_out_seed_by_seed_and_each_is_on_disk(tmp_path):
@@ -108,7 +108,7 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_pat
     brns.run(HOST, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
     shown = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
-    monkeypatch.setattr(bar, "Console", lambda **_: shown)
+    monkeypatch.setattr(progress, "Console", lambda **_: shown)
     (record,) = brns.run(HOST, 3, out=tmp_path / "run")
     text = shown.file.getvalue()
     assert "3/3" in text
@@ -138,7 +138,7 @@ def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     notebook = Console(file=io.StringIO(), force_jupyter=True)
-    monkeypatch.setattr(bar, "Console", lambda **_: notebook)
+    monkeypatch.setattr(progress, "Console", lambda **_: notebook)
     brns.run(HOST, 3, out=tmp_path / "run")
     (last,) = outputs
     assert "3/3" in last["text/plain"]

@@ -19,8 +19,8 @@ from brns.pictures.methods import methods
 from brns.pictures.report import view
 from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
-from brns.runs.bar import track
 from brns.runs.metadata import origin
+from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.settings import leaves
