@@ -96,10 +96,10 @@ def test_agrees_with_scikit_learn(layout):
     np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
 
 
-def test_agrees_with_scipy_over_many_blocks_and_chunks():
+def test_agrees_with_scipy_over_chunks_and_many_dimensions():
     d = neighbours.UNROLLED + 2
-    estimator = ArchiveKNN(capacity=2 * neighbours.BLOCK + 900)
-    entries, size = 2 * neighbours.BLOCK + 600, neighbours.CHUNK + 20
+    estimator = ArchiveKNN(capacity=3000)
+    entries, size = 2700, neighbours.CHUNK + 20
     for layout in ("uniform", "maze, near duplicates", "few behaviors"):
         state, living, references = case(layout, 1, estimator, entries, size, d)
         expected = cKDTree(references).query(references[:size], 16)[0][:, 1:].mean(axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import KDTree
 
-from brns.estimators.neighbours import ORDERED, References, nearest, tiled
+from brns.estimators.neighbours import CHUNK, References, nearest
 
 
 def test_the_nearest_may_each_stand_in_another_group():
@@ -17,26 +17,27 @@ def test_the_nearest_may_each_stand_in_another_group():
     assert nearest(jnp.zeros((0, 1)), line, 3).shape == (0, 3)  # of nobody
 
 
-def test_nobody_is_counted_twice_where_few_of_a_later_block_are_present():
-    """Two blocks of 1040 rows in 65 groups; in the second 10 rows stand, fewer than are looked for."""
-    points = np.random.default_rng(0).normal(size=(2050, 2)).astype(np.float32)
-    present = np.zeros(2050, bool)
-    present[[*range(50), *range(1040, 1050)]] = True
-    queries = points[500:530]
-    found = nearest(jnp.asarray(queries), References(jnp.asarray(points), jnp.asarray(present)), 15)
-    distances = ((queries[:, None] - points[present]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :15], rtol=1e-5)
+def test_where_few_are_present_the_rest_is_infinitely_far():
+    """30 rows of which 10 stand, and 15 looked for; among 5 rows, too."""
+    points = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
+    present = np.arange(30) % 3 == 0
+    found = nearest(jnp.asarray(points), References(jnp.asarray(points), jnp.asarray(present)), 15)
+    distances = ((points[:, None] - points[present]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found[:, :10], np.sort(distances, axis=1), rtol=1e-5)
+    assert np.isinf(found[:, 10:]).all()
+    few = nearest(jnp.asarray(points), References(jnp.asarray(points[:5]), jnp.ones(5, bool)), 18)
+    assert np.isinf(few).sum(axis=1).tolist() == [13] * 30
 
 
 @pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
+def test_points_find_what_a_tree_finds(d):
     """With clusters, duplicates, rows that do not count and a query that is no point."""
     random = np.random.default_rng(d)
     cluster, others = random.normal(0, 0.01, (3000, d)), random.uniform(-1, 1, (3000, d))
     points = np.concatenate([cluster, others]).astype(np.float32)
     points[::7] = points[3]
     present = random.random(6000) < 0.8
-    queries = np.concatenate([points[: ORDERED - 1], np.full((1, d), np.nan, np.float32)])
+    queries = np.concatenate([points[: 3 * CHUNK], np.full((1, d), np.nan, np.float32)])
     there = References(jnp.asarray(np.where(present[:, None], points, np.nan)), jnp.asarray(present))
     found = np.asarray(nearest(jnp.asarray(queries), there, 9))
     expected = KDTree(points[present].astype(float)).query(queries[:-1].astype(float), 9)[0]
@@ -44,17 +45,9 @@ def test_many_points_in_the_plane_or_in_space_find_what_a_tree_finds(d):
 
 
 def test_seeds_side_by_side_find_what_each_finds_alone():
-    points = jax.random.normal(jax.random.key(0), (2, ORDERED, 2))
+    points = jax.random.normal(jax.random.key(0), (2, 2 * CHUNK + 5, 2))
     there = References(points, jnp.ones(points.shape[:2], bool))
     both = jax.vmap(lambda queries, there: nearest(queries, there, 3))(points, there)
     alone = np.asarray(points[1], np.float64)
     expected = KDTree(alone).query(alone, 3)[0]
     np.testing.assert_allclose(np.sqrt(both[1]), expected, rtol=1e-5, atol=1e-7)
-
-
-def test_tiles_lie_close_together():
-    points = jnp.asarray(np.random.default_rng(0).random((4096, 2)), jnp.float32)
-    order = np.asarray(tiled(points, 64))
-    np.testing.assert_array_equal(np.sort(order), np.arange(4096))
-    sides = np.ptp(np.asarray(points)[order].reshape(64, 64, 2), axis=1)
-    assert np.all(sides < 0.25), "a tile of 1/64 of the square has sides of about 1/8"
