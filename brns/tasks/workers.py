@@ -32,7 +32,7 @@ from brns.tasks.policy import Genotypes
 from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
-CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
+CACHE = ("jax_compilation_cache_dir", "jax_compilation_cache_max_size", "jax_persistent_cache_min_compile_time_secs")
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
@@ -67,10 +67,9 @@ class Chunked(Wrapper):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         genotypes = np.asarray(genotypes)
         n = len(genotypes)
-        chunks = [genotypes[first : first + self.chunk] for first in range(0, n, self.chunk)]
         if self.task.traceable:
-            missing = self.chunk - len(chunks[-1])
-            chunks[-1] = np.pad(chunks[-1], ((0, missing), (0, 0)), mode="edge")
+            genotypes = np.pad(genotypes, ((0, -n % self.chunk), (0, 0)), mode="edge")
+        chunks = np.split(genotypes, range(self.chunk, n, self.chunk))
         if self.executor is None:
             evaluations = [evaluate_chunk(self.task, chunk, key) for chunk in chunks]
         else:
@@ -263,9 +262,9 @@ class _Process:
         if self.pool is None:
             import loky
 
-            environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
-            told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
-            environment |= {name: str(value) for name, value in told.items() if value is not None}
+            told = {name.upper(): getattr(jax.config, name) for name in CACHE}
+            told = {name: str(value) for name, value in told.items() if value is not None}
+            environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
             self.pool = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
             self.pool.submit(os.getpid).result(timeout and timeout + START)
         return self.pool
