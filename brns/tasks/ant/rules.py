@@ -14,10 +14,9 @@ from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
-from brns.tasks.policy import FeedForward, Genotypes
+from brns.tasks.policy import FeedForward, Genotypes, Rows
 from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
 
-Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 logger = logging.getLogger(__name__)
 
@@ -121,13 +120,15 @@ class AntMaze(eqx.Module):
             areas=areas,
         )
 
-    def film(self, genotype: Genotype) -> Film:
+    def film(self, genotype: Float[Rows, " p"]) -> Film:
         """One episode at twice its speed, ten pictures a second, drawn off-screen."""
         every = 8
         world = physics.shared(self.arena, self.integrator, 1)
         return Film(physics.pictures(world.model, self._states(world, genotype, every)), self.steps // every + 1, 10.0)
 
-    def _states(self, world: physics.Physics, genotype: Genotype, every: int) -> Iterator[Float[np.ndarray, " s"]]:
+    def _states(
+        self, world: physics.Physics, genotype: Float[Rows, " p"], every: int
+    ) -> Iterator[Float[np.ndarray, " s"]]:
         """The physics of one episode at the start and after each `every` control steps."""
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
