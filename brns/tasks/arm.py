@@ -67,8 +67,8 @@ class PlanarArm(eqx.Module):
         """Where each link ends, in [0, 1]^2; the last is the tip."""
         heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
         lengths = np.array(self.lengths or (1.0,) * self.joints)
-        links = jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * (lengths / lengths.sum())[:, None]
-        ends = jnp.cumsum(links, axis=1)
+        links = lengths / lengths.sum()
+        ends = jnp.cumsum(jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * links[:, None], axis=1)
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 

@@ -51,7 +51,6 @@ class Policy(Protocol):
 
         It is made anew for each batch of episodes. Row i is for genotype i.
         """
-        ...
 
 
 class GymnasiumTask(eqx.Module):
@@ -212,16 +211,16 @@ def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarra
     layers = policy.layers(genotypes.astype(float))
     space: Any = worlds.single_action_space
     if isinstance(space, spaces.Discrete):
-        return lambda observations: space.start + np.argmax(policy.act(layers, observations.T), axis=0)
-    low, high = space.low.ravel().astype(float)[:, None], space.high.ravel().astype(float)[:, None]
+        return lambda observations: space.start + np.argmax(policy.act(layers, observations.T).T, axis=1)
+    low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     half = (most - least) / 2
     middle = least + half
 
     def act(observations: Float[np.ndarray, "n o"]) -> np.ndarray:
-        outputs = policy.act(layers, observations.T)
+        outputs = policy.act(layers, observations.T).T
         scaled = middle + half * outputs if policy.squash_output else outputs
-        return np.clip(scaled, low, high).T.astype(space.dtype).reshape(-1, *space.shape)
+        return np.clip(scaled, low, high).astype(space.dtype).reshape(-1, *space.shape)
 
     return act

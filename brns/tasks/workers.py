@@ -32,7 +32,7 @@ from brns.tasks.policy import Genotypes
 from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
-CACHE = ("jax_compilation_cache_dir", "jax_compilation_cache_max_size", "jax_persistent_cache_min_compile_time_secs")
+CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
@@ -98,9 +98,7 @@ class Chunked(Wrapper):
             futures.append(executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key))
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
-            for future in filter(Future.done, futures):
-                future.result()
-            evaluations, seconds = zip(*(future.result() for future in futures), strict=True)
+            results = [future.result() for future in futures if future.done()]  # all, or one of them raises
         except EvaluationError:
             raise
         except Exception as error:
@@ -111,6 +109,7 @@ class Chunked(Wrapper):
         finally:
             for future in futures:
                 future.cancel()
+        evaluations, seconds = zip(*results, strict=True)
         if sum(seconds) < QUICK * len(chunks):
             _tell_once(f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers")
         return evaluations
@@ -196,7 +195,7 @@ class Apart(Executor):
         self.open, self.timeout = open, timeout
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
-        self.processes: list[Any] = []  # of the threads here; those of a cluster's are its own
+        self.processes: list[Any] = []  # of the threads here
 
     def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:
@@ -252,7 +251,7 @@ def _process(processes: list[Any], timeout: float | None) -> Any:
         import loky
 
         multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
-        told = {name.upper(): getattr(jax.config, name) for name in CACHE}
+        told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
         told = {name: str(value) for name, value in told.items() if value is not None}
         environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
         _THREAD.process = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))

@@ -31,7 +31,8 @@ class Arena(NamedTuple):
         """The walls as pixels of a square."""
         at = np.linspace(low, high, PIXELS, endpoint=False) + (high - low) / PIXELS / 2
         x, y, half_x, half_y = np.array(self.walls).T[:, None]
-        rows, columns = np.abs(at[:, None] - y) <= half_y, np.abs(at[:, None] - x) <= half_x
+        rows = np.abs(at[:, None] - y) <= half_y
+        columns = np.abs(at[:, None] - x) <= half_x
         return rows @ columns.T  # of bools: whether any wall has both
 
 

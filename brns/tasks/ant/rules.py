@@ -124,7 +124,8 @@ class AntMaze(eqx.Module):
         """One episode at twice its speed, ten pictures a second, drawn off-screen."""
         every = 8
         world = physics.shared(self.arena, self.integrator, 1)
-        return Film(physics.pictures(world.model, self._states(world, genotype, every)), self.steps // every + 1, 10.0)
+        states = self._states(world, genotype, every)
+        return Film(physics.pictures(world.model, states), self.steps // every + 1, 10.0)
 
     def _states(
         self, world: physics.Physics, genotype: Float[Rows, " p"], every: int
@@ -174,7 +175,8 @@ class AntMaze(eqx.Module):
             layers = [(weights[..., ~ended], biases[:, ~ended]) for weights, biases in layers]
         if unstable.any():
             logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
-        times = np.minimum(np.arange(self.steps + 1), (length - unstable)[:, None])  # after the end the last again
+        # After the end the last again.
+        times = np.minimum(np.arange(self.steps + 1), (length - unstable)[:, None])
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 

@@ -16,8 +16,12 @@ PIXELS = 200  # along a side, where walls are given
 RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
 REACH = 35  # pixels, the furthest that a laser ends away in x or in y
-_SPAN = range(-RADIUS, RADIUS + 1)
-DISC = {(i, j): float(np.float32(math.atan2(j, i))) for i in _SPAN for j in _SPAN if i * i + j * j <= RADIUS * RADIUS}
+DISC = {
+    (i, j): float(np.float32(math.atan2(j, i)))
+    for i in range(-RADIUS, RADIUS + 1)
+    for j in range(-RADIUS, RADIUS + 1)
+    if i * i + j * j <= RADIUS * RADIUS
+}
 """the pixels under a robot, by their offset from its centre, and the direction in which each lies, in (-pi, pi]"""
 BEARINGS = sorted(set(DISC.values()))
 """these directions, 16"""
