@@ -53,12 +53,6 @@ class PlanarArm(eqx.Module):
         d = {"tip": 2, "joints": 2 * self.joints, "picture": PIXELS**2}[self.descriptor]
         return Box(np.zeros(d), np.ones(d))
 
-    @property
-    def links(self) -> Float[np.ndarray, " joints"]:
-        """The lengths of the links, of sum 1."""
-        lengths = np.array(self.lengths or (1.0,) * self.joints)
-        return lengths / lengths.sum()
-
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """What n arms do: the behavior of each, and how equal its angles are."""
@@ -72,7 +66,9 @@ class PlanarArm(eqx.Module):
     def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
         """Where each link ends, in [0, 1]^2; the last is the tip."""
         heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
-        ends = jnp.cumsum(jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * self.links[:, None], axis=1)
+        lengths = np.array(self.lengths or (1.0,) * self.joints)
+        links = lengths / lengths.sum()
+        ends = jnp.cumsum(jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * links[:, None], axis=1)
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 

@@ -51,7 +51,6 @@ class Policy(Protocol):
 
         It is made anew for each batch of episodes. Row i is for genotype i.
         """
-        ...
 
 
 class GymnasiumTask(eqx.Module):
@@ -132,14 +131,13 @@ class GymnasiumTask(eqx.Module):
 
     def _worlds(self, n: int) -> VectorEnv:
         """This thread's environments for a batch of n; those made for another task are closed."""
-        made = MADE.__dict__
-        if made.get("by") != (self.make_env, self.vector):
-            for worlds in made.get("worlds", {}).values():
+        if getattr(MADE, "by", None) != (self.make_env, self.vector):
+            for worlds in getattr(MADE, "worlds", {}).values():
                 worlds.close()
-            made |= {"by": (self.make_env, self.vector), "worlds": {}}
-        if n not in made["worlds"]:
-            made["worlds"][n] = _made(self.make_env, n, self.vector)
-        return made["worlds"][n]
+            MADE.by, MADE.worlds = (self.make_env, self.vector), {}
+        if n not in MADE.worlds:
+            MADE.worlds[n] = _made(self.make_env, n, self.vector)
+        return MADE.worlds[n]
 
 
 class Ended(gymnasium.Wrapper):
@@ -188,14 +186,6 @@ def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
-    if not isinstance(policy, FeedForward):
-        return policy.actor(genotypes)
-    fitted(policy, *_sizes(worlds))
-    layers, taken = policy.layers(genotypes.astype(float)), _taken(worlds.single_action_space, policy)
-    return lambda observations: taken(policy.act(layers, observations.T).T)
-
-
 def _sizes(worlds: VectorEnv) -> tuple[int, int]:
     space = worlds.single_action_space
     if not isinstance(space, spaces.Discrete | spaces.Box):
@@ -214,16 +204,22 @@ def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
     return Box(space.low.ravel(), space.high.ravel())
 
 
-def _taken(space: Any, policy: FeedForward) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
+def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
+    if not isinstance(policy, FeedForward):
+        return policy.actor(genotypes)
+    fitted(policy, *_sizes(worlds))
+    layers = policy.layers(genotypes.astype(float))
+    space: Any = worlds.single_action_space
     if isinstance(space, spaces.Discrete):
-        return lambda outputs: space.start + np.argmax(outputs, axis=1)
+        return lambda observations: space.start + np.argmax(policy.act(layers, observations.T).T, axis=1)
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     half = (most - least) / 2
     middle = least + half
 
-    def act(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+    def act(observations: Float[np.ndarray, "n o"]) -> np.ndarray:
+        outputs = policy.act(layers, observations.T).T
         scaled = middle + half * outputs if policy.squash_output else outputs
         return np.clip(scaled, low, high).astype(space.dtype).reshape(-1, *space.shape)
 

@@ -67,10 +67,9 @@ class Chunked(Wrapper):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         genotypes = np.asarray(genotypes)
         n = len(genotypes)
-        chunks = [genotypes[first : first + self.chunk] for first in range(0, n, self.chunk)]
         if self.task.traceable:
-            missing = self.chunk - len(chunks[-1])
-            chunks[-1] = np.pad(chunks[-1], ((0, missing), (0, 0)), mode="edge")
+            genotypes = np.pad(genotypes, ((0, -n % self.chunk), (0, 0)), mode="edge")
+        chunks = np.split(genotypes, range(self.chunk, n, self.chunk))
         if self.executor is None:
             evaluations = [evaluate_chunk(self.task, chunk, key) for chunk in chunks]
         else:
@@ -99,9 +98,7 @@ class Chunked(Wrapper):
             futures.append(executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key))
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
-            for future in filter(Future.done, futures):
-                future.result()
-            evaluations, seconds = zip(*(future.result() for future in futures), strict=True)
+            results = [future.result() for future in futures if future.done()]  # all, or one of them raises
         except EvaluationError:
             raise
         except Exception as error:
@@ -112,6 +109,7 @@ class Chunked(Wrapper):
         finally:
             for future in futures:
                 future.cancel()
+        evaluations, seconds = zip(*results, strict=True)
         if sum(seconds) < QUICK * len(chunks):
             _tell_once(f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers")
         return evaluations
@@ -193,87 +191,73 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
 class Apart(Executor):
     """Threads with a process each, here or on a cluster; opened when first needed."""
 
-    def __init__(self, open: Callable[["Apart"], Executor], timeout: float | None) -> None:
+    def __init__(self, open: Callable[[contextlib.ExitStack], Executor], timeout: float | None) -> None:
         self.open, self.timeout = open, timeout
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
+        self.processes: list[Any] = []  # of the threads here
 
     def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:
-            self.opened = self.opened or self.open(self)
-            return self.opened.submit(_in_process, self.timeout, function, *chunk)
+            self.opened = self.opened or self.open(self.stack)
+            return self.opened.submit(_in_process, self.processes, self.timeout, function, *chunk)
 
     def shutdown(self, *_: Any, **__: Any) -> None:
         with self.lock:
             self.opened = None
             self.stack.close()
+            while self.processes:
+                self.processes.pop().shutdown(kill_workers=True)
 
 
-def _threads(workers: int, apart: Apart) -> Executor:
-    processes: list[_Process] = []
-
-    def begin() -> None:
-        _THREAD.process = _Process()
-        processes.append(_THREAD.process)
-
-    threads = ThreadPoolExecutor(workers, initializer=begin)
-    apart.stack.callback(lambda: [process.stop() for process in processes])
-    apart.stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+def _threads(workers: int, stack: contextlib.ExitStack) -> Executor:
+    threads = ThreadPoolExecutor(workers)
+    stack.callback(threads.shutdown, wait=False, cancel_futures=True)
     return threads
 
 
-def _cluster(address: str, apart: Apart) -> Executor:
+def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
     try:
         import distributed
     except ImportError:
         raise ImportError("evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'") from None
-    client = apart.stack.enter_context(distributed.Client(address, timeout=4, set_as_default=False))
+    client = stack.enter_context(distributed.Client(address, timeout=4, set_as_default=False))
     if not client.scheduler_info()["workers"]:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
         client.wait_for_workers(1, timeout=PATIENCE)
     executor = client.get_executor(pure=False)
-    apart.stack.callback(executor.shutdown, wait=False)
+    stack.callback(executor.shutdown, wait=False)
     return executor
 
 
-def _in_process(timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Any:
+def _in_process(processes: list[Any], timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
-    if not hasattr(_THREAD, "process"):
-        multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
-        _THREAD.process = _Process()
     died = None
     for _ in range(DEATHS):
         try:
-            return _THREAD.process.started(timeout).submit(function, asked, *chunk).result(timeout)
-        except TimeoutError:
-            _THREAD.process.stop()
-            raise EvaluationError(f"{asked} took more than timeout={timeout} seconds, and was killed") from None
-        except BrokenExecutor as error:
-            _THREAD.process.stop()
+            return _process(processes, timeout).submit(function, asked, *chunk).result(timeout)
+        except (TimeoutError, BrokenExecutor) as error:
+            _THREAD.process.shutdown(kill_workers=True)
+            del _THREAD.process
             died = error
+        if isinstance(died, TimeoutError):
+            raise EvaluationError(f"{asked} took more than timeout={timeout} seconds, and was killed")
     raise EvaluationError(f"{asked} ended its process {DEATHS} times. {died}")
 
 
-class _Process:
-    """A thread's process. It has one chunk at a time, so that it is known on which it died or hung."""
+def _process(processes: list[Any], timeout: float | None) -> Any:
+    """This thread's process. It has one chunk at a time, so that it is known on which it died or hung."""
+    if not hasattr(_THREAD, "process"):
+        import loky
 
-    pool: Any = None
-
-    def started(self, timeout: float | None) -> Executor:
-        if self.pool is None:
-            import loky
-
-            environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
-            told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
-            environment |= {name: str(value) for name, value in told.items() if value is not None}
-            self.pool = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
-            self.pool.submit(os.getpid).result(timeout and timeout + START)
-        return self.pool
-
-    def stop(self) -> None:
-        pool, self.pool = self.pool, None
-        if pool is not None:
-            pool.shutdown(kill_workers=True)
+        multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
+        told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
+        told = {name: str(value) for name, value in told.items() if value is not None}
+        environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
+        _THREAD.process = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
+        processes.append(_THREAD.process)
+        _THREAD.process.submit(os.getpid).result(timeout and timeout + START)
+    return _THREAD.process
 
 
 def _end_with(search: int) -> None:

@@ -11,9 +11,8 @@ import pytest
 from brns import AntMaze, check_task
 from brns.settings import build, describe
 from brns.tasks.ant import physics as module
-from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import ARENAS, ant_xml
-from brns.tasks.ant.physics import Physics, observation, position
+from brns.tasks.ant.physics import Physics, observation, pictures, position
 from brns.tasks.ant.rules import POLICY, within
 
 mujoco = pytest.importorskip("mujoco")
@@ -225,6 +224,6 @@ def test_a_film_shows_the_arena():
 
 
 def test_no_renderer_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("brns.tasks.ant.camera.ctypes.util.find_library", lambda _: None)
+    monkeypatch.setattr("brns.tasks.ant.physics.ctypes.util.find_library", lambda _: None)
     with pytest.raises(RuntimeError, match="apt-get install"):
         next(AntMaze(steps=16).film(genotypes(1)[0]).pictures)

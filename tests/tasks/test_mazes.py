@@ -9,8 +9,7 @@ from policies import genotypes
 from scipy.ndimage import label
 
 from brns import DeceptiveMaze, RoomsMaze
-from brns.tasks.maze.map import PIXEL
-from brns.tasks.maze.rooms import rooms
+from brns.tasks.maze.map import PIXEL, rooms
 
 KEY = jax.random.key(0)
 

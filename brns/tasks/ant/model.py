@@ -1,9 +1,7 @@
-"""The ant and its two arenas as numbers, and the MuJoCo model made of them."""
+"""The ant and its two arenas as numbers, and the XML of MuJoCo's model made of them."""
 
-import importlib
-import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -31,11 +29,11 @@ class Arena(NamedTuple):
 
     def picture(self, low: float, high: float) -> Bool[np.ndarray, "h w"]:
         """The walls as pixels of a square."""
-        image = np.zeros((PIXELS, PIXELS), bool)
         at = np.linspace(low, high, PIXELS, endpoint=False) + (high - low) / PIXELS / 2
-        for center_x, center_y, half_x, half_y in self.walls:
-            image |= np.outer(np.abs(at - center_y) <= half_y, np.abs(at - center_x) <= half_x)
-        return image
+        x, y, half_x, half_y = np.array(self.walls).T[:, None]
+        rows = np.abs(at[:, None] - y) <= half_y
+        columns = np.abs(at[:, None] - x) <= half_x
+        return rows @ columns.T  # of bools: whether any wall has both
 
 
 _INNER = ((-15, 20, 0.3, 17), (-3, -15, 13, 0.3), (10, -15, 0.3, 15))
@@ -99,15 +97,3 @@ def ant_xml(arena: str, integrator: str) -> str:
 def _rgb(colour: str) -> str:
     """A colour such as #ff8000 as MuJoCo has it: three numbers from 0 to 1."""
     return " ".join(f"{part / 255:.3f}" for part in bytes.fromhex(colour[1:]))
-
-
-def load_mujoco() -> tuple[Any, Any]:
-    """The modules `mujoco` and `mujoco.rollout`; an `ImportError` says what to install."""
-    try:
-        mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
-        found = mujoco.__version__
-    except ImportError:
-        found = "none"
-    if tuple(int(number) for number in re.findall(r"\d+", found)[:2]) < (3, 5):
-        raise ImportError(f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'")
-    return mujoco, rollout

@@ -1,19 +1,43 @@
-"""The ant's physics: MuJoCo's states, stepped by threads."""
+"""The ant in MuJoCo: its states, stepped by threads, and pictures of them, drawn off-screen."""
 
 import atexit
+import ctypes.util
+import importlib
 import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, UInt8
 
-from brns.tasks.ant.model import ant_xml, load_mujoco
+from brns.tasks.ant.model import ant_xml
 from brns.tasks.cpu import cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
 SHIFT, SCALE = np.array([5.0, 5.0, *27 * [0.0]]), np.array([70.0, 70.0, *27 * [1.0]])  # of an observation
 SOUND = np.array([np.inf, *3 * [BOUND], *26 * [1e10]])  # of time, the torso's place; MuJoCo's own limit for the rest
+WIDTH, HEIGHT = 480, 360
+# MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a display, or the variable
+# MUJOCO_GL from before MuJoCo was first imported.
+BACKENDS = {"linux": {"egl": "EGL", "osmesa": "OSMesa"}, "darwin": {"cgl": "OpenGL"}}
+ADVICE = "On Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libosmesa6)"
+
+
+def load_mujoco() -> Any:
+    """The module `mujoco`, with `mujoco.rollout`; an `ImportError` says what to install."""
+    try:
+        importlib.import_module("mujoco.rollout")
+        mujoco = importlib.import_module("mujoco")
+        found = mujoco.__version__
+    except ImportError:
+        found = "none"
+    if tuple(int(number) for number in re.findall(r"\d+", found)[:2]) < (3, 5):
+        raise ImportError(f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'")
+    return mujoco
 
 
 class Physics:
@@ -23,10 +47,10 @@ class Physics:
     """
 
     def __init__(self, arena: str, integrator: str, threads: int):
-        mujoco, rollout = load_mujoco()
+        mujoco = load_mujoco()
         self.model = mujoco.MjModel.from_xml_string(ant_xml(arena, integrator))
         self.memory = [mujoco.MjData(self.model) for _ in range(threads)]
-        self.pool = rollout.Rollout(nthread=threads if threads > 1 else 0)
+        self.pool = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self.lock = Lock()  # the pool must not be used from several threads at once
         atexit.register(self.pool.close)
         kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -60,10 +84,8 @@ class Physics:
         return after, in_time & (np.abs(after) <= SOUND).all(axis=1)
 
 
-@lru_cache(maxsize=8)
-def shared(arena: str, integrator: str, threads: int) -> Physics:
-    """The same physics for all who ask for it in this process."""
-    return Physics(arena, integrator, threads)
+shared = lru_cache(maxsize=8)(Physics)
+"""the same physics for all who ask for it in this process"""
 
 
 def position(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 2"]:
@@ -80,3 +102,46 @@ def threads() -> int:
     """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else cores()
+
+
+def pictures(
+    model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
+) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
+    """What a camera of the model sees in each full physics state; a `RuntimeError` where there is no renderer."""
+    mujoco = load_mujoco()
+    context = _context()
+    context.make_current()
+    data = mujoco.MjData(model)
+    option = mujoco.MjvOption()
+    frame = mujoco.MjrRect(0, 0, WIDTH, HEIGHT)
+    scene = mujoco.MjvScene(model, maxgeom=1000)
+    drawing = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, drawing)
+    view = mujoco.MjvCamera()
+    view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+    view.fixedcamid = model.camera(camera).id
+    try:
+        for state in states:
+            context.make_current()
+            mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+            mujoco.mj_forward(model, data)
+            mujoco.mjv_updateScene(model, data, option, None, view, mujoco.mjtCatBit.mjCAT_ALL, scene)
+            picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+            mujoco.mjr_render(frame, scene, drawing)
+            mujoco.mjr_readPixels(picture, None, frame, drawing)
+            yield picture[::-1]
+    finally:
+        context.make_current()
+        drawing.free()
+        context.free()
+
+
+def _context():
+    """A drawing context on the first back end whose library is here."""
+    for backend, library in BACKENDS.get(sys.platform, {}).items():
+        if ctypes.util.find_library(library):
+            try:
+                return importlib.import_module(f"mujoco.{backend}").GLContext(WIDTH, HEIGHT)
+            except Exception as error:  # each back end has its own kinds of failure
+                raise RuntimeError(f"drawing the ant through {backend} failed ({error}). {ADVICE}") from error
+    raise RuntimeError(f"drawing the ant needs EGL or OSMesa, and neither was found. {ADVICE}")

@@ -12,13 +12,11 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
-from brns.tasks.ant.camera import pictures
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
 from brns.tasks.ant.physics import BOUND, observation, position
-from brns.tasks.policy import FeedForward, Genotypes
+from brns.tasks.policy import FeedForward, Genotypes, Rows
 from brns.tasks.scene import COLOURS, Area, Film, Scene, plain
 
-Genotype = Float[Array, " p"] | Float[np.ndarray, " p"]
 POLICY = FeedForward((29, 10, 10, 10, 8), squash_output=True)
 logger = logging.getLogger(__name__)
 
@@ -122,17 +120,19 @@ class AntMaze(eqx.Module):
             areas=areas,
         )
 
-    def film(self, genotype: Genotype) -> Film:
+    def film(self, genotype: Float[Rows, " p"]) -> Film:
         """One episode at twice its speed, ten pictures a second, drawn off-screen."""
         every = 8
         world = physics.shared(self.arena, self.integrator, 1)
-        return Film(pictures(world.model, self._states(genotype, every)), self.steps // every + 1, 10.0)
+        states = self._states(world, genotype, every)
+        return Film(physics.pictures(world.model, states), self.steps // every + 1, 10.0)
 
-    def _states(self, genotype: Genotype, every: int) -> Iterator[Float[np.ndarray, " s"]]:
+    def _states(
+        self, world: physics.Physics, genotype: Float[Rows, " p"], every: int
+    ) -> Iterator[Float[np.ndarray, " s"]]:
         """The physics of one episode at the start and after each `every` control steps."""
         genotype = np.asarray(genotype)[None]
         last = int(self.episodes(genotype).length[0])
-        world = physics.shared(self.arena, self.integrator, 1)
         layers = POLICY.layers(genotype.astype(float))
         state = world.start[None]
         for t in range(last + 1):
@@ -173,12 +173,11 @@ class AntMaze(eqx.Module):
             length[alive[ended]] = t
             alive, state = alive[~ended], state[~ended]
             layers = [(weights[..., ~ended], biases[:, ~ended]) for weights, biases in layers]
-        for i in np.flatnonzero((length < self.steps) | unstable):
-            last = length[i] - unstable[i]
-            path[last + 1 :, i] = path[last, i]
         if unstable.any():
             logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
-        return Episodes(path.swapaxes(0, 1).copy(), length, visited, stuck, unstable)
+        # After the end the last again.
+        times = np.minimum(np.arange(self.steps + 1), (length - unstable)[:, None])
+        return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
 def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) -> Bool[np.ndarray, "n areas"]:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import jax
@@ -15,62 +15,72 @@ PIXEL = 3.0  # world units; pixel (i, j) has its centre at (3 i, 3 j)
 PIXELS = 200  # along a side, where walls are given
 RADIUS = 3  # of the robot, in pixels: 10 world units
 RANGE = 100.0  # of a laser, in world units
-HARD = Path(__file__).with_name("hard.txt")  # Lehman & Stanley's hard maze as libfastsim reads it
 REACH = 35  # pixels, the furthest that a laser ends away in x or in y
+DISC = {
+    (i, j): float(np.float32(math.atan2(j, i)))
+    for i in range(-RADIUS, RADIUS + 1)
+    for j in range(-RADIUS, RADIUS + 1)
+    if i * i + j * j <= RADIUS * RADIUS
+}
+"""the pixels under a robot, by their offset from its centre, and the direction in which each lies, in (-pi, pi]"""
+BEARINGS = sorted(set(DISC.values()))
+"""these directions, 16"""
+
+WALL = 3  # pixels, of a wall between rooms and of the border
+DOOR = 14  # pixels; the robot's disc takes 7
+MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
-def read(rows: tuple[str, ...] | None) -> Bool[np.ndarray, "k k"]:
-    """The map that k rows of k characters draw; None is the hard maze."""
-    rows = tuple(HARD.read_text().split()) if rows is None else rows
-    if any(len(row) != len(rows) or set(row) - set("#.") for row in rows):
-        raise ValueError(
-            f"a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); got {rows[:3]}"
-        )
-    return np.array([[cell == "#" for cell in row] for row in rows])
-
-
-def written(obstacles: Bool[np.ndarray, "rows columns"]) -> tuple[str, ...]:
-    """A map as rows of text, what `read` reads."""
-    return tuple("".join(".#"[int(cell)] for cell in row) for row in obstacles)
+def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
+    """The map of `side` x `side` rooms whose doors are drawn from a seed; all rooms are joined."""
+    if not 2 <= side <= 8 or seed < 0:
+        raise ValueError(f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} and {seed}")
+    random = np.random.default_rng(seed)
+    edges = [round(i * (PIXELS - WALL) / side) for i in range(side + 1)]
+    wall = np.zeros((PIXELS, PIXELS), bool)
+    for edge in edges:
+        wall[edge : edge + WALL] = wall[:, edge : edge + WALL] = True
+    joined = np.arange(side * side).reshape(side, side)  # rooms with the same number are joined by doors
+    between = list(product(range(side), range(side), (True, False)))
+    for index in random.permutation(len(between)):
+        row, column, down = between[index]
+        other = (row + 1, column) if down else (row, column + 1)
+        if max(other) == side:
+            continue
+        here, there = joined[row, column], joined[other]
+        if random.random() < MORE_DOORS or here != there:
+            joined[joined == there] = here
+            across, along = (edges[row + 1], column) if down else (edges[column + 1], row)
+            begin = random.integers(edges[along] + WALL, edges[along + 1] - DOOR + 1)
+            door = (slice(across, across + WALL), slice(begin, begin + DOOR))
+            wall[door if down else door[::-1]] = False
+    return wall
 
 
 class Tables(NamedTuple):
     """What a robot meets on a map of k x k pixels. Row j, column i are of pixel (i, j)."""
 
     touched: UInt[Array, "k k"]
-    """bit b: a robot on that pixel has an obstacle under its disc in direction `bearings()[b]`; 0: it stands free"""
+    """bit b: a robot on that pixel has an obstacle under its disc in direction `BEARINGS[b]`; 0: it stands free"""
     ends: Int[Array, "reach reach"]
     """the first index into `stops` of a laser, by the offset (+ REACH) of its end from the robot's pixel"""
     stops: Int[Array, "ends k k"]
-    """where that laser stops for a robot on that pixel: an offset, packed by `_pack`"""
-
-
-def _pack(i: int, j: int) -> int:
-    return (i + 64) << 7 | (j + 64)
-
-
-def unpack(code: Int[Array, " n"]) -> tuple[Int[Array, " n"], Int[Array, " n"]]:
-    return (code >> 7) - 64, (code & 127) - 64
+    """where that laser stops for a robot on that pixel: an offset, (i, j) packed as (i + 64) << 7 | (j + 64)"""
 
 
 @lru_cache(maxsize=4)
-def tables(obstacles: bytes, k: int) -> Tables:
-    """The tables of a map. On the padded map, laid flat, an offset is one shift of the whole map."""
-    width = k + 2 * REACH
-    free = np.zeros((width, width), np.uint8)
-    free[REACH:-REACH, REACH:-REACH] = ~np.frombuffer(obstacles, bool).reshape(k, k)
+def tables(obstacles: bytes) -> Tables:
+    """The tables of a map that is given as its bytes, so that equal maps share them."""
+    k = math.isqrt(len(obstacles))
+    free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)  # beside the map all is wall
 
     def seen(i: int, j: int) -> np.ndarray:
-        """Whether the pixel at that offset is free, for every pixel of the robot (and the padding beside it)."""
-        first = (REACH + j) * width + i
-        return free.reshape(-1)[first : first + k * width]
+        """Whether the pixel at that offset is free, for every pixel of the robot."""
+        return free[REACH + j : REACH + j + k, REACH + i : REACH + i + k]
 
-    def cropped(flat: np.ndarray) -> np.ndarray:
-        return flat.reshape(k, width)[:, REACH:-REACH]
-
-    touched = np.zeros(k * width, np.uint16)
-    for i, j in _disc():
-        touched |= np.uint16(1 << bearings().index(_bearing(i, j))) * (1 - seen(i, j))
+    touched = np.zeros((k, k), np.uint16)
+    for (i, j), bearing in DISC.items():
+        touched[seen(i, j) == 0] |= 1 << BEARINGS.index(bearing)
 
     ends = np.zeros((2 * REACH + 1, 2 * REACH + 1), np.int16)
     offsets = _laser_ends()
@@ -78,32 +88,18 @@ def tables(obstacles: bytes, k: int) -> Tables:
     for end, (end_i, end_j) in enumerate(offsets):
         ends[end_j + REACH, end_i + REACH] = end
         clear = seen(0, 0).copy()
-        moves = np.zeros(k * width, np.uint8)
-        codes = []
+        moves = np.zeros((k, k), np.uint8)
+        goals = []
         for pixels in _line(end_i, end_j):
             for i, j in pixels:
                 clear &= seen(i, j)
             moves += clear
-            codes.append(_pack(*pixels[-1]))
-        codes.append(_pack(63, 63))  # no obstacle: further than RANGE, to which readings are cut
-        stops[end] = np.array(codes, np.int16)[cropped(moves)]
+            goals.append(pixels[-1])
+        goals.append((63, 63))  # no obstacle: further than RANGE, to which readings are cut
+        i, j = np.array(goals, np.int16).T + 64
+        stops[end] = (i << 7 | j)[moves]
     with jax.ensure_compile_time_eval():  # a maze made inside a traced function must not leave tracers in the cache
-        return Tables(jnp.asarray(cropped(touched)), jnp.asarray(ends), jnp.asarray(stops))
-
-
-def _disc() -> list[tuple[int, int]]:
-    span = range(-RADIUS, RADIUS + 1)
-    return [(i, j) for i in span for j in span if i * i + j * j <= RADIUS * RADIUS]
-
-
-@cache
-def bearings() -> tuple[float, ...]:
-    """The directions in which the pixels of the disc lie from its centre, 16, in ascending order in (-pi, pi]."""
-    return tuple(sorted({_bearing(i, j) for i, j in _disc()}))
-
-
-def _bearing(i: int, j: int) -> float:
-    return float(np.float32(math.atan2(j, i)))
+        return Tables(jnp.asarray(touched), jnp.asarray(ends), jnp.asarray(stops))
 
 
 def _laser_ends() -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -14,10 +15,11 @@ from jaxtyping import Array, Bool, Float, Key, UInt
 from brns.checks import refuse_unless
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
-from brns.tasks.maze.map import PIXEL, RANGE, REACH, Tables, bearings, read, tables, unpack, written
+from brns.tasks.maze.map import BEARINGS, PIXEL, PIXELS, RANGE, REACH, Tables, rooms, tables
 from brns.tasks.policy import FeedForward, Genotypes
 from brns.tasks.scene import COLOURS, Area, Scene, plain
 
+HARD = Path(__file__).with_name("hard.txt")  # Lehman & Stanley's hard maze as libfastsim reads it
 AXLE = 20.0
 FASTEST = 4.0  # displacement of a wheel in one step
 DIRECTIONS = (math.pi / 4, 0.0, -math.pi / 4)  # of the lasers, from the heading
@@ -62,10 +64,11 @@ class DeceptiveMaze(eqx.Module):
     def __post_init__(self):
         # jit hashes what is no array, and a record keeps it as it is: tuples and text serve both.
         self.start, self.goal = tuple(self.start), tuple(self.goal)  # type: ignore[assignment]
-        if self.bitmap is not None:
-            self.bitmap = written(self.bitmap) if isinstance(self.bitmap, np.ndarray) else tuple(self.bitmap)
-        obstacles = self.obstacles
-        self.tables = tables(obstacles.tobytes(), len(obstacles))
+        if isinstance(self.bitmap, np.ndarray):
+            self.bitmap = tuple("".join(np.where(row, "#", ".")) for row in self.bitmap)
+        elif self.bitmap is not None:
+            self.bitmap = tuple(self.bitmap)
+        self.tables = tables(self.obstacles.tobytes())
 
     def __check_init__(self):
         x, y, heading = self.start
@@ -98,7 +101,13 @@ class DeceptiveMaze(eqx.Module):
     @property
     def obstacles(self) -> Bool[np.ndarray, "k k"]:
         """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
-        return read(self.bitmap)  # ty: ignore[invalid-argument-type]
+        rows = tuple(HARD.read_text().split() if self.bitmap is None else self.bitmap)
+        if any(len(row) != len(rows) or set(row) - set("#.") for row in rows):
+            raise ValueError(
+                "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
+                f"got {rows[:3]}"
+            )
+        return np.array([[cell == "#" for cell in row] for row in rows])
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """Where n policies end, or their paths. Nothing is random: `key` changes nothing."""
@@ -160,6 +169,39 @@ class DeceptiveMaze(eqx.Module):
         return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
 
 
+class RoomsMaze(DeceptiveMaze):
+    """A maze of rooms whose doors are drawn from a seed; its robot and rules are those of `DeceptiveMaze`.
+
+    `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the other walls
+    have a door too. A door is 42 units wide, anywhere in its wall. `bitmap` is not for this maze.
+    """
+
+    steps: int = 1000
+    """steps of an evaluation: 4000 units at full speed"""
+    start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
+    """x, y in world units and heading in radians, in (-pi, pi]; None is the middle of the room at the lower left"""
+    goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
+    """x, y in world units; None is the middle of the room at the upper right"""
+    seed: int = 1
+    """of the doors"""
+    rooms: int = 4
+    """along a side, from 2 to 8"""
+
+    def __post_init__(self):
+        side = PIXEL * PIXELS
+        middle = side / (2 * max(self.rooms, 1))
+        self.start = self.start or (middle, side - middle, math.pi / 4)
+        self.goal = self.goal or (side - middle, middle)
+        super().__post_init__()
+
+    @property
+    def obstacles(self) -> Bool[np.ndarray, "k k"]:
+        """The map: row j, column i is pixel (i, j), whose centre is at (3 i, 3 j); True is wall."""
+        if self.bitmap is not None:
+            raise ValueError("a maze of rooms is given by its seed; DeceptiveMaze takes a bitmap")
+        return rooms(self.seed, self.rooms)
+
+
 def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows, Rows]:
     """One step of n robots by the rules of `DeceptiveMaze`: next poses and observations."""
     x, y, heading = pose
@@ -186,7 +228,8 @@ def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], headin
         ahead, aside = RANGE * math.cos(direction), RANGE * math.sin(direction)
         end_i, end_j = _pixel(x + ahead * cos - aside * sin), _pixel(y + ahead * sin + aside * cos)
         end = tables.ends.at[end_j - j + REACH, end_i - i + REACH].get(mode="clip")
-        stop_i, stop_j = unpack(tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32))
+        stop = tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32)
+        stop_i, stop_j = (stop >> 7) - 64, (stop & 127) - 64
         distance = jnp.sqrt((PIXEL * (i + stop_i) - x) ** 2 + (PIXEL * (j + stop_j) - y) ** 2)
         readings.append(jnp.minimum(distance, RANGE))
     return tuple(readings)
@@ -199,8 +242,8 @@ def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     open quarter to its right has the bearings up_to ... below + 3, that to its left up_to - 4 ... below - 1, modulo 16:
     a shift of the 16 bits, written twice, brings either run to the lowest bits.
     """
-    up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in bearings())
-    below = sum((heading > bearing).astype(jnp.uint32) for bearing in bearings())
+    up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in BEARINGS)
+    below = sum((heading > bearing).astype(jnp.uint32) for bearing in BEARINGS)
     twice = touched | touched << 16
     run = jnp.uint32(0b1111) >> (up_to - below)
     right, left = twice >> up_to & run, twice >> up_to + 12 & run
