@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, offspring_of
-from brns.comparison.worlds import Cells
+from brns.comparison.worlds import Cells, World
 from brns.core import Population
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
@@ -49,22 +49,18 @@ def moments(generations: int) -> list[int]:
 
 
 def measured(
-    search: NoveltySearch,
-    cells: Cells,
-    generations: int,
-    seeds: list[int],
-    stop: Event | None = None,
-    peer: Peer | None = None,
+    search: NoveltySearch, world: World, seeds: list[int], stop: Event | None = None, peer: Peer | None = None
 ) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
     Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`, after a generation. A
     `peer` has the founders and the evaluations of the search in its place.
     """
+    generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
     founders = stacked([state.population for state in states])
-    visited = np.array(_visited(cells, founders))
+    visited = np.array(_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
@@ -72,7 +68,7 @@ def measured(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else lanes(search.task, len(seeds))
     if peer:
-        runs = [offspring_of(peer, search, cells, seed, state) for seed, state in zip(seeds, states, strict=True)]
+        runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in zip(seeds, states, strict=True)]
         steps: Generator[list[Any]] = ([next(run) for run in runs] for _ in range(generations))
     else:
         steps = side_by_side(search, keys, states, generations, batches)
@@ -82,7 +78,7 @@ def measured(
                 raise CancelledError
             times.append(time.perf_counter())
             born = stacked(after if peer else [generation.offspring for _, generation in after])
-            visited |= np.asarray(_visited(cells, born))
+            visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if number in when and not peer:
@@ -91,10 +87,9 @@ def measured(
                 for i, points in enumerate(kept):
                     q[:, i, len(kept) - 1] = _novelty(search.estimator, now, points)
     eta, kappa = np.array([(np.nan, np.nan) if peer else _cycling(one) for one in q]).T
-    ever = np.array(solved).T
     return Facts(
         covered=np.array(covered, np.float64)[moments(generations)].T,
-        first_solved=np.where(ever.any(axis=1), ever.argmax(axis=1), np.nan),
+        first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
         milliseconds=1000 * float(np.median(np.diff(times))) * batches / len(seeds),

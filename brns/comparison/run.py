@@ -184,8 +184,7 @@ def _make(job: _Job, stop: Event, alone: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
-        seeds = job.settings["seeds"]
-        found = measured(job.search, job.world.cells, job.world.generations, seeds, stop, job.peer)
+        found = measured(job.search, job.world, job.settings["seeds"], stop, job.peer)
     made = {key: value for key, value in here().items() if key != "command"}
     content = {"settings": job.settings, "made": made, "facts": found._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)

@@ -185,7 +185,7 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     """What is being computed is not waited for."""
 
-    def slow(search, cells, generations, seeds, stop, peer):
+    def slow(search, world, seeds, stop, peer):
         raise CancelledError if stop.wait(60) else AssertionError
 
     def interrupted(things, title, total, shown):
@@ -204,7 +204,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
     stop = Event()
     stop.set()
     with pytest.raises(CancelledError):
-        measured(search(), CELLS, 12, [0, 1], stop)
+        measured(search(), of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
 
 
 def fake(final):
