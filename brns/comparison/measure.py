@@ -42,6 +42,10 @@ class Facts(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
+    def at(self, fraction: float) -> Float[np.ndarray, " s"]:
+        """The cells covered by each seed after a fraction of the run, one of POINTS."""
+        return self.covered[:, POINTS.index(fraction)]
+
 
 def moments(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
@@ -53,8 +57,8 @@ def measured(
 ) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
-    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`, after a generation. A
-    `peer` has the founders and the evaluations of the search in its place.
+    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`, after a generation.
+    A `peer` has the founders and the evaluations of the search in its place.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]
@@ -68,7 +72,8 @@ def measured(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else lanes(search.task, len(seeds))
     if peer:
-        runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in zip(seeds, states, strict=True)]
+        begun = zip(seeds, states, strict=True)
+        runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
         steps: Generator[list[Any]] = ([next(run) for run in runs] for _ in range(generations))
     else:
         steps = side_by_side(search, keys, states, generations, batches)
@@ -110,7 +115,7 @@ def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
 
 @eqx.filter_jit
 def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s n d"]) -> Float[Array, " s"]:
-    """The mean novelty of each seed's kept population by its state of now: Q(i, j) of every seed."""
+    """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
     def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:
         return estimator.score(state.estimator, points, state.population).mean()

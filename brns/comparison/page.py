@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import KEPT, Facts, moments
-from brns.comparison.statistics import FRACTIONS, Comparison, at
+from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text, number
@@ -47,7 +47,8 @@ def write(comparison: Comparison) -> None:
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
-    unknown = any(np.isnan(facts.kappa).all() for world in comparison.found.values() for facts in world.values())
+    kappas = [facts.kappa for world in comparison.found.values() for facts in world.values()]
+    unknown = np.isnan(kappas).all(axis=1).any()
     parts = [
         HEADING,
         f"{comparison}",
@@ -85,7 +86,7 @@ def _shares(comparison: Comparison, fraction: float) -> str:
     methods = dict.fromkeys(row.method for row in comparison.judged)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.found.items():
-        mean, deviation, _ = estimate(at(facts[comparison.reference], fraction).tolist())
+        mean, deviation, _ = estimate(facts[comparison.reference].at(fraction).tolist())
         lines.append([name, f"{mean:.0f} ± {deviation:.0f}"])
         for row in comparison.judged:
             if (row.world, row.fraction) == (name, fraction):

@@ -165,17 +165,17 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
 def offspring_of(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a peer in a search's place, without end, after the founders, whom its archives get at once.
+    """The generations of a peer in a search's place, without end, after founders that its archives hold from the start.
 
     Solutions are points of the unit box over the genotype space, at whose border they are reflected.
     """
-    task, founders, key = search.task, state.population, jax.random.key(seed)
-    box = task.genotype_space
+    task, key = search.task, jax.random.key(seed)
+    founders, box = state.population, task.genotype_space
     scheduler = peer(_terms(search, cells, founders.fitness, seed))
     low, width = np.asarray(box.low), np.asarray(box.high - box.low)
-    known = (np.asarray(founders.genotype) - low) / width, np.asarray(founders.fitness), np.asarray(founders.descriptor)
+    solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
-        archive.add(*known)
+        archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
     evaluated = _evaluated_in_one if task.traceable else _evaluated
     for number in itertools.count(1):
         solutions = 1 - np.abs(1 - np.mod(scheduler.ask(), 2))
@@ -188,12 +188,12 @@ def offspring_of(
 
 def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
     """The world's cells where they are a grid over the behavior, else its box."""
-    space, p = search.task.behavior_space, search.task.genotype_space.dimension
+    space = search.task.behavior_space
     planar = cells.place is last_two and space.dimension == 2
     low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
     least, spread = float(fitness.min()), float(np.ptp(fitness))
     return Terms(
-        x0=np.full(p, 0.5),
+        x0=np.full(search.task.genotype_space.dimension, 0.5),
         born=search.offspring_size,
         ranges=tuple(zip(low, high, strict=True)),
         dims=(cells.side, cells.side) if planar else None,

@@ -105,9 +105,9 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
         )
     else:
-        found = []
-        for each in [what] if isinstance(what, str | World) else what:
-            found += SUITE if each == "suite" else [world(each) if isinstance(each, str) else each]
+        given = [what] if isinstance(what, str | World) else list(what)
+        given = SUITE if given == ["suite"] else given
+        found = [world(each) if isinstance(each, str) else each for each in given]
     return [each._replace(generations=generations or each.generations) for each in found]
 
 
@@ -154,7 +154,8 @@ def _finish(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     for job in jobs:
         if job.path.exists():
             _stored(job)  # refuses a file of other settings before anything is computed
-    stop, alone, pool = Event(), Lock(), ThreadPoolExecutor(workers)
+    stop, alone = Event(), Lock()
+    pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_make, job, stop, alone) for job in jobs if not job.path.exists()]
     try:
         for _ in track((one.result() for one in as_completed(begun)), "comparing", len(begun), progress):
