@@ -36,7 +36,8 @@ from brns import (
 from brns.comparison import peers
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import Cells, world
-from brns.core import Population
+from brns.core import Population, individuals
+from brns.estimators.cpu import program
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import STYLE, legend_below, save
@@ -172,9 +173,12 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
         np.zeros(task.genes), INDIVIDUALS, ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2, worst, seed
     )
     seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
-    born = peers.offspring_of(PEERS[method](terms), task, jax.random.key(seed), None)
-    for number, offspring in enumerate(born, 1):
-        visited |= np.asarray(seen(offspring))
+    scheduler, evaluate, key = PEERS[method](terms), program(task.evaluate), jax.random.key(seed)
+    for number in itertools.count(1):
+        genotypes = jnp.asarray(scheduler.ask(), jnp.float32)
+        found = evaluate(genotypes, jax.random.fold_in(key, number))
+        scheduler.tell(np.asarray(found.fitness), np.asarray(found.descriptor))
+        visited |= np.asarray(seen(individuals(found.descriptor)))
         if number % STEP == 0:
             yield visited
 

@@ -3,18 +3,18 @@
 import contextlib
 import time
 from collections.abc import Generator
+from concurrent.futures import CancelledError
 from threading import Event
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from brns.comparison.peers import Peer, Terms, offspring_of
-from brns.comparison.worlds import Cells, last_two
-from brns.core import Generation, Population
+from brns.comparison.peers import Peer, offspring_of
+from brns.comparison.worlds import Cells, World
+from brns.core import Population
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
@@ -42,94 +42,62 @@ class Facts(NamedTuple):
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
+    def at(self, fraction: float) -> Float[np.ndarray, " s"]:
+        """The cells covered by each seed after a fraction of the run, one of POINTS."""
+        return self.covered[:, POINTS.index(fraction)]
+
 
 def moments(generations: int) -> list[int]:
     """The generations at POINTS of a run."""
     return [max(1, round(point * generations)) for point in POINTS]
 
 
-class Stopped(Exception):
-    """A measurement was asked to stop."""
-
-
 def measured(
-    search: NoveltySearch,
-    cells: Cells,
-    generations: int,
-    seeds: list[int],
-    stop: Event | None = None,
-    peer: Peer | None = None,
+    search: NoveltySearch, world: World, seeds: list[int], stop: Event | None = None, peer: Peer | None = None
 ) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
-    Seeds go side by side as those of a run do. Once `stop` is set it ends with `Stopped`, after a generation. A `peer`
-    has the founders and the evaluations of the search in its place.
+    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`, after a generation.
+    A `peer` has the founders and the evaluations of the search in its place.
     """
+    generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
     founders = stacked([state.population for state in states])
-    visited = np.array(_visited(cells, founders))
+    visited = np.array(_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
-    kept, columns, times = [], [], []
+    kept, times = [], []
+    q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else lanes(search.task, len(seeds))
     if peer:
-        steps = _theirs(peer, search, cells, seeds, states, generations)
+        begun = zip(seeds, states, strict=True)
+        runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
+        steps: Generator[list[Any]] = ([next(run) for run in runs] for _ in range(generations))
     else:
         steps = side_by_side(search, keys, states, generations, batches)
     with contextlib.closing(steps):
         for number, after in enumerate(steps, 1):
             if stop and stop.is_set():
-                raise Stopped
+                raise CancelledError
             times.append(time.perf_counter())
-            born = stacked([generation.offspring for _, generation in after])
-            visited |= np.asarray(_visited(cells, born))
+            born = stacked(after if peer else [generation.offspring for _, generation in after])
+            visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if number in when and not peer:
                 now = stacked([state for state, _ in after])
                 kept.append(now.population.descriptor)
-                padded = jnp.stack(kept + [kept[-1]] * (len(when) - len(kept)), axis=1)
-                columns.append(_novelty(search.estimator, now, padded))
-    unknown = np.full((len(seeds), 2), np.nan)
-    eta, kappa = (unknown if peer else _cycling(np.stack(columns, axis=2).astype(np.float64))).T
-    ever = np.array(solved).T
+                for i, points in enumerate(kept):
+                    q[:, i, len(kept) - 1] = _novelty(search.estimator, now, points)
+    eta, kappa = np.array([(np.nan, np.nan) if peer else _cycling(one) for one in q]).T
     return Facts(
         covered=np.array(covered, np.float64)[moments(generations)].T,
-        first_solved=np.where(ever.any(axis=1), ever.argmax(axis=1), np.nan),
+        first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
         kappa=kappa,
         milliseconds=1000 * float(np.median(np.diff(times))) * batches / len(seeds),
-    )
-
-
-def _theirs(
-    peer: Peer, search: NoveltySearch, cells: Cells, seeds: list[int], states: list[SearchState], generations: int
-) -> Generator[list[tuple[Any, Any]]]:
-    """The steps of a peer, of which what is born is known and nothing else."""
-    runs = []
-    for seed, state in zip(seeds, states, strict=True):
-        scheduler = peer(_terms(search, cells, state.population.fitness, seed))
-        space, key = search.task.genotype_space, jax.random.key(seed)
-        runs.append(offspring_of(scheduler, search.task, key, space, state.population))
-    for _ in range(generations):
-        yield [(None, Generation(None, next(run), None)) for run in runs]  # ty: ignore[invalid-argument-type]
-
-
-def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
-    """What a peer is told: the world's cells where they are a grid over the behavior, else its box."""
-    space, p = search.task.behavior_space, search.task.genotype_space.dimension
-    planar = cells.place is last_two and space.dimension == 2
-    low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
-    least, spread = float(fitness.min()), float(np.ptp(fitness))
-    return Terms(
-        x0=np.full(p, 0.5),
-        born=search.offspring_size,
-        ranges=tuple(zip(low, high, strict=True)),
-        dims=(cells.side, cells.side) if planar else None,
-        worst=least - (spread or 1.0),  # what is the least of all is not known
-        seed=seed,
     )
 
 
@@ -138,24 +106,18 @@ def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
     return jax.vmap(cells.visited)(individuals)
 
 
-def _cycling(q: Float[np.ndarray, "s k k"]) -> Float[np.ndarray, "s 2"]:
-    told = []
-    for one in q:
-        ratio, own = cycling.eta(one), np.diag(one)[:, None]
-        known = ratio[np.isfinite(ratio)]
-        share = cycling.kappa_share(one / np.where(own > 0, own, 1.0), MARGIN)
-        told.append((known.mean() if known.size else np.nan, share.mean()))
-    return np.array(told)
+def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
+    ratio, own = cycling.eta(q), np.diag(q)[:, None]
+    known = ratio[np.isfinite(ratio)]
+    share = cycling.kappa_share(q / np.where(own > 0, own, 1.0), MARGIN)
+    return known.mean() if known.size else np.nan, share.mean()
 
 
 @eqx.filter_jit
-def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s k n d"]) -> Float[Array, "s k"]:
-    """The mean novelty of each kept population by the states of now: a column of Q a seed."""
+def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s n d"]) -> Float[Array, " s"]:
+    """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
-    def one(state: SearchState, populations: Float[Array, "k n d"]):
-        def mean(points):
-            return estimator.score(state.estimator, points, state.population).mean()
+    def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:
+        return estimator.score(state.estimator, points, state.population).mean()
 
-        return jax.lax.map(mean, populations)
-
-    return jax.vmap(one)(states, kept)
+    return jax.vmap(mean)(states, kept)

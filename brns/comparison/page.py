@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import KEPT, Facts, moments
-from brns.comparison.statistics import FRACTIONS, Comparison, at
+from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text, number
@@ -83,16 +83,16 @@ def text(comparison: Comparison, folder: str) -> str:
 
 
 def _shares(comparison: Comparison, fraction: float) -> str:
-    rows: dict[str, list[str]] = {}
     methods = dict.fromkeys(row.method for row in comparison.judged)
+    lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
     for name, facts in comparison.found.items():
-        mean, deviation, _ = estimate(at(facts[comparison.reference], fraction).tolist())
-        rows[name] = [name, f"{mean:.0f} ± {deviation:.0f}"]
-    for row in comparison.judged:
-        if row.fraction == fraction:
-            mark = MARKS[row.outcome]
-            rows[row.world].append(f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})")
-    return table([[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods], *rows.values()])
+        mean, deviation, _ = estimate(facts[comparison.reference].at(fraction).tolist())
+        lines.append([name, f"{mean:.0f} ± {deviation:.0f}"])
+        for row in comparison.judged:
+            if (row.world, row.fraction) == (name, fraction):
+                mark = MARKS[row.outcome]
+                lines[-1].append(f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})")
+    return table(lines)
 
 
 def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
@@ -122,8 +122,7 @@ def _worlds(comparison: Comparison) -> str:
 
 def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
     """Coverage of the reachable cells over evaluations, with the bands of `brns.pictures`."""
-    names = list(dict.fromkeys(name for methods in found.values() for name in methods))
-    colors = colors_of(names)
+    colors = colors_of({name for methods in found.values() for name in methods})
     columns = min(COLUMNS, len(found))
     rows = math.ceil(len(found) / columns)
     with rc_context(STYLE):

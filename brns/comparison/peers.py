@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from brns.core import Box, Population, Task, conform, newborn
+from brns.comparison.worlds import Cells, last_two
+from brns.core import Population, Task, conform, newborn
 from brns.estimators.cpu import program
+from brns.search import NoveltySearch, SearchState
 
 SIGMA = 0.1
 """with which CMA-ES begins in the unit box, by the suite's tuning half; the source has 0.05 and 0.15 of its box"""
@@ -161,27 +163,43 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
 
 
 def offspring_of(
-    scheduler: Any, task: Task, key: Key[Array, ""], box: Box | None, founders: Population | None = None
+    peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a scheduler, without end, after founders that its archives hold from the start.
+    """The generations of a peer in a search's place, without end, after founders that its archives hold from the start.
 
-    Solutions are points of the unit box over `box`, at whose border they are reflected; or genotypes, without a box.
+    Solutions are points of the unit box over the genotype space, at whose border they are reflected.
     """
-    low, width = (0.0, 1.0) if box is None else (np.asarray(box.low), np.asarray(box.high - box.low))
-    if founders is not None:
-        solutions = (np.asarray(founders.genotype) - low) / width
-        for archive in {id(each): each for each in (scheduler.archive, scheduler.result_archive)}.values():
-            archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
+    task, key = search.task, jax.random.key(seed)
+    founders, box = state.population, task.genotype_space
+    scheduler = peer(_terms(search, cells, founders.fitness, seed))
+    low, width = np.asarray(box.low), np.asarray(box.high - box.low)
+    solutions = (np.asarray(founders.genotype) - low) / width
+    for archive in {scheduler.archive, scheduler.result_archive}:
+        archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
     evaluated = _evaluated_in_one if task.traceable else _evaluated
     for number in itertools.count(1):
-        solutions = scheduler.ask()
-        if box is not None:
-            solutions = 1 - np.abs(1 - np.mod(solutions, 2))
+        solutions = 1 - np.abs(1 - np.mod(scheduler.ask(), 2))
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
-        genotypes = genotypes if box is None else jnp.clip(genotypes, box.low, box.high)  # what was rounded
+        genotypes = jnp.clip(genotypes, box.low, box.high)  # what was rounded
         offspring = evaluated(task, genotypes, jax.random.fold_in(key, number), jnp.int32(number))
         scheduler.tell(np.asarray(offspring.fitness), np.asarray(offspring.descriptor))
         yield offspring
+
+
+def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], seed: int) -> Terms:
+    """The world's cells where they are a grid over the behavior, else its box."""
+    space = search.task.behavior_space
+    planar = cells.place is last_two and space.dimension == 2
+    low, high = (cells.low, cells.high) if planar else (space.low.tolist(), space.high.tolist())
+    least, spread = float(fitness.min()), float(np.ptp(fitness))
+    return Terms(
+        x0=np.full(search.task.genotype_space.dimension, 0.5),
+        born=search.offspring_size,
+        ranges=tuple(zip(low, high, strict=True)),
+        dims=(cells.side, cells.side) if planar else None,
+        worst=least - (spread or 1.0),  # what is the least of all is not known
+        seed=seed,
+    )
 
 
 def _evaluated(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]) -> Population:

@@ -30,7 +30,8 @@ from brns.search import NoveltySearch
 from brns.settings import describe
 from brns.tasks.workers import has_workers
 
-_Method = tuple[NoveltyEstimator, Mutation, Peer | None]
+_Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
+"""without a mutation it has the search's own"""
 
 
 class _Job(NamedTuple):
@@ -74,11 +75,12 @@ def compare(
     """
     _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
+    if isinstance(what, Task):
+        what = NoveltySearch(what, mutate=PolynomialMutation())
     worlds, out = _worlds(what, generations, cells), Path(out)
     page.place(out)
-    varied = mutations or {"": what.mutate if isinstance(what, NoveltySearch) else PolynomialMutation()}
-    jobs = _jobs(what, worlds, _methods(estimators, varied), seeds, out)
-    _finish(jobs, seeds, workers or 2, progress)
+    jobs = _jobs(what, worlds, _methods(estimators, mutations or {"": None}), seeds, out)
+    _finish(jobs, workers or 2, progress)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     answers = []
     for job in jobs:
@@ -95,24 +97,21 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
     """The worlds that are meant by a task, a search, worlds, their names, or "suite"."""
     if not isinstance(cells, Cells | None):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
-    if cells is not None and not isinstance(what, NoveltySearch | Task):
+    if isinstance(what, NoveltySearch):
+        own = of_task(what.task, what.population_size, 200, cells)
+        found = [own._replace(offspring=what.offspring_size)]
+    elif cells is not None:
         raise ValueError(
             f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
         )
-    if isinstance(what, NoveltySearch):
-        own = of_task(what.task, what.population_size, generations or 200, cells)
-        return [own._replace(offspring=what.offspring_size)]
-    if isinstance(what, Task):
-        return [of_task(what, 100, generations or 200, cells)]
-    if isinstance(what, str | World):
-        what = [what]
-    named = SUITE
-    if list(what) != ["suite"]:
-        named = [world(each) if isinstance(each, str) else each for each in what]
-    return [each._replace(generations=generations or each.generations) for each in named]
+    else:
+        given = [what] if isinstance(what, str | World) else list(what)
+        given = SUITE if given == ["suite"] else given
+        found = [world(each) if isinstance(each, str) else each for each in given]
+    return [each._replace(generations=generations or each.generations) for each in found]
 
 
-def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -> dict[str, _Method]:
+def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise ValueError(
@@ -133,13 +132,11 @@ def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation]) -
 def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path) -> list[_Job]:
     jobs = []
     for each in worlds:
-        task = each.task()
+        own = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task(), mutate=PolynomialMutation())
+        sizes = {"population_size": each.individuals, "offspring_size": each.born}
         place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
         for name, (estimator, mutation, peer) in methods.items():
-            if isinstance(what, NoveltySearch):
-                search = dataclasses.replace(what, estimator=estimator, mutate=mutation)
-            else:
-                search = NoveltySearch(task, estimator, each.individuals, each.born, mutation)
+            search = dataclasses.replace(own, estimator=estimator, mutate=mutation or own.mutate, **sizes)
             settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
             if peer is not None:
                 settings["peer"] = describe(peer)
@@ -152,15 +149,14 @@ def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds
     return jobs
 
 
-def _finish(jobs: Sequence[_Job], seeds: list[int], workers: int, progress: bool) -> None:
+def _finish(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     """Make the file of each job that has none."""
-    stop, alone = Event(), Lock()
-    pool = ThreadPoolExecutor(workers)
-    missing = [job for job in jobs if not job.path.exists()]
     for job in jobs:
         if job.path.exists():
             _stored(job)  # refuses a file of other settings before anything is computed
-    begun = [pool.submit(_make, job, seeds, stop, alone) for job in missing]
+    stop, alone = Event(), Lock()
+    pool = ThreadPoolExecutor(workers)
+    begun = [pool.submit(_make, job, stop, alone) for job in jobs if not job.path.exists()]
     try:
         for _ in track((one.result() for one in as_completed(begun)), "comparing", len(begun), progress):
             pass
@@ -185,13 +181,12 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
     return found, made
 
 
-def _make(job: _Job, seeds: list[int], stop: Event, alone: Lock) -> None:
+def _make(job: _Job, stop: Event, alone: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
-        found = measured(job.search, job.world.cells, job.world.generations, seeds, stop, job.peer)
+        found = measured(job.search, job.world, job.settings["seeds"], stop, job.peer)
     made = {key: value for key, value in here().items() if key != "command"}
-    facts = {name: np.asarray(value).tolist() for name, value in found._asdict().items()}
+    content = {"settings": job.settings, "made": made, "facts": found._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"settings": job.settings, "made": made, "facts": facts}
-    write_bytes(job.path, to_json(content, inf_nan_mode="null"))
+    write_bytes(job.path, to_json(content, fallback=np.ndarray.tolist, inf_nan_mode="null"))

@@ -43,22 +43,17 @@ class Judged(NamedTuple):
         return "better" if self.effect > 0.5 else "worse"
 
 
-def at(facts: Facts, fraction: float) -> Float[np.ndarray, " s"]:
-    """The cells covered by each seed after a fraction of the run, one of POINTS."""
-    return facts.covered[:, POINTS.index(fraction)]
-
-
 def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
     """Every method against the reference in every world, at every fraction. Row s of all facts is the same seed."""
     rows = []
     for fraction in FRACTIONS:
         raw = []
         for world, methods in found.items():
-            theirs = at(methods[reference], fraction)
+            theirs = methods[reference].at(fraction)
             for method, facts in methods.items():
                 if method == reference:
                     continue
-                ours = at(facts, fraction)
+                ours = facts.at(fraction)
                 p, effect = paired(ours, theirs)
                 mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
                 raw.append(Judged(world, method, fraction, mean, deviation, p, effect))
@@ -111,7 +106,7 @@ class Comparison(NamedTuple):
         rows = []
         for world, methods in self.found.items():
             for method, facts in methods.items():
-                measures = {f"coverage_{round(100 * point)}": at(facts, point) for point in POINTS}
+                measures = {f"coverage_{round(100 * point)}": facts.at(point) for point in POINTS}
                 measures |= {"first_solved": facts.first_solved, "eta": facts.eta, "kappa": facts.kappa}
                 measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
                 rows += [
@@ -141,7 +136,7 @@ class Comparison(NamedTuple):
 
     def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
         ends = [row for row in self.judged if row.method == method and row.fraction == 1.0 and row.world in worlds]
-        pairs = [(at(self.found[name][method], 1.0), at(self.found[name][self.reference], 1.0)) for name in worlds]
+        pairs = [(self.found[name][method].at(1.0), self.found[name][self.reference].at(1.0)) for name in worlds]
         share = np.mean([row.share for row in ends])
         low, high = interval(pairs)
         least, most = interval(pairs, of_worlds=True)

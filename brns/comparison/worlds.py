@@ -94,8 +94,6 @@ _PICTURE = _ARM._replace(place=tip)
 _LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, scaled(START), scaled(TOP + FASTEST)
 _CAR = Cells((_LEFTMOST, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, "all cells of the rectangle, some out of reach")
 _LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made")
-
-
 _UNEQUAL = tuple(0.9**i for i in range(20))
 """lengths of links: 1, 0.9, 0.81, ..."""
 

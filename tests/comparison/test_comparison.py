@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import CancelledError
 from threading import Event
 
 import equinox as eqx
@@ -14,7 +15,7 @@ from worlds import HostIdentity, Identity
 
 from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
-from brns.comparison.measure import POINTS, Facts, Stopped, measured, moments
+from brns.comparison.measure import POINTS, Facts, measured, moments
 from brns.comparison.page import picture
 from brns.comparison.statistics import Comparison, interval, judged
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
@@ -184,8 +185,8 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
     """What is being computed is not waited for."""
 
-    def slow(search, cells, generations, seeds, stop, peer):
-        raise Stopped if stop.wait(60) else AssertionError
+    def slow(search, world, seeds, stop, peer):
+        raise CancelledError if stop.wait(60) else AssertionError
 
     def interrupted(things, title, total, shown):
         raise KeyboardInterrupt
@@ -202,8 +203,8 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
 def test_a_measurement_that_is_asked_to_stop_stops():
     stop = Event()
     stop.set()
-    with pytest.raises(Stopped):
-        measured(search(), CELLS, 12, [0, 1], stop)
+    with pytest.raises(CancelledError):
+        measured(search(), of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
 
 
 def fake(final):
