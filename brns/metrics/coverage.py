@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Record, evaluated
 
 Points = Float[Array | np.ndarray, "n d"]
 
@@ -71,7 +71,7 @@ def of_record(
 
     By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
     """
-    points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
+    points = record.column("survivors.descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
     return cumulative_coverage(points, record.behavior_space, cells_of(record.behavior_space, shape))
 
 

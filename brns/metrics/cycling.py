@@ -25,8 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
-from brns.metrics.numbers import ranges
-from brns.metrics.recorded import NoveltySearch, Record, survivors
+from brns.metrics.recorded import NoveltySearch, Record, kept
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
@@ -72,7 +71,8 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
     `generations` are some of `record.snapshots`, by default all. `search` is needed where the record cannot rebuild a
     part of your own. The result is kept as long as the record is.
     """
-    generations, search = kept(record, generations), search or record.search
+    generations = kept(record, "Q(i, j), on which eta and kappa rest,", generations, least=2)
+    search = search or record.search
     known = _FOUND.setdefault(record, {})
     key = tuple(generations)
     if key not in known or known[key][0] is not search:
@@ -91,7 +91,7 @@ def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Fl
     """
     if not isinstance(search.estimator, Embeds):
         return float(0.1 * np.median(np.diagonal(q)))
-    points = survivors(record, "descriptor", generations)
+    points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
     return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
 
@@ -103,9 +103,9 @@ def matrices(
 
     One state is in memory at a time. Each state scores the probes, then once every individual that survived until then.
     """
-    points = survivors(record, "descriptor", generations)
+    points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
-    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
+    _, first, row = np.unique(record.column("survivors.id", generations), return_index=True, return_inverse=True)
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
     row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
     known = np.maximum.accumulate(row.max(axis=1)) + 1
@@ -135,18 +135,6 @@ def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.nda
     """The share of probes that are less novel than each individual, equals counted half."""
     known = np.sort(np.asarray(probes))
     return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
-
-
-def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
-    """The generations asked for; a `ValueError` where the record does not keep their states."""
-    kept = record.snapshots
-    wanted = kept if generations is None else list(generations)
-    if len(wanted) < 2 or wanted != sorted(set(wanted) & set(kept)):
-        raise ValueError(
-            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
-            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
-        )
-    return wanted
 
 
 def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:

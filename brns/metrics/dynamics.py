@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Record, evaluated
 
 
 def parent_distance(
@@ -24,10 +24,10 @@ def parent_distance(
 
 def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean age of the survivors of each generation of a run; figure 3c."""
-    return np.asarray(record.generations) - survivors(record, "born").mean(axis=1)
+    return np.asarray(record.generations) - record.column("survivors.born").mean(axis=1)
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean distance in behavior space from the survivors of each generation to their parents; figure 3b."""
     everyone = np.concatenate(evaluated(record, "descriptor"))
-    return parent_distance(survivors(record, "descriptor"), survivors(record, "parent"), everyone)
+    return parent_distance(record.column("survivors.descriptor"), record.column("survivors.parent"), everyone)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Record, evaluated
 from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
@@ -52,7 +52,7 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """
     box = signature_space(record.behavior_space)
     found = []
-    for paths, novelty in zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True):
+    for paths, novelty in zip(record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True):
         found.append(of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan)
     return np.array(found)
 

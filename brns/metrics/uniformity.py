@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Shaped
 
 from brns.core import Box, novelty_of
 from brns.metrics.coverage import Points, cells, centers
-from brns.metrics.recorded import Record
+from brns.metrics.recorded import Record, kept
 
 
 def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int | None = None) -> float:
@@ -54,10 +54,11 @@ def of_values(points: Points, values: Float[Array | np.ndarray, " n"], box: Box,
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
-    if not record.snapshots:
-        raise ValueError(f"{record.path} keeps no states: run it again with checkpoint_every=1 (--checkpoint-every 1)")
-    points = jnp.asarray(centers(record.behavior_space, shape))
-    states = map(record.state, record.snapshots)
-    estimator = record.search.estimator
-    found = (novelty_of(estimator, state.estimator, points, state.population) for state in states)
-    return np.array([distance_to_uniform(novelty) for novelty in found])
+    generations = kept(record, "uniformity")
+    return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
+
+
+def novelty_of_cells(record: Record, shape: Sequence[int], generation: int) -> Float[np.ndarray, " n"]:
+    """Omega^g at the centers of a grid's cells, the last dimension running fastest."""
+    points, state = jnp.asarray(centers(record.behavior_space, shape)), record.state(generation)
+    return np.asarray(novelty_of(record.search.estimator, state.estimator, points, state.population))

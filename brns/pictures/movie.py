@@ -71,14 +71,11 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
 
 def frames(record: Record) -> Iterator[np.ndarray]:
     """The movie's pictures, `(height, width, 3)` bytes."""
-    generations = record.generations
-    if len(generations) < 2:
-        raise ValueError(f"a movie needs 2 generations or more; {record.path} has {len(generations)}")
-    kept = np.array(record.snapshots if mapped(record) else [], int)
-    for i in np.unique(np.linspace(0, len(generations) - 1, MOST_FRAMES).round().astype(int)):
-        now = generations[i]
-        until = kept[kept <= now]
-        yield _frame(record, now, int(until[-1]) if until.size else None)
+    if not record.last:
+        raise ValueError(f"a movie needs 2 generations or more; {record.path} has the founders alone")
+    states = record.snapshots if mapped(record) else []
+    for now in np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist():
+        yield _frame(record, now, max((g for g in states if g <= now), default=None))
 
 
 def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
@@ -89,7 +86,7 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
             population(record, ax, now)
         else:
             novelty_map(record, ax, kept, living=now)
-        titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.generations[-1]}")
+        titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}")
         legend_below(figure)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 
 from brns.core import Task
 from brns.estimators.archive import Archive
@@ -11,8 +10,7 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
-from brns.tasks.policy import Genotypes
-from brns.tasks.scene import Drawable, Scene, Traced, plain
+from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 
 
@@ -26,13 +24,6 @@ def scene_of(record: Record) -> Scene:
     """The scene of a run's task; of a task that nobody gave, the box of its behavior space."""
     search = record.known_search
     return plain(record.behavior_space) if search is None else scene(search.task)
-
-
-def trajectories(record: Record, genotypes: Genotypes) -> list[Float[np.ndarray, "times 2"]]:
-    """The ways that genotypes take through the world; none where the task cannot tell them."""
-    search = record.known_search
-    task = None if search is None else innermost(search.task)
-    return list(np.asarray(task.trajectory(genotypes))[..., :2]) if isinstance(task, Traced) else []
 
 
 def mapped(record: Record) -> bool:
@@ -49,16 +40,6 @@ def without_search(records: Iterable[Record]) -> str:
         f"Left out: η, κ, maps of novelty and walls. They need the search that made {unknown.path}: "
         "give it as --search module:object or record.search."
     )
-
-
-def last_state(record: Record, what: str) -> int:
-    """The last generation whose state is kept; an error where none is."""
-    if not record.snapshots:
-        raise ValueError(
-            f"{what} needs the search's states, and {record.path} keeps none; run it again with checkpoint_every=1 "
-            "(--checkpoint-every 1)"
-        )
-    return record.snapshots[-1]
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
