@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics import Numbers, Record, evaluated
 
-Points = Float[Array | np.ndarray, "n d"]
+Points = Float[Numbers, "n d"]
 
 
 def grid(space: Box) -> tuple[int, ...] | None:
@@ -48,7 +48,7 @@ def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
 
 
 def cumulative_coverage(
-    generations: Sequence[Float[Array | np.ndarray, "_ d"]] | Float[Array | np.ndarray, "g n d"],
+    generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"],
     box: Box,
     shape: Sequence[int],
 ) -> Float[np.ndarray, " g"]:

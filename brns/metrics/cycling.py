@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
-from brns.metrics.recorded import NoveltySearch, Record, kept
+from brns.metrics import NoveltySearch, Numbers, Record, kept
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
@@ -131,13 +131,13 @@ def _novelty(
     return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
 
 
-def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
     """The share of probes that are less novel than each individual, equals counted half."""
     known = np.sort(np.asarray(probes))
     return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
 
 
-def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
+def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last; below 1 where novelty fades.
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
@@ -149,7 +149,7 @@ def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
 
 
-def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$, $i^* = argmin_{j \ge i} Q(i, j)$.
 
     For every i but the last: in how many generations the population was novel again after it had been known best, in
@@ -161,13 +161,13 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
     return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
 
 
-def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]: comparable between runs of different lengths and strides."""
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 
 
-def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
+def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
 
     The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and
@@ -183,7 +183,7 @@ def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 
-def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
+def epsilon(points: Float[Numbers, "n e"]) -> float:
     """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
 
     Of more than a million pairs a million are drawn, always the same: the median's rank is within 0.1 % of the middle.
@@ -203,7 +203,7 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     return float(0.1 * np.median(np.concatenate(distances)))
 
 
-def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
+def _checked(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
     """Q, or R, infinite where j < i."""
     q = np.asarray(q, np.float64)
     known = np.triu(np.ones(q.shape, bool))

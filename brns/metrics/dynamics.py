@@ -1,15 +1,15 @@
 """Population dynamics: how old individuals get, and how far from their parents they live."""
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics import Numbers, Record, evaluated
 
 
 def parent_distance(
-    descriptors: Float[Array | np.ndarray, "g n d"],
-    parents: Int[Array | np.ndarray, "g n"],
-    behaviors: Float[Array | np.ndarray, "m d"],
+    descriptors: Float[Numbers, "g n d"],
+    parents: Int[Numbers, "g n"],
+    behaviors: Float[Numbers, "m d"],
 ) -> Float[np.ndarray, " g"]:
     r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent.
 

@@ -5,8 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics import Record, coverage, cycling, dynamics, evaluated, paths, saturation
 
 
 class Measure(NamedTuple):

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from brns.metrics import coverage as coverages
-from brns.metrics import cycling, dynamics, paths
+from brns.metrics import cycling, dynamics, kept, paths
 from brns.metrics.elites import qd_score as scores
-from brns.metrics.recorded import kept
 from brns.pictures.methods import Runs, colors_of, methods
 from brns.pictures.scene import common, least_fitness, scene, uniformity_of_record
 from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.metrics.recorded import kept
+from brns.metrics import kept
 from brns.pictures import curves, worlds
 from brns.pictures.methods import method, methods
 from brns.pictures.scene import common, mapped
@@ -114,8 +114,7 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
         for row, line in enumerate(panels):
             for column, (label, panel) in enumerate(line):
                 ax = panel(ax=figure.add_subplot(rows, across, row * across + column + 1))
-                if label:
-                    titled(ax, label)
+                titled(ax, label)
         legend_below(figure)
     return figure
 

@@ -63,8 +63,7 @@ def colors_of(labels: Iterable[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     labels = sorted(labels)
     for label in labels:
-        known = [name for name in COLORS if label == name or label.startswith(f"{name}, ")]
-        own = COLORS[max(known, key=len)] if known else None
+        own = COLORS.get(label.partition(", ")[0])
         if own and own not in given.values():
             given[label] = own
     free = [color for color in LINES if color not in given.values()] or list(LINES)

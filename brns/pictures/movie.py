@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from brns.metrics.recorded import evaluated
+from brns.metrics import evaluated
 from brns.pictures.methods import method
 from brns.pictures.scene import mapped, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
@@ -54,19 +54,16 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """Of an individual by its id, or of the best, as `write_individual` says."""
-    who, born = (np.concatenate(evaluated(record, column)) for column in ("id", "born"))
     if individual == "best":
         world = scene_of(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
         places = world.place(np.concatenate(evaluated(record, "descriptor")))
         reach = np.linalg.norm(places - middle, axis=1)
-        row = np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1]
-    else:
-        rows = np.flatnonzero(who == individual)
-        if not rows.size:
-            raise ValueError(f"{record.path} has individuals 0 to {who.max()}; got {individual}")
-        row = rows[0]
-    return record.genotypes(who[[row]], born[[row]])[0]
+        individual = int(np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1])
+    born = np.concatenate(evaluated(record, "born"))  # row i is the individual with id i
+    if individual not in range(len(born)):
+        raise ValueError(f"{record.path} has individuals 0 to {len(born) - 1}; got {individual}")
+    return record.genotypes(np.array([individual]), born[[individual]])[0]
 
 
 def frames(record: Record) -> Iterator[np.ndarray]:

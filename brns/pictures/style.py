@@ -43,7 +43,6 @@ TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace
 NOVELTY = "viridis"
 CELLS = (20, 20)
 """of elites"""
-QUARTILES = "\n(median and quartiles)"
 
 
 class Shown(Figure):
@@ -144,7 +143,7 @@ def middles(
     several = any(len(values) > 1 for values in groups)
     below = any((one < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True))
     if below or (quartiles and several):
-        return [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups], QUARTILES
+        return [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups], "\n(median and quartiles)"
     return found, ""
 
 
