@@ -34,7 +34,7 @@ MEASURES = {
     "generations": Measure(
         "Generations",
         "finished after the founders",
-        lambda record: len(evaluated(record, "id")) - 1,
+        lambda record: record.generations[-1],
     ),
     "evaluations": Measure(
         "Evaluations",

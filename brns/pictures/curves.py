@@ -10,8 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, kept, paths
 from brns.metrics.elites import qd_score as scores
-from brns.pictures.methods import Runs, colors_of, methods
-from brns.pictures.scene import common, least_fitness, scene, uniformity_of_record
+from brns.pictures.records import Runs, colors_of, common, least_fitness, methods, scene, uniformity_of_record
 from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles
 from brns.runs.record import Record
 

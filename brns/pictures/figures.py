@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 
 from brns.metrics import kept
 from brns.pictures import curves, worlds
-from brns.pictures.methods import method, methods
-from brns.pictures.scene import common, mapped
+from brns.pictures.records import common, mapped, method, methods
 from brns.pictures.style import STYLE, Shown, columns, legend_below, titled
 from brns.runs.record import Record
 from brns.settings import near

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from brns.metrics import evaluated
-from brns.pictures.methods import method
-from brns.pictures.scene import mapped, scene_of
+from brns.pictures.records import mapped, method, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population
 from brns.runs.bar import track
@@ -54,13 +53,13 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """Of an individual by its id, or of the best, as `write_individual` says."""
+    names = ("born", "descriptor", "fitness")
+    born, behaviors, fitness = (np.concatenate(evaluated(record, name)) for name in names)
     if individual == "best":
         world = scene_of(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        places = world.place(np.concatenate(evaluated(record, "descriptor")))
-        reach = np.linalg.norm(places - middle, axis=1)
-        individual = int(np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1])
-    born = np.concatenate(evaluated(record, "born"))  # row i is the individual with id i
+        reach = np.linalg.norm(world.place(behaviors) - middle, axis=1)
+        individual = int(np.lexsort((reach, fitness))[-1])  # row i is the individual with id i
     if individual not in range(len(born)):
         raise ValueError(f"{record.path} has individuals 0 to {len(born) - 1}; got {individual}")
     return record.genotypes(np.array([individual]), born[[individual]])[0]

@@ -16,7 +16,7 @@ from brns.metrics import coverage as coverages
 from brns.metrics import evaluated, kept
 from brns.metrics.elites import fittest
 from brns.metrics.uniformity import novelty_of_cells
-from brns.pictures.scene import archive_entries, least_fitness, scene_of
+from brns.pictures.records import archive_entries, least_fitness, scene_of
 from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, Traced, plain
@@ -35,31 +35,26 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     three (the first, one halfway, the last) are drawn where the task can replay them. First seed of each method."""
     ax = axes(ax)
     world = scene_of(record)
-    generations = evaluated(record, "descriptor")
-    born = np.repeat(record.generations, [len(rows) for rows in generations])
-    behaviors = np.concatenate(generations)
-    solved = np.concatenate(evaluated(record, "solved"))
+    names = ("descriptor", "born", "solved")
+    behaviors, born, solved = (np.concatenate(evaluated(record, name)) for name in names)
     most = min(len(behaviors), MOST_PATHS) if world.paths else len(behaviors)
     spread = np.linspace(0, len(behaviors) - 1, most).astype(int)
     _draw_behaviors(ax, world, behaviors[spread], born[spread], "generation of birth")
     if solved.any():
-        _draw_solutions(ax, world, record, behaviors[solved])
+        x, y = world.place(behaviors[solved]).T
+        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9, "rasterized": True}
+        ax.scatter(x, y, s=24, label="solutions", zorder=4, **ring)
+        task = record.known_search and innermost(record.search.task)
+        if isinstance(task, Traced):
+            found = record.solutions().genotype
+            some = np.unique(np.linspace(0, len(found) - 1, 3).round().astype(int))
+            for way in np.asarray(task.trajectory(found[some]))[..., :2]:
+                ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
     drawn = f"{most} of " if most < len(behaviors) else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solutions}"
+    told = f"{drawn}{len(behaviors)} behaviors in {record.last} generations, {solutions}"
     ax.set_title(told + beyond(world, behaviors))
     return ax
-
-
-def _draw_solutions(ax: Axes, world: Scene, record: Record, behaviors: Float[np.ndarray, "n d"]) -> None:
-    x, y = world.place(behaviors).T
-    ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solutions", rasterized=True, zorder=4)
-    found = record.solutions()
-    some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-    task = record.known_search and innermost(record.search.task)
-    if isinstance(task, Traced):
-        for way in np.asarray(task.trajectory(found.genotype[some]))[..., :2]:
-            ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
 
 
 def archive(record: Record, ax: Axes | None = None) -> Axes:
@@ -127,7 +122,7 @@ def elites(record: Record, ax: Axes | None = None) -> Axes:
 def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
     """The survivors of a generation, by default the last, coloured by the novelty by which they were selected."""
     ax = axes(ax)
-    generation = record.generations[-1] if generation is None else generation
+    generation = record.last if generation is None else generation
     world = scene_of(record)
     descriptors = record.column("survivors.descriptor", [generation])[0]
     novelty = record.column("survivors.novelty", [generation])[0]

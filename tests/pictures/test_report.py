@@ -10,8 +10,8 @@ import pytest
 from brns.metrics.measures import MEASURES, over_seeds
 from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
+from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
-from brns.pictures.scene import scene_of
 from brns.pictures.worlds import open_cells
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,8 @@ from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.numbers import number, ranges
 from brns.metrics.tests import LEVEL, Tested, holm, mann_whitney, testable
 from brns.pictures.figures import FIGURES, draw
-from brns.pictures.methods import methods
+from brns.pictures.records import mapped, methods, scene_of, without_search
 from brns.pictures.report import view
-from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
 from brns.runs.bar import track
 from brns.runs.metadata import origin
@@ -42,7 +42,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference, *others = runs
-    lengths = {label: sorted({record.generations[-1] for record in seeds}) for label, seeds in runs.items()}
+    lengths = {label: sorted({record.last for record in seeds}) for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
     for name in track(list(FIGURES), "Drawing", len(FIGURES)):
         try:
@@ -92,11 +92,14 @@ def table(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
     found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
     measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
-    values = {(m, name): [seed[m] for seed in seeds if m in seed] for m in measures for name, seeds in found.items()}
-    late = {(NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()}
-    told = tests(values | late if NEVER_LATE in measures else values, next(iter(runs)))
-    over = {place: estimate(seeds) if seeds else None for place, seeds in values.items()}
-    return {measure: [(over[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
+    estimates, values = {}, {}
+    for measure, name in itertools.product(measures, runs):
+        known = [seed[measure] for seed in found[name] if measure in seed]
+        estimates[measure, name] = estimate(known) if known else None
+        lacking = len(runs[name]) - len(known) if measure == NEVER_LATE else 0
+        values[measure, name] = known + [math.inf] * lacking
+    told = tests(values, next(iter(runs)))
+    return {measure: [(estimates[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
 
 
 def tests(values: Mapping[tuple[str, str], Sequence[float]], reference: str) -> dict[tuple[str, str], Tested]:

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from PIL import Image, ImageColor
 from plotly.subplots import make_subplots
 
-from brns.pictures.scene import mapped, scene_of
+from brns.pictures.records import mapped, scene_of
 from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
 from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
