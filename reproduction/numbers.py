@@ -10,8 +10,9 @@ from jaxtyping import Array, Float, Key, PyTree
 from brns.core import Box, Generation, NoveltyEstimator, Population
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
-from brns.metrics import coverage, cycling, dynamics, evaluated, paths, uniformity
+from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summary
+from brns.metrics.recorded import evaluated
 from brns.pictures.records import scene, uniformity_of_record
 from brns.runs.record import Record
 

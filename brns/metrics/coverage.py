@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics import Numbers, Record, evaluated
+from brns.metrics.recorded import Numbers, Record, evaluated
 
 Points = Float[Numbers, "n d"]
 

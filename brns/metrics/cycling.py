@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
-from brns.metrics import NoveltySearch, Numbers, Record, kept
+from brns.metrics.recorded import NoveltySearch, Numbers, Record, kept
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
@@ -107,12 +107,14 @@ def matrices(
     g, mu, d = points.shape
     _, first, row = np.unique(record.column("survivors.id", generations), return_index=True, return_inverse=True)
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
-    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
+    row = row.reshape(g, mu) + PROBES
+    everyone = np.concatenate([probes, points.reshape(g * mu, d)[first]])
     known = np.maximum.accumulate(row.max(axis=1)) + 1
     blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
     q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
-        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
+        state = record.state(number, search)
+        used = jnp.int32(-(-known[j] // BLOCK))
         novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)

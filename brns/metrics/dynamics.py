@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from brns.metrics import Numbers, Record, evaluated
+from brns.metrics.recorded import Numbers, Record, evaluated
 
 
 def parent_distance(

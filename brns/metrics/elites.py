@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Population
-from brns.metrics import Record, evaluated
 from brns.metrics.coverage import cells
+from brns.metrics.recorded import Record, evaluated
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from brns.metrics import Record, coverage, cycling, dynamics, evaluated, paths, saturation
+from brns.metrics import coverage, cycling, dynamics, paths, saturation
+from brns.metrics.recorded import Record, evaluated
 
 
 class Measure(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics import Numbers, Record, evaluated
 from brns.metrics.coverage import cumulative_coverage
+from brns.metrics.recorded import Numbers, Record, evaluated
 from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics import Record, evaluated
+from brns.metrics.recorded import Record, evaluated
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from brns.core import Box, novelty_of
-from brns.metrics import Numbers, Record, kept
 from brns.metrics.coverage import Points, cells, centers
+from brns.metrics.recorded import Numbers, Record, kept
 
 
 def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = None) -> float:
@@ -60,5 +60,6 @@ def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
 
 def novelty_of_cells(record: Record, shape: Sequence[int], generation: int) -> Float[np.ndarray, " n"]:
     """Omega^g at the centers of a grid's cells, the last dimension running fastest."""
-    points, state = jnp.asarray(centers(record.behavior_space, shape)), record.state(generation)
+    points = jnp.asarray(centers(record.behavior_space, shape))
+    state = record.state(generation)
     return np.asarray(novelty_of(record.search.estimator, state.estimator, points, state.population))

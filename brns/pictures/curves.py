@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from brns.metrics import coverage as coverages
-from brns.metrics import cycling, dynamics, kept, paths
+from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
+from brns.metrics.recorded import kept
 from brns.pictures.records import Runs, colors_of, common, least_fitness, methods, scene, uniformity_of_record
 from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles
 from brns.runs.record import Record

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.metrics import kept
+from brns.metrics.recorded import kept
 from brns.pictures import curves, worlds
 from brns.pictures.records import common, mapped, method, methods
 from brns.pictures.style import STYLE, Shown, columns, legend_below, titled

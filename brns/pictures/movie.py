@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from brns.metrics import evaluated
+from brns.metrics.recorded import evaluated
 from brns.pictures.records import mapped, method, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population

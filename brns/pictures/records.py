@@ -7,9 +7,9 @@ import numpy as np
 
 from brns.core import Task
 from brns.estimators.archive import Archive
-from brns.metrics import evaluated
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
+from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
 from brns.settings import assigned, changes, parts, told
 from brns.tasks.scene import Drawable, Scene, plain

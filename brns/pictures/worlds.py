@@ -13,8 +13,8 @@ from PIL import Image, ImageDraw
 
 from brns.core import Box
 from brns.metrics import coverage as coverages
-from brns.metrics import evaluated, kept
 from brns.metrics.elites import fittest
+from brns.metrics.recorded import evaluated, kept
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.records import archive_entries, least_fitness, scene_of
 from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar

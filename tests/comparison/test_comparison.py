@@ -18,7 +18,8 @@ from brns.comparison.measure import POINTS, Facts, Stopped, measured, moments
 from brns.comparison.page import picture
 from brns.comparison.statistics import Comparison, interval, judged
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
-from brns.metrics import cycling, evaluated
+from brns.metrics import cycling
+from brns.metrics.recorded import evaluated
 from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
 
