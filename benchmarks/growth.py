@@ -25,7 +25,7 @@ from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, Popul
 from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
 from brns.metrics.numbers import csv_text
-from brns.pictures.methods import colors_of
+from brns.pictures.records import colors_of
 from brns.pictures.style import STYLE, legend_below, save
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes

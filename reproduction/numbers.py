@@ -13,7 +13,7 @@ from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summary
 from brns.metrics.recorded import evaluated
-from brns.pictures.scene import scene, uniformity_of_record
+from brns.pictures.records import scene, uniformity_of_record
 from brns.runs.record import Record
 
 COVERAGE_AT = (10, 25, 50, 100, 200, 400)

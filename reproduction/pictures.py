@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from brns.pictures.methods import colors_of
+from brns.pictures.records import colors_of
 from brns.pictures.style import INK, LINES, STYLE, legend_below
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 

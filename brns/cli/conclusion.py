@@ -10,8 +10,7 @@ from brns.cli import console
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
-from brns.pictures.methods import methods
-from brns.pictures.scene import scene_of, without_search
+from brns.pictures.records import methods, scene_of, without_search
 from brns.runs.metadata import origin
 from brns.runs.progress import track
 from brns.runs.record import Record

@@ -17,7 +17,7 @@ from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text, number
-from brns.pictures.methods import colors_of
+from brns.pictures.records import colors_of
 from brns.pictures.style import STYLE, Line, bands, legend_below, save
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Numbers, Record, evaluated
 
-Points = Float[Array | np.ndarray, "n d"]
+Points = Float[Numbers, "n d"]
 
 
 def grid(space: Box) -> tuple[int, ...] | None:
@@ -48,7 +48,7 @@ def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
 
 
 def cumulative_coverage(
-    generations: Sequence[Float[Array | np.ndarray, "_ d"]] | Float[Array | np.ndarray, "g n d"],
+    generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"],
     box: Box,
     shape: Sequence[int],
 ) -> Float[np.ndarray, " g"]:
@@ -71,7 +71,7 @@ def of_record(
 
     By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
     """
-    points = survivors(record, "descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
+    points = record.column("survivors.descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
     return cumulative_coverage(points, record.behavior_space, cells_of(record.behavior_space, shape))
 
 

@@ -25,8 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from brns.core import Population
-from brns.metrics.numbers import ranges
-from brns.metrics.recorded import NoveltySearch, Record, survivors
+from brns.metrics.recorded import NoveltySearch, Numbers, Record, kept
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
@@ -72,7 +71,8 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
     `generations` are some of `record.snapshots`, by default all. `search` is needed where the record cannot rebuild a
     part of your own. The result is kept as long as the record is.
     """
-    generations, search = kept(record, generations), search or record.search
+    generations = kept(record, "Q(i, j), on which eta and kappa rest,", generations, least=2)
+    search = search or record.search
     known = _FOUND.setdefault(record, {})
     key = tuple(generations)
     if key not in known or known[key][0] is not search:
@@ -91,7 +91,7 @@ def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Fl
     """
     if not isinstance(search.estimator, Embeds):
         return float(0.1 * np.median(np.diagonal(q)))
-    points = survivors(record, "descriptor", generations)
+    points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
     return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
 
@@ -103,16 +103,18 @@ def matrices(
 
     One state is in memory at a time. Each state scores the probes, then once every individual that survived until then.
     """
-    points = survivors(record, "descriptor", generations)
+    points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
-    _, first, row = np.unique(survivors(record, "id", generations), return_index=True, return_inverse=True)
+    _, first, row = np.unique(record.column("survivors.id", generations), return_index=True, return_inverse=True)
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
-    row, everyone = row.reshape(g, mu) + PROBES, np.concatenate([probes, points.reshape(g * mu, d)[first]])
+    row = row.reshape(g, mu) + PROBES
+    everyone = np.concatenate([probes, points.reshape(g * mu, d)[first]])
     known = np.maximum.accumulate(row.max(axis=1)) + 1
     blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
     q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
-        state, used = record.state(number, search), jnp.int32(-(-known[j] // BLOCK))
+        state = record.state(number, search)
+        used = jnp.int32(-(-known[j] // BLOCK))
         novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
@@ -131,25 +133,13 @@ def _novelty(
     return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
 
 
-def ranks(novelty: Float[Array | np.ndarray, " n"], probes: Float[Array | np.ndarray, " m"]) -> Float[np.ndarray, " n"]:
+def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
     """The share of probes that are less novel than each individual, equals counted half."""
     known = np.sort(np.asarray(probes))
     return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
 
 
-def kept(record: Record, generations: Sequence[int] | None) -> list[int]:
-    """The generations asked for; a `ValueError` where the record does not keep their states."""
-    kept = record.snapshots
-    wanted = kept if generations is None else list(generations)
-    if len(wanted) < 2 or wanted != sorted(set(wanted) & set(kept)):
-        raise ValueError(
-            f"Q(i, j), eta and kappa need the states of 2 or more generations, in order; got {ranges(wanted)}, and "
-            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
-        )
-    return wanted
-
-
-def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
+def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last; below 1 where novelty fades.
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
@@ -161,7 +151,7 @@ def eta(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     return np.sum(ratio, axis=1, where=later) / later.sum(axis=1)
 
 
-def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$, $i^* = argmin_{j \ge i} Q(i, j)$.
 
     For every i but the last: in how many generations the population was novel again after it had been known best, in
@@ -173,13 +163,13 @@ def kappa(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarr
     return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
 
 
-def kappa_share(q: Float[Array | np.ndarray, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
+def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]: comparable between runs of different lengths and strides."""
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 
 
-def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
+def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
 
     The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and
@@ -195,7 +185,7 @@ def regained(r: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, " g-1"]:
     return back.sum(axis=1)[:-1] / np.arange(len(r) - 1, 0, -1)
 
 
-def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
+def epsilon(points: Float[Numbers, "n e"]) -> float:
     """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
 
     Of more than a million pairs a million are drawn, always the same: the median's rank is within 0.1 % of the middle.
@@ -215,7 +205,7 @@ def epsilon(points: Float[Array | np.ndarray, "n e"]) -> float:
     return float(0.1 * np.median(np.concatenate(distances)))
 
 
-def _checked(q: Float[Array | np.ndarray, "g g"]) -> Float[np.ndarray, "g g"]:
+def _checked(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
     """Q, or R, infinite where j < i."""
     q = np.asarray(q, np.float64)
     known = np.triu(np.ones(q.shape, bool))

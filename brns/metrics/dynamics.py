@@ -1,15 +1,15 @@
 """Population dynamics: how old individuals get, and how far from their parents they live."""
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Numbers, Record, evaluated
 
 
 def parent_distance(
-    descriptors: Float[Array | np.ndarray, "g n d"],
-    parents: Int[Array | np.ndarray, "g n"],
-    behaviors: Float[Array | np.ndarray, "m d"],
+    descriptors: Float[Numbers, "g n d"],
+    parents: Int[Numbers, "g n"],
+    behaviors: Float[Numbers, "m d"],
 ) -> Float[np.ndarray, " g"]:
     r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent.
 
@@ -24,10 +24,10 @@ def parent_distance(
 
 def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean age of the survivors of each generation of a run; figure 3c."""
-    return np.asarray(record.generations) - survivors(record, "born").mean(axis=1)
+    return np.asarray(record.generations) - record.column("survivors.born").mean(axis=1)
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean distance in behavior space from the survivors of each generation to their parents; figure 3b."""
     everyone = np.concatenate(evaluated(record, "descriptor"))
-    return parent_distance(survivors(record, "descriptor"), survivors(record, "parent"), everyone)
+    return parent_distance(record.column("survivors.descriptor"), record.column("survivors.parent"), everyone)

@@ -28,9 +28,9 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
 def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read."""
     columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
-    cell = cells(columns["descriptor"], record.behavior_space, shape)
-    order = np.lexsort((columns["id"], -columns["fitness"], *cell.T[::-1]))
-    first = np.r_[True, (np.diff(cell[order], axis=0) != 0).any(axis=1)]
+    order = np.lexsort((columns["id"], -columns["fitness"]))
+    cell = cells(columns["descriptor"][order], record.behavior_space, shape)
+    _, first = np.unique(cell, axis=0, return_index=True)
     return {name: values[order[first]] for name, values in columns.items()}
 
 

@@ -20,64 +20,60 @@ class Measure(NamedTuple):
     """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states"""
 
 
-def _first_solved(record: Record) -> float | None:
-    return next((float(g) for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None)
-
-
 def _mean(curve: np.ndarray) -> float | None:
     """The mean over generations that have a value."""
-    return float(np.nanmean(curve)) if np.isfinite(curve).any() else None
+    return np.nanmean(curve) if np.isfinite(curve).any() else None
 
 
 def _regained(record: Record) -> float | None:
     """None where no population was more novel than a tenth of the space: ranks say nothing then."""
     found = cycling.of_record(record)
-    return float(found.regained.mean()) if np.nanmax(found.r) > cycling.MARGIN else None
+    return found.regained.mean() if np.nanmax(found.r) > cycling.MARGIN else None
 
 
 MEASURES = {
     "generations": Measure(
         "Generations",
         "finished after the founders",
-        lambda record: float(len(evaluated(record, "id")) - 1),
+        lambda record: record.generations[-1],
     ),
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: float(sum(map(len, evaluated(record, "id")))),
+        lambda record: sum(map(len, evaluated(record, "id"))),
     ),
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's success criterion",
-        lambda record: float(np.concatenate(evaluated(record, "solved")).sum()),
+        lambda record: np.concatenate(evaluated(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",
         "generation of the first success, over the seeds that had one",
-        _first_solved,
+        lambda record: next((g for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None),
     ),
     "coverage_survivors": Measure(
         "Coverage, survivors",
         "share of the grid's cells that the populations visited; 6 × 6 of a plane",
-        lambda record: float(coverage.of_record(record)[-1]),
+        lambda record: coverage.of_record(record)[-1],
         "grid",
     ),
     "coverage_evaluated": Measure(
         "Coverage, evaluated",
         "share of the same cells that anything evaluated visited",
-        lambda record: float(coverage.of_record(record, individuals="evaluated")[-1]),
+        lambda record: coverage.of_record(record, individuals="evaluated")[-1],
         "grid",
     ),
     "new": Measure(
         "New",
         "of the places visited, at every scale, the share first visited in the last half of the run",
-        lambda record: float(saturation.of_record(record)[-1]),
+        lambda record: saturation.of_record(record)[-1],
         "generations",
     ),
     "coverage_signatures": Measure(
         "Coverage, signatures",
         "share of the cells of signature space that was evaluated",
-        lambda record: float(paths.coverage_of_record(record)[-1]),
+        lambda record: paths.coverage_of_record(record)[-1],
         "paths",
     ),
     "uniformity_signatures": Measure(
@@ -89,7 +85,7 @@ MEASURES = {
     "age": Measure(
         "Age",
         "generations since birth, mean over the population and over generations 1 on",
-        lambda record: float(dynamics.age_of_record(record)[1:].mean()),
+        lambda record: dynamics.age_of_record(record)[1:].mean(),
         "generations",
     ),
     "parent_distance": Measure(
@@ -101,25 +97,25 @@ MEASURES = {
     "eta": Measure(
         "η",
         "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades",
-        lambda record: float(cycling.of_record(record).eta.mean()),
+        lambda record: cycling.of_record(record).eta.mean(),
         "states",
     ),
     "eta_below_one": Measure(
         "Share with η < 1",
         "share of the kept generations i",
-        lambda record: float(np.mean(cycling.of_record(record).eta < 1)),
+        lambda record: (cycling.of_record(record).eta < 1).mean(),
         "states",
     ),
     "kappa": Measure(
         "κ",
         "kept generations after the minimum of Q(i, ·) that exceed it by more than ε, mean over i",
-        lambda record: float(cycling.of_record(record).kappa.mean()),
+        lambda record: cycling.of_record(record).kappa.mean(),
         "states",
     ),
     "kappa_share": Measure(
         "κ per later generation",
         "the same, divided by the kept generations after i; in [0, 1]",
-        lambda record: float(cycling.of_record(record).kappa_share.mean()),
+        lambda record: cycling.of_record(record).kappa_share.mean(),
         "states",
     ),
     "epsilon": Measure(
@@ -164,7 +160,7 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
         "states": record.known_search is not None and len(record.snapshots) > 1,
     }
     found = {name: row.function(record) for name, row in MEASURES.items() if there[row.needs]}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: float(value) for name, value in found.items() if value is not None}
 
 
 def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:

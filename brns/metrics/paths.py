@@ -8,18 +8,18 @@ $h^2 / 2$, and xy and yx (areas) in $\pm h_x h_y / 2$. What lies outside counts 
 """
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Record, evaluated, survivors
+from brns.metrics.recorded import Numbers, Record, evaluated
 from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
 TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
-def signatures(descriptors: Float[Array | np.ndarray, "n d"]) -> Float[np.ndarray, "n 6"]:
+def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
     """The six terms x, y, xx, xy, yx, yy of paths of straight pieces through x1, y1, x2, y2, ...
 
     Paths run forward in time; the published code lists their points backwards, which gives the inverse signature.
@@ -52,7 +52,7 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """
     box = signature_space(record.behavior_space)
     found = []
-    for paths, novelty in zip(survivors(record, "descriptor"), survivors(record, "novelty"), strict=True):
+    for paths, novelty in zip(record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True):
         found.append(of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan)
     return np.array(found)
 

@@ -4,20 +4,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array
 
+from brns.metrics.numbers import ranges
+
+Numbers = Array | np.ndarray
+"""of JAX or of NumPy"""
 Record = Any
 """a run: `brns.Record`, or what has those of its members that a measure reads, such as `column` and `generations`"""
 NoveltySearch = Any
 """a search: `brns.NoveltySearch`, or what has its `task` and its `estimator`"""
 
 
-def survivors(record: Record, column: str, generations: Sequence[int] | None = None) -> np.ndarray:
-    """A column of the survivors, `(g, mu, ...)`, of the generations given, by default all."""
-    return record.column(f"survivors.{column}", record.generations if generations is None else generations)
-
-
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
-    first, *later = record.generations
-    parts = [[first], later] if later else [[first]]  # founders and offspring may differ in number
-    return [rows for part in parts for rows in record.column(f"offspring.{column}", part)]
+    return [record.column(f"offspring.{column}", [g])[0] for g in record.generations]
+
+
+def kept(record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1) -> list[int]:
+    """The generations given, by default all, whose states `what` needs; a `ValueError` where they are not kept."""
+    kept = record.snapshots
+    wanted = kept if generations is None else list(generations)
+    if len(wanted) < least or wanted != sorted(set(wanted) & set(kept)):
+        raise ValueError(
+            f"{what} needs the search's states, {least} or more and in order; asked for were {ranges(wanted)}, and "
+            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
+        )
+    return wanted

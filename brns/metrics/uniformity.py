@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Float, Shaped
 
 from brns.core import Box, novelty_of
 from brns.metrics.coverage import Points, cells, centers
-from brns.metrics.recorded import Record
+from brns.metrics.recorded import Numbers, Record, kept
 
 
-def distance_to_uniform(weights: Shaped[Array | np.ndarray, "..."], total: int | None = None) -> float:
+def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = None) -> float:
     r"""The Jensen-Shannon distance, base 2, between normalised weights p and the uniform distribution u; in [0, 1].
 
     $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$. `total` is the number of cells
@@ -45,7 +45,7 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     return distance_to_uniform(counts, math.prod(shape))
 
 
-def of_values(points: Points, values: Float[Array | np.ndarray, " n"], box: Box, shape: Sequence[int]) -> float:
+def of_values(points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]) -> float:
     """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space."""
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()
@@ -54,10 +54,12 @@ def of_values(points: Points, values: Float[Array | np.ndarray, " n"], box: Box,
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
-    if not record.snapshots:
-        raise ValueError(f"{record.path} keeps no states: run it again with checkpoint_every=1 (--checkpoint-every 1)")
+    generations = kept(record, "uniformity")
+    return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
+
+
+def novelty_of_cells(record: Record, shape: Sequence[int], generation: int) -> Float[np.ndarray, " n"]:
+    """Omega^g at the centers of a grid's cells, the last dimension running fastest."""
     points = jnp.asarray(centers(record.behavior_space, shape))
-    states = map(record.state, record.snapshots)
-    estimator = record.search.estimator
-    found = (novelty_of(estimator, state.estimator, points, state.population) for state in states)
-    return np.array([distance_to_uniform(novelty) for novelty in found])
+    state = record.state(generation)
+    return np.asarray(novelty_of(record.search.estimator, state.estimator, points, state.population))

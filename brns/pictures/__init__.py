@@ -11,9 +11,6 @@ archives and the walls of a world need the search: set `record.search` to the on
 
 import lazy_loader
 
-from brns.pictures.methods import method as method
-from brns.pictures.methods import methods as methods
-
 _STATISTICS = ("age", "coverage", "eta", "kappa", "kappa_share", "parent_distance")
 # Who draws nothing need not wait for matplotlib.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -21,8 +18,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "curves": [*_STATISTICS, "q", "qd_score", "signature", "uniformity"],
         "figures": ["FIGURES", "PAPER", "Picture", "draw", "figures_of", "overview"],
+        "records": ["method", "methods"],
         "style": ["save"],
         "worlds": ["archive", "elites", "maze", "novelty_grid", "novelty_map", "population"],
     },
 )
-__all__ += ["method", "methods"]

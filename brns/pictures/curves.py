@@ -10,8 +10,8 @@ from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
-from brns.pictures.methods import Runs, colors_of, methods
-from brns.pictures.scene import common, last_state, least_fitness, scene, uniformity_of_record
+from brns.metrics.recorded import kept
+from brns.pictures.records import Runs, colors_of, common, least_fitness, methods, scene, uniformity_of_record
 from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles
 from brns.runs.record import Record
 
@@ -85,14 +85,13 @@ def q(records: Runs, ax: Axes | None = None, colors: Mapping[int, Any] | None = 
     if len(groups) > 1:
         raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}")
     (runs,) = groups.values()
-    kept = common(record.snapshots for record in runs)
-    last_state(runs[0], "Q(i, j)")
-    colors = colors or over_time(three(kept))
+    generations = common(kept(record, "Q(i, j)") for record in runs)
+    colors = colors or over_time(three(generations))
     lines = []
-    for i in three(kept):
-        row = kept.index(i)
-        values = np.stack([cycling.of_record(record, kept).q[row, row:] for record in runs])
-        lines.append(Line(f"i = {i}", kept[row:], values, colors[i]))
+    for i in three(generations):
+        row = generations.index(i)
+        values = np.stack([cycling.of_record(record, generations).q[row, row:] for record in runs])
+        lines.append(Line(f"i = {i}", generations[row:], values, colors[i]))
     logarithmic = all((line.values > 0).all() for line in lines)
     note = bands(ax, lines, quartiles=logarithmic)
     ax.set(xlabel="generation j", ylabel=f"Q(i, j), novelty{note}")

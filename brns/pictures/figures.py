@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from brns.metrics.recorded import kept
 from brns.pictures import curves, worlds
-from brns.pictures.methods import method, methods
-from brns.pictures.scene import common, last_state, mapped
+from brns.pictures.records import common, mapped, method, methods
 from brns.pictures.style import STYLE, Shown, columns, legend_below, titled
 from brns.runs.record import Record
 from brns.settings import near
@@ -113,39 +113,39 @@ def draw(name: str, records: Sequence[Record]) -> Figure:
         for row, line in enumerate(panels):
             for column, (label, panel) in enumerate(line):
                 ax = panel(ax=figure.add_subplot(rows, across, row * across + column + 1))
-                if label:
-                    titled(ax, label)
+                titled(ax, label)
         legend_below(figure)
     return figure
 
 
 def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
+    """The panels of a figure, row by row."""
     function, runs = picture.function, methods(records)
-    if picture.panels == "one":
-        return [[("", partial(function, records))]]
-    if picture.panels == "method":
-        kept = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-        colors = curves.over_time(g for generations in kept if generations for g in curves.three(generations))
-        return _wrapped([(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()])
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
-    if picture is FIGURES["archive"]:
-        archived = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"}
-        firsts = archived or firsts
-    if picture.panels == "run":
-        return _wrapped([(label, partial(function, record)) for label, record in firsts.items()])
-    return [
-        [(label, partial(function, record, generation=g)) for g in _spaced(record)] for label, record in firsts.items()
-    ]
-
-
-def _wrapped(panels: list[Panel]) -> list[list[Panel]]:
+    if picture.panels == "states":
+        return [
+            [(label, partial(function, record, generation=g)) for g in _spaced(record)]
+            for label, record in firsts.items()
+        ]
+    panels: list[Panel]
+    if picture.panels == "one":
+        panels = [("", partial(function, records))]
+    elif picture.panels == "method":
+        states = [common(record.snapshots for record in seeds) for seeds in runs.values()]
+        colors = curves.over_time(g for generations in states if generations for g in curves.three(generations))
+        panels = [(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()]
+    else:
+        if picture is FIGURES["archive"]:
+            archived = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"}
+            firsts = archived or firsts
+        panels = [(label, partial(function, record)) for label, record in firsts.items()]
     across = columns(len(panels))
     return [panels[i : i + across] for i in range(0, len(panels), across)]
 
 
 def _spaced(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
-    last_state(record, "a novelty map")
-    last = len(record.snapshots) - 1
+    states = kept(record, "a novelty map")
+    last = len(states) - 1
     spaced = np.linspace(min(1, last), last, 3).round().astype(int)
-    return [record.snapshots[i] for i in np.unique(spaced)]
+    return [states[i] for i in np.unique(spaced)]

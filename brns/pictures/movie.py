@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from brns.metrics.recorded import evaluated
-from brns.pictures.methods import method
-from brns.pictures.scene import mapped, scene_of
+from brns.pictures.records import mapped, method, scene_of
 from brns.pictures.style import STYLE, legend_below, titled
 from brns.pictures.worlds import novelty_map, population
 from brns.runs.progress import track
@@ -54,31 +53,25 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """Of an individual by its id, or of the best, as `write_individual` says."""
-    who, born = (np.concatenate(evaluated(record, column)) for column in ("id", "born"))
+    names = ("born", "descriptor", "fitness")
+    born, behaviors, fitness = (np.concatenate(evaluated(record, name)) for name in names)
     if individual == "best":
         world = scene_of(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
-        places = world.place(np.concatenate(evaluated(record, "descriptor")))
-        reach = np.linalg.norm(places - middle, axis=1)
-        row = np.lexsort((reach, np.concatenate(evaluated(record, "fitness"))))[-1]
-    else:
-        rows = np.flatnonzero(who == individual)
-        if not rows.size:
-            raise ValueError(f"{record.path} has individuals 0 to {who.max()}; got {individual}")
-        row = rows[0]
-    return record.genotypes(who[[row]], born[[row]])[0]
+        reach = np.linalg.norm(world.place(behaviors) - middle, axis=1)
+        individual = int(np.lexsort((reach, fitness))[-1])  # row i is the individual with id i
+    if individual not in range(len(born)):
+        raise ValueError(f"{record.path} has individuals 0 to {len(born) - 1}; got {individual}")
+    return record.genotypes(np.array([individual]), born[[individual]])[0]
 
 
 def frames(record: Record) -> Iterator[np.ndarray]:
     """The movie's pictures, `(height, width, 3)` bytes."""
-    generations = record.generations
-    if len(generations) < 2:
-        raise ValueError(f"a movie needs 2 generations or more; {record.path} has {len(generations)}")
-    kept = np.array(record.snapshots if mapped(record) else [], int)
-    for i in np.unique(np.linspace(0, len(generations) - 1, MOST_FRAMES).round().astype(int)):
-        now = generations[i]
-        until = kept[kept <= now]
-        yield _frame(record, now, int(until[-1]) if until.size else None)
+    if not record.last:
+        raise ValueError(f"a movie needs 2 generations or more; {record.path} has the founders alone")
+    states = record.snapshots if mapped(record) else []
+    for now in np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist():
+        yield _frame(record, now, max((g for g in states if g <= now), default=None))
 
 
 def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
@@ -89,7 +82,7 @@ def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
             population(record, ax, now)
         else:
             novelty_map(record, ax, kept, living=now)
-        titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.generations[-1]}")
+        titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}")
         legend_below(figure)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()

@@ -16,7 +16,7 @@ from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from brns.metrics.numbers import number
-from brns.pictures.methods import LINES
+from brns.pictures.records import LINES
 from brns.runs.storage import replacing
 
 INK = "#1f2430"
@@ -43,7 +43,6 @@ TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace
 NOVELTY = "viridis"
 CELLS = (20, 20)
 """of elites"""
-QUARTILES = "\n(median and quartiles)"
 
 
 class Shown(Figure):
@@ -140,11 +139,15 @@ def middles(
     Where the deviation would reach below 0 in a group without values below 0, all groups have their median and
     quartiles, and the text says so. `quartiles` asks for these, as a logarithmic axis does.
     """
-    found = [_mean(values) for values in groups]
+    found = []
+    for values in groups:
+        mean = values.mean(axis=0)
+        deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
+        found.append(np.stack([mean, mean - deviation, mean + deviation]))
     several = any(len(values) > 1 for values in groups)
     below = any((one < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True))
     if below or (quartiles and several):
-        return [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups], QUARTILES
+        return [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups], "\n(median and quartiles)"
     return found, ""
 
 
@@ -157,9 +160,3 @@ def bands(ax: Axes, lines: Sequence[Line], quartiles: bool = False) -> str:
         if len(line.values) > 1:
             ax.fill_between(line.x, low, high, color=line.color, alpha=0.18, lw=0)
     return note
-
-
-def _mean(values: Float[np.ndarray, "_ _"]) -> Float[np.ndarray, "3 _"]:
-    mean = values.mean(axis=0)
-    deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-    return np.stack([mean, mean - deviation, mean + deviation])

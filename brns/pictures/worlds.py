@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
@@ -12,14 +11,16 @@ from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 from PIL import Image, ImageDraw
 
-from brns.core import Box, novelty_of
+from brns.core import Box
 from brns.metrics import coverage as coverages
 from brns.metrics.elites import fittest
-from brns.metrics.recorded import evaluated, survivors
-from brns.pictures.scene import archive_entries, last_state, least_fitness, scene_of, trajectories
+from brns.metrics.recorded import evaluated, kept
+from brns.metrics.uniformity import novelty_of_cells
+from brns.pictures.records import archive_entries, least_fitness, scene_of
 from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
 from brns.runs.record import Record
-from brns.tasks.scene import Scene, plain
+from brns.tasks.scene import Scene, Traced, plain
+from brns.tasks.workers import innermost
 
 MAP_CELLS = 60  # cells of a novelty map along each side
 PLACES = 8  # of a cell along each side, at which it is looked for walls
@@ -34,35 +35,32 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
     three (the first, one halfway, the last) are drawn where the task can replay them. First seed of each method."""
     ax = axes(ax)
     world = scene_of(record)
-    generations = evaluated(record, "descriptor")
-    born = np.repeat(record.generations, [len(rows) for rows in generations])
-    behaviors = np.concatenate(generations)
-    solved = np.concatenate(evaluated(record, "solved"))
+    names = ("descriptor", "born", "solved")
+    behaviors, born, solved = (np.concatenate(evaluated(record, name)) for name in names)
     most = min(len(behaviors), MOST_PATHS) if world.paths else len(behaviors)
     spread = np.linspace(0, len(behaviors) - 1, most).astype(int)
     _draw_behaviors(ax, world, behaviors[spread], born[spread], "generation of birth")
     if solved.any():
-        _draw_solutions(ax, world, record, behaviors[solved])
+        x, y = world.place(behaviors[solved]).T
+        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9, "rasterized": True}
+        ax.scatter(x, y, s=24, label="solutions", zorder=4, **ring)
+        task = record.known_search and innermost(record.search.task)
+        if isinstance(task, Traced):
+            found = record.solutions().genotype
+            some = np.unique(np.linspace(0, len(found) - 1, 3).round().astype(int))
+            for way in np.asarray(task.trajectory(found[some]))[..., :2]:
+                ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
     drawn = f"{most} of " if most < len(behaviors) else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    told = f"{drawn}{len(behaviors)} behaviors in {record.generations[-1]} generations, {solutions}"
+    told = f"{drawn}{len(behaviors)} behaviors in {record.last} generations, {solutions}"
     ax.set_title(told + beyond(world, behaviors))
     return ax
-
-
-def _draw_solutions(ax: Axes, world: Scene, record: Record, behaviors: Float[np.ndarray, "n d"]) -> None:
-    x, y = world.place(behaviors).T
-    ax.scatter(x, y, s=24, facecolor="none", edgecolor=SOLVED, lw=0.9, label="solutions", rasterized=True, zorder=4)
-    found = record.solutions()
-    some = np.unique(np.linspace(0, len(found.id) - 1, 3).round().astype(int))
-    for way in trajectories(record, found.genotype[some]):
-        ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
 
 
 def archive(record: Record, ax: Axes | None = None) -> Axes:
     """The behaviors in the archive at the end, coloured by the generation in which they entered. First seed."""
     ax = axes(ax)
-    generation = last_state(record, "the archive's picture")
+    generation = kept(record, "the archive's picture")[-1]
     entries = archive_entries(record, generation)
     if entries is None:
         raise ValueError(f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}")
@@ -82,8 +80,7 @@ def novelty_map(
     `generation` is one whose state is kept, by default the last; `living` is the population's, where it is another.
     """
     ax = axes(ax)
-    last = last_state(record, "a novelty map")
-    generation = last if generation is None else generation
+    generation = kept(record, "a novelty map")[-1] if generation is None else generation
     world, novelty = scene_of(record), novelty_grid(record, generation)
     over = over_box(world, record.behavior_space)
     reached = open_cells(over, len(novelty))
@@ -92,7 +89,7 @@ def novelty_map(
     shown = ax.imshow(novelty, NOVELTY, scale, origin="lower", extent=over.extent, interpolation="nearest")
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
-    alive = survivors(record, "descriptor", [generation if living is None else living])[0]
+    alive = record.column("survivors.descriptor", [generation if living is None else living])[0]
     ax.scatter(*world.place(alive).T, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
     ax.set_title(f"novelty after generation {generation}{beyond(world, alive)}")
     return ax
@@ -101,10 +98,7 @@ def novelty_map(
 def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
     _refuse_unless_planar(record, "a novelty map")
-    state, centers = record.state(generation), coverages.centers(record.behavior_space, (cells, cells))
-    estimator = record.search.estimator
-    novelty = np.asarray(novelty_of(estimator, state.estimator, jnp.asarray(centers), state.population))
-    return novelty.reshape(cells, cells).T
+    return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
 
 
 def elites(record: Record, ax: Axes | None = None) -> Axes:
@@ -128,10 +122,10 @@ def elites(record: Record, ax: Axes | None = None) -> Axes:
 def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
     """The survivors of a generation, by default the last, coloured by the novelty by which they were selected."""
     ax = axes(ax)
-    generation = record.generations[-1] if generation is None else generation
+    generation = record.last if generation is None else generation
     world = scene_of(record)
-    descriptors = survivors(record, "descriptor", [generation])[0]
-    novelty = survivors(record, "novelty", [generation])[0]
+    descriptors = record.column("survivors.descriptor", [generation])[0]
+    novelty = record.column("survivors.novelty", [generation])[0]
     colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
     if world.paths:
         draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9, **colors)

@@ -41,7 +41,7 @@ class FakeRecord:
     def column(self, name, generations=None):
         kind, name = name.split(".")
         row = ("offspring", "survivors").index(kind)
-        return np.stack([getattr(self.history[g][row], name) for g in generations])
+        return np.stack([getattr(self.history[g][row], name) for g in (generations or self.generations)])
 
     def state(self, number, search=None):
         return SearchState(jnp.int32(number), self.history[number][1], self.states[number], jnp.ones(1))

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
-from brns.pictures.methods import LINES, colors_of
+from brns.pictures.records import LINES, colors_of
 from brns.pictures.style import Line, Shown, bands, by_rank, colorbar, middles, titled
 from brns.pictures.worlds import draw_world, open_cells
 from brns.tasks.scene import Scene

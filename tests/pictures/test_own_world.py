@@ -9,8 +9,8 @@ from PIL import Image
 from brns import Box, Evaluation, NoveltySearch, PopulationKNN, Record, run
 from brns.metrics.measures import summary
 from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
+from brns.pictures.records import scene_of
 from brns.pictures.report import view
-from brns.pictures.scene import scene_of
 from brns.pictures.style import SOLVED
 from brns.tasks.scene import Area, Film, Scene, plain
 from brns.tasks.workers import Chunked

@@ -10,8 +10,8 @@ import pytest
 from brns.metrics.measures import MEASURES, over_seeds
 from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
+from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
-from brns.pictures.scene import scene_of
 from brns.pictures.worlds import open_cells
 
 
@@ -112,14 +112,14 @@ def test_a_test_of_the_table_is_that_of_compare():
         ("eta", "a"): [1.0] * 4,
         ("eta", "b"): [1.0] * 4,
     }
-    told = page.tests(values, ["a", "b"])
+    told = page.tests(values, "a")
     # All of b lie above a: p is 2 / C(8, 4) = 1 / 35, by Holm twice that; nothing differs in eta.
     assert told["age", "b"] == pytest.approx((2 / 35, 1.0))
     assert told["eta", "b"] == pytest.approx((1.0, 0.5))
     # Who never solved it is later than all others: none of b did, and one of a was as late.
     late = {("first_solved", "a"): [1.0, 2.0, 3.0, math.inf], ("first_solved", "b"): [math.inf] * 4}
-    assert page.tests(late, ["a", "b"])["first_solved", "b"].effect == 0.875
-    assert not page.tests({key: v[:3] for key, v in values.items()}, ["a", "b"])  # 2 / C(6, 3) = 0.1
+    assert page.tests(late, "a")["first_solved", "b"].effect == 0.875
+    assert not page.tests({key: v[:3] for key, v in values.items()}, "a")  # 2 / C(6, 3) = 0.1
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

@@ -2,22 +2,22 @@
 
 import base64
 import io
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
+from matplotlib.figure import Figure
 from plotly.offline import get_plotlyjs
 
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.numbers import number, ranges
 from brns.metrics.tests import LEVEL, Tested, holm, mann_whitney, testable
-from brns.pictures.figures import FIGURES, Picture, draw
-from brns.pictures.methods import methods
+from brns.pictures.figures import FIGURES, draw
+from brns.pictures.records import mapped, methods, scene_of, without_search
 from brns.pictures.report import view
-from brns.pictures.scene import mapped, scene_of, without_search
 from brns.pictures.style import SOLVED
 from brns.runs.metadata import origin
 from brns.runs.progress import track
@@ -25,29 +25,11 @@ from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.settings import leaves
 
-ELEMENT: Any = {
-    "config": {"displayModeBar": False, "responsive": True},
-    "auto_play": False,
-    "include_plotlyjs": False,
-    "full_html": False,
-    "div_id": "view",
-}
-"""of a page that has plotly's script"""
+CONFIG = {"displayModeBar": False, "responsive": True}
 NOT_TESTED = ("generations", "evaluations", "epsilon")
 """measures that are settings, or have an estimator's own unit"""
 NEVER_LATE = "first_solved"
 """a seed that never solved it is later than all others"""
-
-
-class Drawn(NamedTuple):
-    """A figure in the page, or the reason why these records cannot give it."""
-
-    name: str
-    figure: Picture
-    image: str = ""
-    """the source of an image"""
-    wide: bool = False
-    reason: str = ""
 
 
 def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
@@ -60,8 +42,16 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference, *others = runs
-    lengths = {label: sorted({record.generations[-1] for record in seeds}) for label, seeds in runs.items()}
-    drawn = [_figure(name, records) for name in track(list(FIGURES), "Drawing", len(FIGURES))]
+    lengths = {label: sorted({record.last for record in seeds}) for label, seeds in runs.items()}
+    drawn, not_drawn = {}, {}
+    for name in track(list(FIGURES), "Drawing", len(FIGURES)):
+        try:
+            drawn[name] = _image(draw(name, records))
+        except ValueError as error:
+            not_drawn[name] = f"{error}"
+    watched = view.view(firsts)
+    columns = [leaves(record.experiment) for record in firsts.values()]
+    names = sorted(set().union(*columns))
     pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
     filled = pages.get_template("page.html").render(
         world=firsts[reference].metadata.world,
@@ -73,18 +63,19 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         number=number,
         zip=zip,
         reference=reference,
-        several=bool(others),
         tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
         level=LEVEL,
         left_out=without_search(records),
-        view=view.view(firsts).to_html(**ELEMENT),
-        frames=len(view.generations_shown(list(firsts.values()))),
+        view=watched.to_html(CONFIG, auto_play=False, include_plotlyjs=False, full_html=False, div_id="view"),
+        frames=len(watched.frames),
         mapped=mapped(firsts[reference]),
         areas=scene_of(firsts[reference]).areas,
         colors={"born": view.BORN, "solved": SOLVED, "scale": ", ".join(view.SCALE)},
         cells=view.MAP_CELLS,
-        figures=drawn,
-        settings=_settings(runs),
+        figures=FIGURES,
+        drawn=drawn,
+        not_drawn=not_drawn,
+        settings={name: [column.get(name, "–") for column in columns] for name in names},
         origin=origin,
         plotly=get_plotlyjs(),
     )
@@ -101,41 +92,30 @@ def table(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
     found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
     measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
-    values = {(m, name): [seed[m] for seed in seeds if m in seed] for m in measures for name, seeds in found.items()}
-    late = {(NEVER_LATE, name): [seed.get(NEVER_LATE, math.inf) for seed in seeds] for name, seeds in found.items()}
-    told = tests(values | late if NEVER_LATE in measures else values, list(runs))
-    over = {place: estimate(seeds) if seeds else None for place, seeds in values.items()}
-    return {measure: [(over[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
+    estimates, values = {}, {}
+    for measure, name in itertools.product(measures, runs):
+        known = [seed[measure] for seed in found[name] if measure in seed]
+        estimates[measure, name] = estimate(known) if known else None
+        lacking = len(runs[name]) - len(known) if measure == NEVER_LATE else 0
+        values[measure, name] = known + [math.inf] * lacking
+    told = tests(values, next(iter(runs)))
+    return {measure: [(estimates[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
 
 
-def tests(values: Mapping[tuple[str, str], Sequence[float]], names: Sequence[str]) -> dict[tuple[str, str], Tested]:
-    """Each measure of each method against that of the first, where a test could confirm anything."""
-    reference, *others = names
-    places = [
-        (measure, name)
-        for measure, name in values
-        if measure not in NOT_TESTED
-        and name in others
-        and testable(len(values[measure, name]), len(values[measure, reference]))
-    ]
-    found = [mann_whitney(values[measure, name], values[measure, reference]) for measure, name in places]
-    corrected = holm([one.p for one in found])
-    return {place: one._replace(p=p) for place, one, p in zip(places, found, corrected, strict=True)}
+def tests(values: Mapping[tuple[str, str], Sequence[float]], reference: str) -> dict[tuple[str, str], Tested]:
+    """Each measure of each method against that of the reference, where a test could confirm anything."""
+    found = {}
+    for (measure, name), ours in values.items():
+        theirs = values[measure, reference]
+        if measure not in NOT_TESTED and name != reference and testable(len(ours), len(theirs)):
+            found[measure, name] = mann_whitney(ours, theirs)
+    corrected = holm([test.p for test in found.values()])
+    return {place: test._replace(p=p) for (place, test), p in zip(found.items(), corrected, strict=True)}
 
 
-def _figure(name: str, records: Sequence[Record]) -> Drawn:
-    figure = FIGURES[name]
-    try:
-        drawn = draw(name, records)
-    except ValueError as error:
-        return Drawn(name, figure, reason=f"{error}")
+def _image(figure: Figure) -> tuple[str, bool]:
+    """The source of a figure's image, and whether it is wide."""
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="svg", dpi=110)
+    figure.savefig(buffer, format="svg", dpi=110)
     image = f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-    return Drawn(name, figure, image, wide=drawn.get_figwidth() > 8)
-
-
-def _settings(runs: Mapping[str, Sequence[Record]]) -> list[tuple[str, list[Any]]]:
-    columns = [leaves(seeds[0].experiment) for seeds in runs.values()]
-    names = sorted(set().union(*columns))
-    return [(name, [column.get(name, "–") for column in columns]) for name in names]
+    return image, bool(figure.get_figwidth() > 8)

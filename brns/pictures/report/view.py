@@ -1,6 +1,7 @@
 """The search, generation by generation: a panel for each method, and one slider for all of them."""
 
 import html
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,7 @@ from matplotlib.colors import to_hex
 from PIL import Image, ImageColor
 from plotly.subplots import make_subplots
 
-from brns.metrics.recorded import survivors
-from brns.pictures.scene import mapped, scene_of
+from brns.pictures.records import mapped, scene_of
 from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
 from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
@@ -40,7 +40,7 @@ PLAYED = {"fromcurrent": True, "frame": {"duration": 200}, "transition": {"durat
 
 def generations_shown(records: Sequence[Record]) -> list[int]:
     """Generations of the longest run, evenly spread, the first and the last included."""
-    last = max(record.generations[-1] for record in records)
+    last = max(record.last for record in records)
     sizes = [record.column("survivors.descriptor", [0]).shape[1:] for record in records]
     numbers = sum(individuals * (dimension + 4) for individuals, dimension in sizes)
     most = min(max(NUMBERS // numbers, 2), MOST_FRAMES, last + 1)
@@ -51,27 +51,18 @@ def view(runs: Mapping[str, Record]) -> go.Figure:
     """The figure, for plotly, of a run of each method: its data are the last generation's."""
     world = scene_of(next(iter(runs.values())))
     generations = generations_shown(list(runs.values()))
-    figure = _panels([f"{name}, seed {record.seed}" for name, record in runs.items()], world)
     seen = [_seen(record, world, generations) for record in runs.values()]
-    figure.frames = [
-        go.Frame(name=f"{g}", data=[trace for of_run in seen for trace in of_run[frame]])
-        for frame, g in enumerate(generations)
-    ]
     across = columns(len(runs))
-    places = [(panel // across + 1, panel % across + 1) for panel in range(len(runs))]
-    for place, of_run in zip(places, seen, strict=True):
-        for trace in of_run[-1]:
-            figure.add_trace(trace, *place)
-    for place in places:
-        _draw_world(figure, world, *place)
-    figure.update_layout(sliders=[_slider(generations)], updatemenus=[_buttons()])
-    return figure
-
-
-def _panels(names: Sequence[str], world: Scene) -> go.Figure:
-    across = columns(len(names))
-    rows = -(-len(names) // across)
-    figure = make_subplots(rows, across, subplot_titles=[html.escape(name) for name in names])
+    rows = -(-len(runs) // across)
+    titles = [html.escape(f"{name}, seed {record.seed}") for name, record in runs.items()]
+    figure = make_subplots(rows, across, subplot_titles=titles)
+    for panel, of_run in enumerate(seen):
+        figure.add_traces(of_run[-1], rows=panel // across + 1, cols=panel % across + 1)
+    figure.frames = [
+        go.Frame(name=f"{g}", data=list(itertools.chain(*traces)))
+        for g, *traces in zip(generations, *seen, strict=True)
+    ]
+    _draw_world(figure, world)
     figure.update_layout(
         template="none",  # the page says the colour of texts
         paper_bgcolor=CLEAR,
@@ -81,19 +72,14 @@ def _panels(names: Sequence[str], world: Scene) -> go.Figure:
         margin={"l": 50, "r": 20, "t": 130, "b": 20},
         hovermode="closest",
         showlegend=False,
+        **_controls(generations),
     )
-    (left, low), (right, high) = world.low, world.high
-    up = [high, low] if world.down else [low, high]
-    figure.update_xaxes(title_text=world.axes[0], range=[left, right], **AXIS)
-    figure.update_yaxes(title_text=world.axes[1], range=up, **AXIS)
-    if world.walls is not None:
-        figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
     return figure
 
 
 def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list[Any]]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
-    now = np.minimum(generations, record.generations[-1]).tolist()
+    now = np.minimum(generations, record.last).tolist()
     seen: list[list[Any]] = [[_population(record, world, g)] for g in now]
     if world.paths:
         seen = [[_paths(record, world, g), *traces] for g, traces in zip(now, seen, strict=True)]
@@ -107,7 +93,7 @@ def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list
 
 def _population(record: Record, world: Scene, now: int) -> go.Scatter:
     names = ("descriptor", "id", "born", "parent", "novelty", "solved")
-    column = {name: survivors(record, name, [now])[0] for name in names}
+    column = {name: record.column(f"survivors.{name}", [now])[0] for name in names}
     x, y = world.place(column["descriptor"]).T
     people = zip(*(column[name].tolist() for name in names[1:]), strict=True)
     told = [
@@ -121,8 +107,8 @@ def _population(record: Record, world: Scene, now: int) -> go.Scatter:
 
 def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
     """The survivors' paths from the start on; each of their places tells whose it is."""
-    descriptors, who = (survivors(record, name, [now])[0] for name in ("descriptor", "id"))
-    ways = with_start(world, descriptors)
+    who = record.column("survivors.id", [now])[0]
+    ways = with_start(world, record.column("survivors.descriptor", [now])[0])
     ended = np.concatenate([ways, np.full_like(ways[:, :1], np.nan)], axis=1)
     x, y = ended.reshape(-1, 2).T
     told = "on the way of individual %{customdata}<extra></extra>"
@@ -152,8 +138,15 @@ def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
     )
 
 
-def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
+def _draw_world(figure: go.Figure, world: Scene) -> None:
+    """The axes, walls, areas and start of the world, in every panel."""
+    everywhere: Any = {"row": "all", "col": "all", "exclude_empty_subplots": True}
+    (left, low), (right, high) = world.low, world.high
+    up = [high, low] if world.down else [low, high]
+    figure.update_xaxes(title_text=world.axes[0], range=[left, right], **AXIS)
+    figure.update_yaxes(title_text=world.axes[1], range=up, **AXIS)
     if world.walls is not None:
+        figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
         walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         left, right, low, high = world.walls_extent
@@ -165,27 +158,26 @@ def _draw_world(figure: go.Figure, world: Scene, row: int, col: int) -> None:
             sizey=high - low,
             sizing="stretch",
             layer="above",
-            row=row,
-            col=col,
+            **everywhere,
         )
     for area in world.areas:
         ends = {"x0": area.x - area.radius, "x1": area.x + area.radius}
         ends |= {"y0": area.y - area.radius, "y1": area.y + area.radius}
-        figure.add_shape(type="circle", **ends, line={"color": area.color}, row=row, col=col)
+        figure.add_shape(type="circle", **ends, line={"color": area.color}, **everywhere)
     if world.start is not None:
         x, y = world.start
         star = {"size": 13, "symbol": "star", "color": "white", "line": {"width": 1.5, "color": INK}}
-        figure.add_scatter(x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star, row=row, col=col)
+        start = go.Scatter(x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star)
+        figure.add_trace(start, **everywhere)
 
 
-def _slider(generations: Sequence[int]) -> dict[str, Any]:
+def _controls(generations: Sequence[int]) -> dict[str, Any]:
+    """The slider over generations, and the buttons beside it."""
     steps = [{"label": f"{g}", "method": "animate", "args": [[f"{g}"], AT_ONCE]} for g in generations]
     place = {"y": 1, "yanchor": "bottom", "pad": {"b": 30, "l": 150}}
-    return {"steps": steps, "active": len(steps) - 1, "currentvalue": {"prefix": "generation "}, **place}
-
-
-def _buttons() -> dict[str, Any]:
+    slider = {"steps": steps, "active": len(steps) - 1, "currentvalue": {"prefix": "generation "}, **place}
     play = {"label": "Play", "method": "animate", "args": [None, PLAYED]}
     pause = {"label": "Pause", "method": "animate", "args": [[None], AT_ONCE]}
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 40}, "direction": "left"}
-    return {"type": "buttons", "buttons": [play, pause], "showactive": False, **place}
+    buttons = {"type": "buttons", "buttons": [play, pause], "showactive": False, **place}
+    return {"sliders": [slider], "updatemenus": [buttons]}

@@ -1,0 +1,140 @@
+"""What pictures ask of runs: their method, its name and colour; how their world looks, and what their states hold."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from brns.core import Task
+from brns.estimators.archive import Archive
+from brns.metrics import uniformity as uniformities
+from brns.metrics.coverage import cells_of
+from brns.metrics.recorded import evaluated
+from brns.runs.record import Record
+from brns.settings import assigned, changes, parts, told
+from brns.tasks.scene import Drawable, Scene, plain
+from brns.tasks.workers import innermost
+
+LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
+COLORS = dict(zip(parts("estimator", "preset"), LINES, strict=False))
+"""a method has its colour in every figure"""
+LONGEST = 60
+"""letters of a label"""
+Runs = Record | Sequence[Record]
+
+
+def method(record: Record) -> str:
+    """A run's method as the command line calls it: its estimator, and the settings that were changed."""
+    if record.experiment["mutate"]["name"] == "Redraw":
+        return "random search"
+    changed = {name: value for name, value in record.metadata.changed.items() if not name.startswith("task.")}
+    told = f"{record.metadata.estimator}, {assigned(changed)}".rstrip(", ").replace("estimator.", "")
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
+
+
+def methods(records: Runs) -> dict[str, list[Record]]:
+    """Runs by method, the seeds of each in order.
+
+    Runs of one method have the same experiment. Runs of different tasks are a `ValueError`, and so is the same run
+    given twice.
+    """
+    records = [records] if isinstance(records, Record) else list(records)
+    if not records:
+        raise ValueError("a figure needs at least one run; got none")
+    first = records[0]
+    groups: dict[str, dict[int, Record]] = {}
+    for record in records:
+        if different := changes(first.world, record.world):
+            both = f"{first.path} and {record.path}"
+            raise ValueError(f"{both} are runs of different tasks; compare runs of one task: {told(different)}")
+        # Workers and chunks change no answer.
+        experiment = {**record.experiment, "task": record.world}
+        group = groups.setdefault(json.dumps(experiment, sort_keys=True), {})
+        if record.seed in group:
+            both = f"{group[record.seed].path} and {record.path}"
+            raise ValueError(f"{both} are the same seed of the same experiment; give one of them")
+        group[record.seed] = record
+    found = {}
+    for group in groups.values():
+        seeds = [group[seed] for seed in sorted(group)]
+        label = method(seeds[0])
+        label = f"{label} ({len(found) + 1})" if label in found else label
+        found[label] = seeds
+    return found
+
+
+def colors_of(labels: Iterable[str]) -> dict[str, str]:
+    """The colour of each method, in whatever order the labels come.
+
+    Of methods that differ in settings alone the alphabet's first has the method's own colour. The others and unknown
+    methods share what is left, in the alphabet's order.
+    """
+    given: dict[str, str] = {}
+    labels = sorted(labels)
+    for label in labels:
+        own = COLORS.get(label.partition(", ")[0])
+        if own and own not in given.values():
+            given[label] = own
+    free = [color for color in LINES if color not in given.values()] or list(LINES)
+    others = [label for label in labels if label not in given]
+    return given | {label: free[i % len(free)] for i, label in enumerate(others)}
+
+
+def scene(task: Task) -> Scene:
+    """The scene that a task tells of itself, or the box of its behavior space."""
+    task = innermost(task)
+    return task.scene() if isinstance(task, Drawable) else plain(task.behavior_space)
+
+
+def scene_of(record: Record) -> Scene:
+    """The scene of a run's task; of a task that nobody gave, the box of its behavior space."""
+    search = record.known_search
+    return plain(record.behavior_space) if search is None else scene(search.task)
+
+
+def mapped(record: Record) -> bool:
+    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is known."""
+    return record.behavior_space.dimension == 2 and bool(record.snapshots) and record.known_search is not None
+
+
+def without_search(records: Iterable[Record]) -> str:
+    """What is left out of runs whose search nobody gave, why, and how to have it."""
+    unknown = next((record for record in records if record.known_search is None), None)
+    if unknown is None:
+        return ""
+    return (
+        f"Left out: η, κ, maps of novelty and walls. They need the search that made {unknown.path}: "
+        "give it as --search module:object or record.search."
+    )
+
+
+def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The archive's descriptors and generations of entry after a generation; None without an archive."""
+    state = record.state(generation).estimator
+    if not isinstance(state, Archive):
+        return None
+    there = np.asarray(state.id) >= 0
+    return np.asarray(state.descriptor)[there], np.asarray(state.entered)[there]
+
+
+def least_fitness(records: Iterable[Record], what: str) -> float:
+    """The least fitness that any of the runs met; a `ValueError` where all have one."""
+    found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
+    if found.min() == found.max():
+        raise ValueError(f"{what} needs a task with fitness, and every individual has {found.min():g}")
+    return float(found.min())
+
+
+def uniformity_of_record(record: Record) -> np.ndarray:
+    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
+    space = record.behavior_space
+    cells = cells_of(space, None)
+    archives = [archive_entries(record, generation) for generation in record.snapshots]
+    if not archives or archives[0] is None:
+        return uniformities.of_record(record, cells)
+    return np.array([uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan for a in archives])
+
+
+def common(lists: Iterable[Iterable[int]]) -> list[int]:
+    """The generations that are in all lists."""
+    return sorted(set.intersection(*map(set, lists)))
