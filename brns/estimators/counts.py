@@ -1,7 +1,8 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 import equinox as eqx
@@ -132,15 +133,12 @@ class VisitCounts(eqx.Module):
         """
         common = self.island(states[0]) if since is None else since
         refuse_unlike([(state.grids, state.frame) for state in (*states, common)])
-        total = common
-        for state in states:
-            gained = self.subtract(state, common)
-            total = total._replace(
-                visits=total.visits + gained.visits,
-                seen=total.seen + gained.seen,
-                newest=jnp.maximum(total.newest, gained.newest),
-            )
-        return total
+        gains = [self.subtract(state, common) for state in states]
+        return common._replace(
+            visits=common.visits + sum(gain.visits for gain in gains),
+            seen=common.seen + sum(gain.seen for gain in gains),
+            newest=jnp.max(jnp.array([state.newest for state in (*states, common)])),
+        )
 
     def subtract(self, state: Counts, other: Counts) -> Counts:
         """The state without the visits of another, such as one of those that were merged."""
@@ -153,9 +151,10 @@ class VisitCounts(eqx.Module):
     def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
         visits = np.zeros(self.grids * self.rows, np.int64)
-        for part in _chunks(descriptors if state.seen else ()):
+        rows = chain.from_iterable(descriptors if state.seen else ())
+        while part := list(islice(rows, CHUNK)):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size, so that it is compiled once
-            places = np.asarray(_places(self, state, jnp.asarray(padded)))[: len(part)]
+            places = np.asarray(eqx.filter_jit(self._place)(state, jnp.asarray(padded)))[: len(part)]
             visits += np.bincount(places.ravel(), minlength=len(visits))
         return state._replace(visits=jnp.asarray(visits, jnp.int32))
 
@@ -167,36 +166,17 @@ class VisitCounts(eqx.Module):
         visits = state.visits.at[place].add(new[:, None].astype(jnp.int32), mode="promise_in_bounds")
         return state._replace(visits=visits, seen=state.seen + jnp.sum(new))
 
-    def _pitches(self, scale: Float[Array, ""]) -> Float[Array, " grids"]:
-        """Of each grid, in half the box: every eighth reaches down to the founders' scale where that is narrow."""
-        usual, coarsest = self.pitches
-        number = jnp.arange(self.grids)
-        finest = jnp.where(number % 8 == 7, jnp.minimum(usual, FINEST * scale), usual)
-        return finest * (coarsest / finest) ** ((number + 0.5) / self.grids)
-
     def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
         """Where each descriptor's cell is counted, in each grid."""
-        frame, grids = state.frame, state.grids
-        pitch = self._pitches(frame.scale)
+        frame, grids, (usual, coarsest) = state.frame, state.grids, self.pitches
+        number = jnp.arange(self.grids, dtype=jnp.int32)
+        # Every eighth grid may be finer: it reaches down to the founders' scale where that is narrow.
+        finest = jnp.where(number % 8 == 7, jnp.minimum(usual, FINEST * frame.scale), usual)
+        pitch = finest * (coarsest / finest) ** ((number + 0.5) / self.grids)
         points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
         along = jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
         cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)
         mixed = jnp.sum(cell * grids.multiplier, axis=2, dtype=jnp.uint32)
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
-        return row.astype(jnp.int32) + self.rows * jnp.arange(self.grids, dtype=jnp.int32)
-
-
-_places = eqx.filter_jit(VisitCounts._place)
-
-
-def _chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """The rows of these arrays in their order, CHUNK at a time; the last may be fewer."""
-    waiting = None
-    for rows in generations:
-        waiting = rows if waiting is None else np.concatenate([waiting, rows])
-        while len(waiting) > CHUNK:
-            yield waiting[:CHUNK]
-            waiting = waiting[CHUNK:]
-    if waiting is not None:
-        yield waiting
+        return row.astype(jnp.int32) + self.rows * number

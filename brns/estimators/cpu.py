@@ -12,9 +12,6 @@ from jax.core import Tracer
 from jax.custom_batching import sequential_vmap
 from jax.scipy import linalg
 
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-"""by which a user says how many threads OpenBLAS may have"""
-
 FOR_ANY_CORES = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
     "xla_disable_hlo_passes": "transpose-folding",
@@ -69,7 +66,7 @@ def one_blas_thread() -> None:
     """Let SciPy's copy of OpenBLAS, by which JAX factors matrices on a CPU, use one thread in this process."""
     # Its threads wait for each other by spinning: at 256 features a second core is kept busy, and a generation takes no
     # less time. Their number would also change bits. Where the environment names a number of threads, that stays.
-    if any(name in os.environ for name in BLAS_THREADS):
+    if {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & os.environ.keys():
         return
     import scipy.linalg.lapack  # noqa: F401  (so that the library is there)
     import threadpoolctl

@@ -1,7 +1,7 @@
 """The encoders of behavior recognition: a fully connected network, and how its weights begin."""
 
-import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -46,13 +46,11 @@ class Encoder(eqx.Module):
     layers: tuple[eqx.nn.Linear, ...]
 
     def __init__(self, inputs: int, outputs: int, width: int, depth: int, initialisation: str, key: Key[Array, ""]):
-        sizes = [inputs, *[width] * depth, outputs]
-        keys = jax.random.split(key, len(sizes) - 1)
-        layers = [eqx.nn.Linear(m, n, key=k) for m, n, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
+        sizes = pairwise([inputs, *[width] * depth, outputs])
+        keys = jax.random.split(key, depth + 1)
+        self.layers = tuple(eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True))
         if initialisation != "uniform":
-            bias = BIAS if initialisation == "he-biased" else 0.0
-            layers = [_he(layer, k, bias) for layer, k in zip(layers, keys, strict=True)]
-        self.layers = tuple(layers)
+            self.layers = he(self.layers, key, BIAS if initialisation == "he-biased" else 0.0)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
         *hidden, last = self.layers
@@ -67,27 +65,27 @@ def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "
     return points @ layer.weight.T + layer.bias
 
 
-def he(module: PyTree, key: Key[Array, ""]) -> PyTree:
+def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
     """The module with He's initialisation in all of its linear and convolutional layers, as section 3.2 asks.
 
-    For encoders of your own: Equinox's weights have a sixth of He's variance, with which novelty hardly tells behaviors
-    apart.
+    Weights from N(0, 2 / fan_in), biases from U(+-bias). For encoders of your own: Equinox's own draws, both from
+    U(+-1 / sqrt(fan_in)), have a sixth of He's variance, with which novelty hardly tells behaviors apart.
     """
 
     def is_layer(node):
         return isinstance(node, eqx.nn.Linear | eqx.nn.Conv)
 
+    def begun(node, key):
+        if not is_layer(node):
+            return node
+        inputs = tuple(range(1, node.weight.ndim))
+        gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=inputs, out_axis=0)
+        node = eqx.tree_at(lambda it: it.weight, node, gaussian(key, node.weight.shape, jnp.float32))
+        if node.bias is None:
+            return node
+        uniform = jax.random.uniform(jax.random.fold_in(key, 0), node.bias.shape, minval=-bias, maxval=bias)
+        return eqx.tree_at(lambda it: it.bias, node, uniform)
+
     nodes, structure = jax.tree.flatten(module, is_leaf=is_layer)
     keys = jax.random.split(key, len(nodes))
-    return structure.unflatten([_he(node, k) if is_layer(node) else node for node, k in zip(nodes, keys, strict=True)])
-
-
-def _he(layer: Any, key: Key[Array, ""], most: float = 0.0) -> Any:
-    """Weights from N(0, 2 / fan_in), biases from U(+-most) (Equinox's own draws both from U(+-1 / sqrt(fan_in)))."""
-    outputs, *inputs = layer.weight.shape
-    gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
-    weight = gaussian(key, (outputs, math.prod(inputs)), jnp.float32).reshape(layer.weight.shape)
-    bias = None
-    if layer.bias is not None:
-        bias = jax.random.uniform(jax.random.fold_in(key, 0), layer.bias.shape, minval=-most, maxval=most)
-    return eqx.tree_at(lambda it: (it.weight, it.bias), layer, (weight, bias), is_leaf=lambda leaf: leaf is None)
+    return structure.unflatten(map(begun, nodes, keys))

@@ -133,14 +133,14 @@ class ExactRecognition(eqx.Module):
         """
         if since is not None and self.forgetting < 1:
             raise ValueError("what states have in common fades with forgetting < 1; leave out `since`")
-        everyone = [*states, *([] if since is None else [since])]
+        common = self.island(states[0]) if since is None else since
+        everyone = [*states, common]
         refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
-        common = np.eye(len(states[0].root)) if since is None else _precision(since)
-        total = common + sum(_precision(state) - common for state in states)
+        known = _precision(common)
+        total = known + sum(_precision(state) - known for state in states)
         value, vector = np.linalg.eigh(total)
         root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
-        before = 0 if since is None else since.seen
-        seen = before + sum(state.seen - before for state in states)
+        seen = common.seen + sum(state.seen - common.seen for state in states)
         newest = max(state.newest for state in everyone)
         return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
 

@@ -14,17 +14,6 @@ from brns.core import Box, Generation, Population, unite
 from brns.estimators.encoder import Encoder, drawn, whole
 
 
-class Dataset(NamedTuple):
-    """Behaviors with their target embeddings, stored so that xi* is never evaluated twice on one of them."""
-
-    behavior: Float[Array, "n i"]
-    """as the encoders see them"""
-    embedding: Float[Array, "n e"]
-    """xi*(behavior)"""
-    present: Bool[Array, " n"]
-    """rows that are in the set; the others fill it up to a constant shape"""
-
-
 class RecognitionState(NamedTuple):
     """The two encoders, what maps descriptors to their inputs, and the optimiser."""
 
@@ -121,13 +110,12 @@ class BehaviorRecognition(eqx.Module):
     ) -> Float[Array, " n"]:
         """M(b, w). The population plays no part: what was seen is in the weights."""
         points = _normalised(state, descriptors)
-        return recognition_error(self._whole(state.predictor, 1), points, self._whole(state.target, 0)(points))
+        return self._error(state.predictor, points, self._whole(state.target, 0)(points))
 
     def update(self, state: RecognitionState, generation: Generation, key: Key[Array, ""]) -> RecognitionState:
         """Train xi1 on D, then forget D."""
-        usual = generation.offspring if self.learn_from == "offspring" else generation.survivors
         (key_train,) = jax.random.split(key, 1)
-        predictor, optimiser = self._train(state, self._dataset(state, generation), usual.id.shape[0], key_train)
+        predictor, optimiser = self._train(state, generation, key_train)
         # Where Adam's state has overflowed its weights would not move again: novelty is NaN, with which a run ends.
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
         predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
@@ -152,36 +140,42 @@ class BehaviorRecognition(eqx.Module):
     def _adam(self) -> optax.GradientTransformation:
         return optax.flatten(optax.adam(self.learning_rate))  # all weights as one vector: fewer, larger operations
 
-    def _dataset(self, state: RecognitionState, generation: Generation) -> Dataset:
-        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents."""
+    def _dataset(self, generation: Generation) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
+        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents.
+
+        D is the rows that are present; the others fill it up to a constant shape. The number is that of a usual D.
+        """
         if self.learn_from == "survivors":
-            descriptors, present = generation.survivors.descriptor, jnp.ones_like(generation.survivors.solved)
-        else:
-            # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
-            descriptors = unite(generation.parents, generation.offspring).descriptor
-            mu = generation.parents.id.shape[0]
-            present = (jnp.arange(len(descriptors)) >= mu) | (generation.offspring.born[0] == 1)
-        behavior = _normalised(state, descriptors)
-        return Dataset(behavior, self._whole(state.target, 0)(behavior), present)
+            survivors = generation.survivors
+            return survivors.descriptor, jnp.ones_like(survivors.solved), len(survivors.id)
+        # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
+        descriptors = unite(generation.parents, generation.offspring).descriptor
+        born = generation.offspring.born
+        present = (jnp.arange(len(descriptors)) >= len(generation.parents.id)) | (born[0] == 1)
+        return descriptors, present, len(born)
 
     def _train(
-        self, state: RecognitionState, dataset: Dataset, usual: int, key: Key[Array, ""]
+        self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
     ) -> tuple[PyTree, optax.OptState]:
-        """The weights after `epochs` passes over the training set, in batches of equal size."""
+        """The weights after `epochs` passes over D, in batches of equal size."""
+        descriptors, present, usual = self._dataset(generation)
+        points = _normalised(state, descriptors)
+        embedding = self._whole(state.target, 0)(points)  # so that xi* is never evaluated twice on one of them
         # The offspring are cut into as few batches as `batch` allows; with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
-        total = dataset.present.shape[0]
-        count = jnp.sum(dataset.present)
+        total, count = len(points), jnp.sum(present)
         steps = (count + rows - 1) // rows
 
         def shuffled() -> Int[Array, "epochs total"]:
-            ranks = jnp.where(dataset.present, jax.random.uniform(key, (self.epochs, total)), 2.0)
+            ranks = jnp.where(present, jax.random.uniform(key, (self.epochs, total)), 2.0)
             return jnp.argsort(ranks, axis=1)
 
         def gathered() -> Int[Array, "epochs total"]:
-            place = jnp.where(dataset.present, jnp.cumsum(dataset.present) - 1, total)
-            order = jnp.zeros(total, jnp.int32).at[place].set(jnp.arange(total, dtype=jnp.int32), mode="drop")
+            order = jnp.flatnonzero(present, size=total, fill_value=0)
             return jnp.broadcast_to(order, (self.epochs, total))
+
+        def mean_error(predictor, order, weight):
+            return jnp.sum(weight * self._error(predictor, points[order], embedding[order])) / jnp.sum(weight)
 
         # In a single batch the order of the rows changes nothing, and drawing one is a fifth of the cost at d = 2.
         orders = jax.lax.cond(steps > 1, shuffled, gathered)
@@ -192,8 +186,7 @@ class BehaviorRecognition(eqx.Module):
             start = (i % steps) * rows
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
             weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
-            gradient = jax.grad(self._mean_error)(predictor, dataset.behavior[order], dataset.embedding[order], weight)
-            change, optimiser = self._adam.update(gradient, optimiser)
+            change, optimiser = self._adam.update(jax.grad(mean_error)(predictor, order, weight), optimiser)
             return optax.apply_updates(predictor, change), optimiser
 
         return jax.lax.fori_loop(0, self.epochs * steps, descend, (state.predictor, state.optimiser))
@@ -202,34 +195,23 @@ class BehaviorRecognition(eqx.Module):
         """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
         adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
 
+        def mean_error(predictor, points):
+            return -jnp.mean(self._error(predictor, points, target(points)))  # which falls where M rises
+
         def ascend(carry, key):
             predictor, optimiser = carry
             points = _normalised(state, space.uniform(key, self.divergence_batch))
-            weight = jnp.full(self.divergence_batch, -1.0, jnp.float32)
-            gradient = jax.grad(self._mean_error)(predictor, points, target(points), weight)
-            change, optimiser = adam.update(gradient, optimiser)
+            change, optimiser = adam.update(jax.grad(mean_error)(predictor, points), optimiser)
             return (optax.apply_updates(predictor, change), optimiser), None
 
         start = (state.predictor, adam.init(state.predictor))
         return jax.lax.scan(ascend, start, jax.random.split(key, self.divergence_steps))[0][0]
 
-    def _mean_error(
-        self,
-        predictor: PyTree,
-        points: Float[Array, "n i"],
-        embedding: Float[Array, "n e"],
-        weight: Float[Array, " n"],
-    ) -> Float[Array, ""]:
-        """The weighted mean of M: weight 0 leaves a row out, weight -1 turns descent into ascent."""
-        error = recognition_error(self._whole(predictor, 1), points, embedding)
-        return jnp.sum(weight * error) / jnp.sum(jnp.abs(weight))
-
-
-def recognition_error(
-    predictor: Callable[..., Any], points: Float[Array, "n i"], embedding: Float[Array, "n e"]
-) -> Float[Array, " n"]:
-    r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
-    return jnp.sum((predictor(points) - embedding) ** 2, axis=-1)
+    def _error(
+        self, predictor: PyTree, points: Float[Array, "n i"], embedding: Float[Array, "n e"]
+    ) -> Float[Array, " n"]:
+        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
+        return jnp.sum((self._whole(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
 def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -48,18 +48,15 @@ def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     """
     n = objectives.shape[0]
     order = jnp.lexsort((-objectives[:, 1], -objectives[:, 0]))
-    first, second = objectives[order].T
+    first, second = -objectives[order].T  # from here on minimised, so that the fronts' numbers rise
     repeated = jnp.concatenate([jnp.zeros(1, bool), (first[1:] == first[:-1]) & (second[1:] == second[:-1])])
 
     def place(carry, individual):
-        largest, before = carry  # largest: of the second objective in each front, NaN in those that nobody is in yet
+        smallest, before = carry  # smallest: of the second in each front, NaN in those that nobody is in yet
         value, same = individual
-        front = jnp.int32(0)
-        for further in (2**i for i in reversed(range(n.bit_length()))):
-            reached = (front + further <= n) & (largest[jnp.minimum(front + further, n) - 1] >= value)
-            front = jnp.where(reached, front + further, front)
+        front = jnp.searchsorted(smallest, value, side="right", method="scan_unrolled")
         front = jnp.where(same, before, front)
-        return (largest.at[front].set(value), front), front
+        return (smallest.at[front].set(value), front), front
 
     start = (jnp.full(n, jnp.nan, objectives.dtype), jnp.int32(0))
     return jnp.zeros(n, jnp.int32).at[order].set(jax.lax.scan(place, start, (second, repeated))[1])
