@@ -1,6 +1,5 @@
 """The exact search for nearest neighbours: by hand, against NumPy and SciPy."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -42,12 +41,3 @@ def test_points_find_what_a_tree_finds(d):
     found = np.asarray(nearest(jnp.asarray(queries), there, 9))
     expected = KDTree(points[present].astype(float)).query(queries[:-1].astype(float), 9)[0]
     np.testing.assert_allclose(np.sqrt(found[:-1]), expected, rtol=1e-5, atol=1e-8)
-
-
-def test_seeds_side_by_side_find_what_each_finds_alone():
-    points = jax.random.normal(jax.random.key(0), (2, 2 * CHUNK + 5, 2))
-    there = References(points, jnp.ones(points.shape[:2], bool))
-    both = jax.vmap(lambda queries, there: nearest(queries, there, 3))(points, there)
-    alone = np.asarray(points[1], np.float64)
-    expected = KDTree(alone).query(alone, 3)[0]
-    np.testing.assert_allclose(np.sqrt(both[1]), expected, rtol=1e-5, atol=1e-7)
