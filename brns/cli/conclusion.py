@@ -40,9 +40,10 @@ def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, det
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
         told = runs[0].metadata
-        task = {name: value for name, value in told.changed.items() if name.startswith("task.")}
-        title = f"{directory}: {told.world}, {label} {assigned(task)}".rstrip()
-        console.print(title, style="italic", soft_wrap=True)  # A table's own title is cut to the table's width.
+        task = assigned({name: value for name, value in told.changed.items() if name.startswith("task.")})
+        title = ", ".join(filter(None, [told.world, label, task]))
+        # A table's own title would be cut to the table's width.
+        console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
         console.print(_table(runs, [rows[record.path] for record in runs], details))
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [text for name, text in NOTES.items() if name in there]
@@ -70,7 +71,7 @@ def print_json(found: Sequence[Record]) -> None:
     lines = []
     for label, runs in methods(found).items():
         for record in runs:
-            line = {"path": str(record.path), "method": label, "seed": record.seed}
+            line = {"path": str(record.path), "world": record.metadata.world, "method": label, "seed": record.seed}
             lines.append(line | summary(record, of_paths=scene_of(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 

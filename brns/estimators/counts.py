@@ -1,8 +1,7 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -151,10 +150,10 @@ class VisitCounts(eqx.Module):
     def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
         visits = np.zeros(self.grids * self.rows, np.int64)
-        rows = chain.from_iterable(descriptors if state.seen else ())
-        while part := list(islice(rows, CHUNK)):
+        place = eqx.filter_jit(self._place)
+        for part in _chunks(descriptors if state.seen else ()):
             padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size, so that it is compiled once
-            places = np.asarray(eqx.filter_jit(self._place)(state, jnp.asarray(padded)))[: len(part)]
+            places = np.asarray(place(state, jnp.asarray(padded)))[: len(part)]
             visits += np.bincount(places.ravel(), minlength=len(visits))
         return state._replace(visits=jnp.asarray(visits, jnp.int32))
 
@@ -180,3 +179,15 @@ class VisitCounts(eqx.Module):
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
         return row.astype(jnp.int32) + self.rows * number
+
+
+def _chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """The rows of these arrays in their order, CHUNK at a time; the last may be fewer."""
+    waiting = None
+    for rows in generations:
+        waiting = rows if waiting is None else np.concatenate([waiting, rows])
+        while len(waiting) > CHUNK:
+            yield waiting[:CHUNK]
+            waiting = waiting[CHUNK:]
+    if waiting is not None:
+        yield waiting

@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.metrics.recorded import evaluated
@@ -76,7 +77,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
 
 def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout="constrained")
+        figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=ConstrainedLayoutEngine(w_pad=0.12))
         ax = figure.subplots()
         if kept is None:
             population(record, ax, now)

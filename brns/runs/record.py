@@ -149,16 +149,17 @@ class Record:
     def go_on(self, number: int, generations: int) -> SearchState:
         """The state after a generation, to go on from to so many; what a killed process left is removed."""
         self._read = None  # from now on nothing that is read stays in memory, however long the run gets
+        state = self.state(number)  # before anything is changed: it may be damaged
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
                 file.unlink(missing_ok=True)
-        for state in numbers_in(self.path / "states"):
-            if state != number and state % self.checkpoint_every:
-                self._file("states", state).unlink()
+        for other in self.snapshots:
+            if other != number and other % self.checkpoint_every:
+                self._file("states", other).unlink()
         if generations > self.planned:
             self.planned = self.metadata.generations = generations
             metadata.write(self.path, self.metadata)
-        return self.state(number)
+        return state
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.

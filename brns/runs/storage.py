@@ -72,7 +72,7 @@ def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, n
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise RecordError(
             f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or remove it, and of a "
-            "generation all later files too, then resume from the last state before it"
+            "generation all generations and states from it on, then resume from the last state that is left"
         ) from None
 
 
