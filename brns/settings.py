@@ -4,6 +4,7 @@ JAX is imported when a part is made, so that looking up a name is quick.
 """
 
 import ast
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -150,10 +151,11 @@ def _plain(hint: Any) -> bool:
 
 
 def _meanings(part: type) -> dict[str, str]:
-    """The string under each field of a class, inherited fields included."""
+    """The string under each field of a class, inherited fields included; none of what has no source in a file."""
     found = {}
-    for one in reversed(part.__mro__):
-        if dataclasses.is_dataclass(one):
+    classes: list[type] = [one for one in reversed(part.__mro__) if dataclasses.is_dataclass(one)]
+    for one in classes:
+        with contextlib.suppress(OSError, TypeError):
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
             for field, text in itertools.pairwise(getattr(definition, "body", ())):
                 match field, text:

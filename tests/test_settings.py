@@ -120,6 +120,13 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
     assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]  # parts are no plain values
 
 
+def test_a_class_that_was_typed_has_settings_without_meanings():
+    """In a notebook or at a prompt there is no file with its source."""
+    typed = {"__name__": "__main__"}
+    exec("import equinox\nclass Typed(equinox.Module):\n    genes: int = 3\n    'how many'", typed)
+    assert settings(typed["Typed"]) == {"genes": (int, "")}
+
+
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = BehaviorRecognition(width=7)
     changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"})

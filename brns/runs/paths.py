@@ -91,6 +91,8 @@ def building(out: Path) -> Generator[Path, None, None]:
         os.replace(aside, out)  # which an empty folder does not hinder, and any other does
         sync(out.resolve().parent)
     except OSError as error:
+        if error.errno is None:  # not the system's
+            raise
         raise RecordError(f"{out} was taken, or cannot be made ({error.strerror}): choose another place") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
