@@ -121,7 +121,6 @@ def test_settings_are_the_plain_fields_with_what_stands_under_them():
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
-    """In a notebook or at a prompt there is no file with its source."""
     typed = {"__name__": "__main__"}
     exec("import equinox\nclass Typed(equinox.Module):\n    genes: int = 3\n    'how many'", typed)
     assert settings(typed["Typed"]) == {"genes": (int, "")}

@@ -166,7 +166,6 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
         ({"seeds": 3}, [0, 1, 2]),
         ({"seed": 5, "seeds": np.int64(2)}, [5, 6]),
         ({"seeds": (s for s in (7, 5))}, [5, 7]),
-        ({"seeds": {6}}, [6]),
     ],
 )
 def test_seeds_have_one_meaning(asked, found):

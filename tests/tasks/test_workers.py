@@ -77,8 +77,7 @@ def test_a_worker_receives_a_task_once(shared, tmp_path):
 
 
 def test_a_task_that_is_too_quick_for_workers_is_told_once(shared, capsys):
-    class Quick(HostIdentity):
-        pass
+    class Quick(HostIdentity): ...
 
     class Slow(HostIdentity):
         def evaluate(self, genotypes, key):
