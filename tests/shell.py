@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from brns.cli import console
 from brns.cli.__main__ import main
+from brns.cli.screen import console
 
 SHORT = ["--set", "task.steps=50", "--set", "population_size=20", "--set", "offspring_size=20"]
 """a maze that takes little"""

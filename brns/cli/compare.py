@@ -45,7 +45,7 @@ def compare(
     from rich.markdown import Markdown
 
     import brns
-    from brns.cli import console
+    from brns.cli.screen import console
     from brns.cli.user_code import own_object
     from brns.comparison import page
     from brns.comparison.peers import PEERS

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli import console
+from brns.cli.screen import console
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED

@@ -32,7 +32,7 @@ def list_(
     name: Annotated[str | None, typer.Argument(help="one of them: its settings", show_default="all names")] = None,
 ) -> None:
     """List what can be run and set, or the settings of NAME."""
-    from brns.cli import console
+    from brns.cli.screen import console
 
     if name is None:
         for one in PARTS:
@@ -57,7 +57,7 @@ def list_(
 def _print_settings(prefix: str, part: Any) -> None:
     from rich.table import Table
 
-    from brns.cli import console
+    from brns.cli.screen import console
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brns.cli import console
+from brns.cli.screen import console
 from brns.metrics.numbers import legible, number
 from brns.settings import SettingsError, assigned
 
