@@ -41,12 +41,16 @@ ESTIMATORS = {
     "the default, 10 epochs": BehaviorRecognition(epochs=10),
     "the default, He's weights": BehaviorRecognition(initialisation="he"),
     "the default, He's weights and small biases": BehaviorRecognition(initialisation="he-biased"),
-    "the same, learning rate 3e-3": BehaviorRecognition(initialisation="he-biased", learning_rate=3e-3),
+    "the same, learning rate 3e-3": BehaviorRecognition(
+        initialisation="he-biased", learning_rate=3e-3
+    ),
 }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--individuals", type=int, default=20)
     parser.add_argument("--generations", type=int, default=25)
     parser.add_argument("--seeds", type=int, default=20)
@@ -57,14 +61,15 @@ def main() -> None:
         rows.append([name, *found(estimator, asked.individuals, asked.generations, asked.seeds)])
         print(f"{name:44s}", *rows[-1][1:], sep="  ", flush=True)
     if asked.out:
-        scale = (
-            f"{asked.individuals} individuals, {asked.generations} generations; mean ± standard deviation over seeds."
-        )
+        size = f"{asked.individuals} individuals, {asked.generations} generations"
+        scale = f"{size}; mean ± standard deviation over seeds."
         source = provenance_text({"provenance": here(), "scale": scale})
         write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
 
 
-def found(estimator: NoveltyEstimator, n: int, generations: int, seeds: int) -> tuple[str, str, str]:
+def found(
+    estimator: NoveltyEstimator, n: int, generations: int, seeds: int
+) -> tuple[str, str, str]:
     """What a search of so many individuals found: tops, the first one's generation, cells."""
     search = NoveltySearch(MountainCar(), estimator, population_size=n, offspring_size=n)
     keys = jax.vmap(jax.random.key)(jnp.arange(seeds))

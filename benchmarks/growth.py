@@ -21,7 +21,14 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from brns import NSGA2, ArchiveKNN, BehaviorRecognition, ExactRecognition, PopulationKNN, VisitCounts
+from brns import (
+    NSGA2,
+    ArchiveKNN,
+    BehaviorRecognition,
+    ExactRecognition,
+    PopulationKNN,
+    VisitCounts,
+)
 from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
 from brns.metrics.numbers import csv_text
@@ -63,7 +70,9 @@ class Selection:
 
     def __init__(self, n: int):
         objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
-        self.union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(novelty=objectives[0], fitness=objectives[1])
+        self.union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(
+            novelty=objectives[0], fitness=objectives[1]
+        )
         self.select = jax.jit(lambda union: NSGA2()(union, n))
 
     def prepare(self) -> None:
@@ -91,7 +100,11 @@ def megabytes(function: Any, *arguments: Any) -> float:
 
 
 def grown(
-    grows: str, method: str, sizes: tuple[int, ...], made: Callable[[int], tuple[Timed, float]], limit: float
+    grows: str,
+    method: str,
+    sizes: tuple[int, ...],
+    made: Callable[[int], tuple[Timed, float]],
+    limit: float,
 ) -> Iterator[Point]:
     """The points of one line, from the smallest; those that would take too long have no time."""
     known: list[tuple[int, float]] = []
@@ -123,20 +136,33 @@ def measured(limit: float) -> Iterator[Point]:
         yield from grown("N", name, SIZES, lambda n, e=estimator: novelty(e, 2, n, 100_000), limit)
     yield from grown("N", "NSGA-II", SIZES, selection, limit)
     for name, estimator in estimators().items():
-        yield from grown("d", name, DIMENSIONS, lambda d, e=estimator: novelty(e, d, 100, 10_000), limit)
+        yield from grown(
+            "d", name, DIMENSIONS, lambda d, e=estimator: novelty(e, d, 100, 10_000), limit
+        )
     for d in (2, 32):
         line = f"archive k-NN, d = {d}"
-        yield from grown("entries", line, ENTRIES, lambda n, d=d: novelty(ArchiveKNN(capacity=n), d, 100, n), limit)
+        yield from grown(
+            "entries",
+            line,
+            ENTRIES,
+            lambda n, d=d: novelty(ArchiveKNN(capacity=n), d, 100, n),
+            limit,
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--limit", type=float, default=20.0)
     parser.add_argument("--out", type=Path, default=Path("results/growth"))
     asked = parser.parse_args()
     points = []
     for point in measured(asked.limit):
-        print(f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, {point.megabytes:.1f} MB", flush=True)
+        print(
+            f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, {point.megabytes:.1f} MB",
+            flush=True,
+        )
         points.append(point)
     write_bytes(asked.out.with_name(f"{asked.out.name}.csv"), rows(points).encode())
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(points, asked.out).encode())
@@ -145,7 +171,10 @@ def main() -> None:
 
 def rows(points: list[Point]) -> str:
     return csv_text(
-        [point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"} for point in points]
+        [
+            point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"}
+            for point in points
+        ]
     )
 
 
@@ -176,10 +205,20 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
 
 def page(points: list[Point], out: Path) -> str:
-    blocks = [TEXT, provenance_text({"provenance": here(), "scale": ""}), f"![Time and memory]({out.name}.png)"]
+    blocks = [
+        TEXT,
+        provenance_text({"provenance": here(), "scale": ""}),
+        f"![Time and memory]({out.name}.png)",
+    ]
     for grows, title in TITLES.items():
         mine = [point for point in points if point.grows == grows]
-        lines = [["method", *(f"{size:,}" for size in dict.fromkeys(point.size for point in mine)), "power"]]
+        lines = [
+            [
+                "method",
+                *(f"{size:,}" for size in dict.fromkeys(point.size for point in mine)),
+                "power",
+            ]
+        ]
         for method in dict.fromkeys(point.method for point in mine):
             line = [point for point in mine if point.method == method]
             law = power([(point.size, point.ms / 1000) for point in line if point.ms == point.ms])
@@ -196,7 +235,11 @@ def time_of(point: Point) -> str:
 
 
 def memory_of(point: Point) -> str:
-    return f"{point.megabytes / 1000:.3g} GB" if point.megabytes >= 1000 else f"{point.megabytes:.3g} MB"
+    return (
+        f"{point.megabytes / 1000:.3g} GB"
+        if point.megabytes >= 1000
+        else f"{point.megabytes:.3g} MB"
+    )
 
 
 def color_name(method: str) -> str:
@@ -215,7 +258,12 @@ def picture(points: list[Point]) -> Figure:
             for method in dict.fromkeys(point.method for point in mine):
                 line = [point for point in mine if point.method == method]
                 sizes = [point.size for point in line]
-                look = {"label": method, "color": colors[color_name(method)], "marker": "o", "ms": 4}
+                look = {
+                    "label": method,
+                    "color": colors[color_name(method)],
+                    "marker": "o",
+                    "ms": 4,
+                }
                 look["ls"] = "--" if method.endswith("d = 32") else "-"
                 axes[0, column].plot(sizes, [point.ms for point in line], **look)
                 axes[1, column].plot(sizes, [point.megabytes for point in line], **look)

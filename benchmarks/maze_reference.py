@@ -75,7 +75,11 @@ def laser(bitmap, x, y, direction):
             else:
                 i += step_i
                 early, late = wall(bitmap, i - step_i, j), wall(bitmap, i, j - step_j)
-            hit = hit or (early and error + before <= 2 * along) or (late and error + before >= 2 * along)
+            hit = (
+                hit
+                or (early and error + before <= 2 * along)
+                or (late and error + before >= 2 * along)
+            )
         hit = hit or wall(bitmap, i, j)
         if hit:
             return min(math.hypot(i * PIXEL - x, j * PIXEL - y), RANGE)

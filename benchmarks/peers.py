@@ -13,10 +13,16 @@ from brns.comparison.peers import PEERS
 from brns.comparison.worlds import world
 
 SEVEN = world("arm")
-TWENTY = SEVEN._replace(name="arm-20-joints", title="arm, 20 joints", task=lambda: brns.PlanarArm(20))
+TWENTY = SEVEN._replace(
+    name="arm-20-joints", title="arm, 20 joints", task=lambda: brns.PlanarArm(20)
+)
 WORLDS = [SEVEN, TWENTY, world("car"), world("projection"), world("maze")]
 MIXED = {"mixed": brns.MixedMutation()}
 
 if __name__ == "__main__":
     out = sys.argv[1] if len(sys.argv) > 1 else "results/peers"
-    print(brns.compare(WORLDS, {"counts": brns.VisitCounts(), **PEERS}, mutations=MIXED, seeds=12, out=out))
+    print(
+        brns.compare(
+            WORLDS, {"counts": brns.VisitCounts(), **PEERS}, mutations=MIXED, seeds=12, out=out
+        )
+    )

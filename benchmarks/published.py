@@ -51,7 +51,10 @@ CENTROIDS, SAMPLES = 10_000, 50_000
 TOLD = (216_000, 540_000, 1_080_000, 2_160_000, 5_400_000)
 METHODS = {
     "counts, mixed": (VisitCounts(), MixedMutation()),
-    "counts, mixed without crossover": (VisitCounts(), MixedMutation(MixedMutation().operators[:4])),
+    "counts, mixed without crossover": (
+        VisitCounts(),
+        MixedMutation(MixedMutation().operators[:4]),
+    ),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
     "counts of 2 to 8 axes, mixed": (VisitCounts(axes=(2, 4, 8)), MixedMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
@@ -137,7 +140,10 @@ def cells_of(task: LinearProjection) -> Cells | Nearest:
 ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
 TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFounders())}
 TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
-TERMS |= {"folded, shuffled": (Shuffled(), ZEROS), "10 measures, shuffled": (Shuffled(measures=10), ZEROS)}
+TERMS |= {
+    "folded, shuffled": (Shuffled(), ZEROS),
+    "10 measures, shuffled": (Shuffled(measures=10), ZEROS),
+}
 
 
 @eqx.filter_jit
@@ -168,9 +174,16 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
 def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
     """The cells that a method of pyribs visited, every `STEP` generations, on its own terms: genes without bounds."""
     task, cells = LinearProjection(), world("projection").cells
-    worst = -task.genes * (BOUND + CENTER) ** 2  # within +-5.12; pyribs' example has 0 where fitness is from 0 to 100
+    worst = (
+        -task.genes * (BOUND + CENTER) ** 2
+    )  # within +-5.12; pyribs' example has 0 where fitness is from 0 to 100
     terms = peers.Terms(
-        np.zeros(task.genes), INDIVIDUALS, ((cells.low[0], cells.high[0]),) * 2, (cells.side,) * 2, worst, seed
+        np.zeros(task.genes),
+        INDIVIDUALS,
+        ((cells.low[0], cells.high[0]),) * 2,
+        (cells.side,) * 2,
+        worst,
+        seed,
     )
     seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
     scheduler, evaluate, key = PEERS[method](terms), program(task.evaluate), jax.random.key(seed)
@@ -203,7 +216,9 @@ def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:
             curves = np.array([run["covered"][:length] for run in runs])
             at = [n // INDIVIDUALS // STEP - 1 for n in TOLD]
             cells = [told(curves[:, i]) if i < length else "" for i in at]
-            rows.append([method, *cells, f"{np.mean([run['seconds'] for run in runs]):.0f}", str(len(runs))])
+            rows.append(
+                [method, *cells, f"{np.mean([run['seconds'] for run in runs]):.0f}", str(len(runs))]
+            )
         rows += [
             [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "", "20"]
             for name, number in PUBLISHED.get(terms, {}).items()
@@ -213,7 +228,11 @@ def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:
 
 
 def told(values: np.ndarray) -> str:
-    return f"{values.mean():.1f} ± {values.std(ddof=1):.1f}" if len(values) > 1 else f"{values.mean():.1f}"
+    return (
+        f"{values.mean():.1f} ± {values.std(ddof=1):.1f}"
+        if len(values) > 1
+        else f"{values.mean():.1f}"
+    )
 
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
@@ -230,13 +249,21 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None
                     axes.plot(evaluations, run["covered"], color=f"C{number}", label=label, lw=1)
-            axes.set(xscale="log", xlabel="evaluations", ylabel="% of the cells", title=terms, ylim=(0, 101))
+            axes.set(
+                xscale="log",
+                xlabel="evaluations",
+                ylabel="% of the cells",
+                title=terms,
+                ylim=(0, 101),
+            )
         legend_below(figure)
     return figure
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--terms", nargs="+", default=list(TERMS), choices=TERMS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=[*METHODS, *PEERS])
     parser.add_argument("--seeds", type=int, default=20)
@@ -252,13 +279,22 @@ def main() -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 run = curve(terms, method, seed, asked.generations)
                 write_bytes(path, json.dumps(run).encode())
-                print(terms, method, seed, f"{run['covered'][-1]:.2f} %", f"{run['seconds']:.0f} s", flush=True)
+                print(
+                    terms,
+                    method,
+                    seed,
+                    f"{run['covered'][-1]:.2f} %",
+                    f"{run['seconds']:.0f} s",
+                    flush=True,
+                )
     found: dict[str, dict[str, list[dict]]] = {}
     for terms in TERMS:
         for method in [*METHODS, *PEERS]:
             files = sorted((asked.out / terms / method.replace(", ", "-")).glob("*.json"))
             if files:
-                found.setdefault(terms, {})[method] = [json.loads(file.read_bytes()) for file in files]
+                found.setdefault(terms, {})[method] = [
+                    json.loads(file.read_bytes()) for file in files
+                ]
     write_bytes(asked.out.with_name(f"{asked.out.name}.md"), page(found, asked.out).encode())
     save(picture(found), asked.out.with_name(f"{asked.out.name}.png"))
 

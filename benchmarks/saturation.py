@@ -72,7 +72,9 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
     followed = [Followed(one, search) for _ in keys]
     for mine, state in zip(followed, states, strict=True):
         mine.look(state.population)
-    for after in generations(search, keys, states, round(times * one.generations), lanes(search.task, seeds)):
+    for after in generations(
+        search, keys, states, round(times * one.generations), lanes(search.task, seeds)
+    ):
         for mine, (_, generation) in zip(followed, after, strict=True):
             mine.look(generation.offspring)
     known = {"estimator": estimator, "world": one.name}
@@ -89,35 +91,51 @@ def cell(found: list[dict[str, Any]], generations: int) -> list[str]:
     has = [float(row["has"]) for row in found if row["said"] != ""]
     if not said:
         return [f"0 of {len(found)}", ""]
-    return [f"{len(said)} of {len(found)}, at {np.median(said):.1f}", f"{np.mean(has):.2f}, least {min(has):.2f}"]
+    return [
+        f"{len(said)} of {len(found)}, at {np.median(said):.1f}",
+        f"{np.mean(has):.2f}, least {min(has):.2f}",
+    ]
 
 
 def page(found: list[dict[str, Any]]) -> str:
     blocks = [TEXT]
     for estimator in dict.fromkeys(row["estimator"] for row in found):
-        heads = [text for threshold in THRESHOLDS for text in (f"below {threshold:.0%}: says", "has")]
+        heads = [
+            text for threshold in THRESHOLDS for text in (f"below {threshold:.0%}: says", "has")
+        ]
         lines = [["world", "half", *heads]]
         for one in sorted(SUITE, key=lambda each: each.half, reverse=True):
-            mine = [row for row in found if (row["estimator"], row["world"]) == (estimator, one.name)]
-            cells = [cell([row for row in mine if float(row["threshold"]) == t], one.generations) for t in THRESHOLDS]
+            mine = [
+                row for row in found if (row["estimator"], row["world"]) == (estimator, one.name)
+            ]
+            cells = [
+                cell([row for row in mine if float(row["threshold"]) == t], one.generations)
+                for t in THRESHOLDS
+            ]
             lines += [[one.name, one.half, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{table(lines)}")
     return "\n\n".join([*blocks, provenance_text({"provenance": here(), "scale": ""})]) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--times", type=float, default=6.0)
     parser.add_argument("--estimator", default="counts")
-    parser.add_argument("--worlds", nargs="+", default=[each.name for each in SUITE if not each.again])
+    parser.add_argument(
+        "--worlds", nargs="+", default=[each.name for each in SUITE if not each.again]
+    )
     parser.add_argument("--out", type=Path, default=Path("results/saturation"))
     asked = parser.parse_args()
     file = asked.out.with_suffix(".csv")
     for name in asked.worlds:
         new = rows(world(name), asked.estimator, asked.seeds, asked.times)
         old = list(csv.DictReader(file.open())) if file.exists() else []
-        found = [row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)] + new
+        found = [
+            row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)
+        ] + new
         write_bytes(file, csv_text(found).encode())
         write_bytes(asked.out.with_suffix(".md"), page(found).encode())
         print(asked.estimator, name, flush=True)

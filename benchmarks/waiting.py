@@ -66,7 +66,10 @@ def compare(ways: dict[str, Timed], repeats: int) -> None:
         wall, cpu = (1e3 * statistics.median(column) for column in zip(*taken, strict=True))
         ratios = [one[0] / ours[0] for one, ours in zip(taken, times[last], strict=True)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"  {name:34s} {wall:8.2f} ms  CPU {cpu:8.2f} ms  time over that of the last: {spread}", flush=True)
+        print(
+            f"  {name:34s} {wall:8.2f} ms  CPU {cpu:8.2f} ms  time over that of the last: {spread}",
+            flush=True,
+        )
 
 
 def bare(search: NoveltySearch, generations: int) -> Timed:
@@ -83,7 +86,9 @@ def bare(search: NoveltySearch, generations: int) -> Timed:
     return way
 
 
-def recorded(search: NoveltySearch, generations: int, seeds: range | None = None, bar: bool = True) -> Timed:
+def recorded(
+    search: NoveltySearch, generations: int, seeds: range | None = None, bar: bool = True
+) -> Timed:
     """With its record, from generation 1 to the last."""
 
     def way() -> tuple[float, float]:
@@ -112,7 +117,10 @@ def _each(before: tuple[float, float], generations: int) -> tuple[float, float]:
 def saving(repeats: int) -> None:
     print("saving: the maze, 40 generations; goal: the first is 0.97 of the last")
     search = maze()
-    compare({"bare": bare(search, 40), "recorded, with a progress bar": recorded(search, 40)}, 2 * repeats)
+    compare(
+        {"bare": bare(search, 40), "recorded, with a progress bar": recorded(search, 40)},
+        2 * repeats,
+    )
 
 
 def several_seeds(repeats: int) -> None:
@@ -133,7 +141,9 @@ def several_seeds(repeats: int) -> None:
 
     def in_lanes() -> tuple[float, float]:
         before = clocks()
-        for _ in side_by_side.generations(search, keys, states, 5, side_by_side.lanes(search.task, 8)):
+        for _ in side_by_side.generations(
+            search, keys, states, 5, side_by_side.lanes(search.task, 8)
+        ):
             pass
         return _each(before, 5)
 
@@ -169,9 +179,13 @@ def busy(task: Chunked, workers: int = 16, generations: int = 14) -> None:
     keys = [jax.random.key(seed) for seed in range(4)]
     states = [search.init(key) for key in keys]
     slept, moments = 0.0, []
-    for number, after in enumerate(side_by_side.generations(search, keys, states, generations, 1), 1):
+    for number, after in enumerate(
+        side_by_side.generations(search, keys, states, generations, 1), 1
+    ):
         if 2 < number <= generations - 2:
-            slept += sum(float(seconds(np.asarray(facts.offspring.genotype)).sum()) for _, facts in after)
+            slept += sum(
+                float(seconds(np.asarray(facts.offspring.genotype)).sum()) for _, facts in after
+            )
         if number in (2, generations - 2):
             moments.append(time.perf_counter())
     print(f"  {slept / (moments[1] - moments[0]) / workers:.2f} of the workers busy", flush=True)
@@ -180,7 +194,9 @@ def busy(task: Chunked, workers: int = 16, generations: int = 14) -> None:
 def by_processes() -> None:
     print("workers: 4 seeds x 25 individuals, chunks of 4, 16 processes; goal: 0.9")
     with Processes(Sleeping(), workers=16) as task:
-        task.evaluate(np.zeros((64, 5)), jax.random.key(0))  # starts all; on two cores that takes most of a minute
+        task.evaluate(
+            np.zeros((64, 5)), jax.random.key(0)
+        )  # starts all; on two cores that takes most of a minute
         busy(task)
 
 
@@ -191,7 +207,9 @@ def by_dask() -> None:
     here = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     os.environ["PYTHONPATH"] = here  # the workers import `Sleeping` from this file
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=8, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=8, dashboard_address=None
+        ) as cluster,
         Dask(Sleeping(), cluster.scheduler_address) as task,
     ):
         busy(task)
@@ -212,16 +230,26 @@ def starting(repeats: int) -> None:
         own = {name: value for name, value in os.environ.items() if "_CACHE_" not in name}
         environment = own | {"XDG_CACHE_HOME": folder}
         command = ["-m", "brns.cli", "run", "maze", "--generations", "100000", "--out"]
-        for name, arguments in {"JAX alone": ["-c", "import jax"], "Python": ["-c", FIRST_GENERATION]}.items():
-            report(name, [cpu_of([sys.executable, *arguments], environment) for _ in range(repeats)])
+        for name, arguments in {
+            "JAX alone": ["-c", "import jax"],
+            "Python": ["-c", FIRST_GENERATION],
+        }.items():
+            report(
+                name, [cpu_of([sys.executable, *arguments], environment) for _ in range(repeats)]
+            )
         runs = [Path(folder) / f"run{repeat}" for repeat in range(repeats)]
         until = Path("generations", "000001.npz")
-        report("command line", [cpu_of([sys.executable, *command, run], environment, run / until) for run in runs])
+        report(
+            "command line",
+            [cpu_of([sys.executable, *command, run], environment, run / until) for run in runs],
+        )
 
 
 def cpu_of(command: list, environment: dict[str, str], until: Path | None = None) -> float:
     """CPU seconds of a process, until it ends, or until there is a file, when it is ended."""
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while until is not None and not until.exists() and process.poll() is None:
         time.sleep(0.01)
     if until is not None:
@@ -234,11 +262,16 @@ def cpu_of(command: list, environment: dict[str, str], until: Path | None = None
 
 def report(name: str, taken: list[float]) -> None:
     first, *later = taken
-    print(f"  {name:13s} {statistics.median(later):.2f} s (the first process {first:.2f} s)", flush=True)
+    print(
+        f"  {name:13s} {statistics.median(later):.2f} s (the first process {first:.2f} s)",
+        flush=True,
+    )
 
 
 def small(repeats: int) -> None:
-    print("small: the car, 20 + 20, 100 generations; scan is worth it from 1.3 for the whole search")
+    print(
+        "small: the car, 20 + 20, 100 generations; scan is worth it from 1.3 for the whole search"
+    )
     search, key = car(), jax.random.key(0)
     first = search.init(key)
 
@@ -265,18 +298,24 @@ def large(repeats: int) -> None:
     for n, goal in (10_000, 150), (100_000, 2000):
         print(f"large: the arm, {n} + {n}; goal for the last: {goal} ms of CPU")
         search = NoveltySearch(PlanarArm(), population_size=n, offspring_size=n)
-        compare({"bare": bare(search, 3), "recorded, with a progress bar": recorded(search, 3)}, repeats)
+        compare(
+            {"bare": bare(search, 3), "recorded, with a progress bar": recorded(search, 3)}, repeats
+        )
 
 
 def devices(repeats: int) -> None:
-    print(f"devices: the maze, 2000 + 2000, {jax.device_count()} devices; goal of two on two cores: 1.7")
+    print(
+        f"devices: the maze, 2000 + 2000, {jax.device_count()} devices; goal of two on two cores: 1.7"
+    )
     alone = dataclasses.replace(maze(), population_size=2000, offspring_size=2000)
     shared = dataclasses.replace(alone, task=Sharded(alone.task))
     compare({"one device": bare(alone, 2), "all devices": bare(shared, 2)}, repeats)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     every = {
         "saving": saving,
         "seeds": several_seeds,

@@ -36,7 +36,8 @@ NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
 def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
     """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
     was, now = (
-        jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree) for tree in (before, after)
+        jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree)
+        for tree in (before, after)
     )
     if was != now:
         raise ValueError(
@@ -48,9 +49,15 @@ def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -
 def refuse_wrong(name: str, part: Any, contract: type) -> None:
     """A `ValueError` where a part of a search is a class, or not what its contract asks for."""
     if isinstance(part, type):
-        raise ValueError(f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}")
+        raise ValueError(
+            f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}"
+        )
     if not isinstance(part, contract):
-        asked = [member for member in vars(contract) if member == "__call__" or not member.startswith("_")]
+        asked = [
+            member
+            for member in vars(contract)
+            if member == "__call__" or not member.startswith("_")
+        ]
         missing = [member for member in asked if not hasattr(part, member)]
         raise ValueError(
             f"{name} must have {', '.join(asked)}, as brns.core.{contract.__name__} says; got {shown(part)} "
@@ -76,7 +83,9 @@ def refuse_not_finite(number: int, generation: Generation) -> None:
         "fitness": "task",
         "novelty": "estimator",
     }
-    for rows, (column, source) in itertools.product((generation.offspring, generation.parents), sources.items()):
+    for rows, (column, source) in itertools.product(
+        (generation.offspring, generation.parents), sources.items()
+    ):
         finite = np.isfinite(getattr(rows, column))
         if not finite.all():
             bad = ~finite.reshape(len(finite), -1).all(axis=1)
@@ -117,10 +126,14 @@ def refuse_unless(part: Any, **rules: tuple[Any, str]) -> None:
             rules[name] = getattr(part, name) in known, " or ".join(known)
     for name, (kept, rule) in rules.items():
         if not kept:
-            raise ValueError(f"{type(part).__name__}.{name} must be {rule}; got {getattr(part, name)!r}")
+            raise ValueError(
+                f"{type(part).__name__}.{name} must be {rule}; got {getattr(part, name)!r}"
+            )
 
 
-def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0) -> None:
+def check_task(
+    task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0
+) -> None:
     """Raise a `ValueError` that says what is wrong with a task, or return.
 
     Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior space and finite
@@ -136,13 +149,19 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
     name, box = type(task).__name__, task.behavior_space
     for space in (task.genotype_space, box):
         if not isinstance(space, Box):
-            raise ValueError(f"{name}.genotype_space and {name}.behavior_space must be a brns.Box; got {space!r}")
+            raise ValueError(
+                f"{name}.genotype_space and {name}.behavior_space must be a brns.Box; got {space!r}"
+            )
     key = jax.random.key(0)
     genotypes = task.genotype_space.uniform(key, n)
     first = conform(task.evaluate(genotypes, key), n, task)
     if not (np.isfinite(first.descriptor).all() and np.isfinite(first.fitness).all()):
-        raise ValueError(f"{name}.evaluate gave a descriptor or fitness that is not finite for genotypes in the box")
-    outside = np.asarray(~((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1))
+        raise ValueError(
+            f"{name}.evaluate gave a descriptor or fitness that is not finite for genotypes in the box"
+        )
+    outside = np.asarray(
+        ~((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1)
+    )
     if outside.any():
         raise ValueError(
             f"{name}.evaluate gave {outside.sum()} of {n} descriptors outside behavior_space, such as "
@@ -157,7 +176,12 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
         )
     for where, batch, row in _batches(task, genotypes, [n - 1] if sizes is None else sizes):
         got = conform(task.evaluate(batch, key), len(batch), task)
-        agree = _agreeing(task, take(got, jnp.flatnonzero(row >= 0)), take(first, jnp.asarray(row[row >= 0])), **near)
+        agree = _agreeing(
+            task,
+            take(got, jnp.flatnonzero(row >= 0)),
+            take(first, jnp.asarray(row[row >= 0])),
+            **near,
+        )
         if agree.mean() < (1 if len(batch) == n else 0.5):
             raise ValueError(
                 f"row i of {name}.evaluate must depend on genotype i and the key alone, not on its place or its "
@@ -165,11 +189,15 @@ def check_task(task: Task, n: int = 8, sizes: Sequence[int] | None = None, toler
             )
     if task.traceable:
         try:
-            compiled = jax.jit(lambda genotypes, key: conform(task.evaluate(genotypes, key), n, task))(genotypes, key)
+            compiled = jax.jit(
+                lambda genotypes, key: conform(task.evaluate(genotypes, key), n, task)
+            )(genotypes, key)
         except NOT_JAX as error:
             raise ValueError(f"{name}: {TRACED} ({error})") from None
         if _agreeing(task, compiled, first, **near).mean() < 0.5:
-            raise ValueError(f"{name}.evaluate must give compiled, by jax.jit, what it gives otherwise")
+            raise ValueError(
+                f"{name}.evaluate must give compiled, by jax.jit, what it gives otherwise"
+            )
 
 
 def _batches(
@@ -193,8 +221,14 @@ def _batches(
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
     """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly."""
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
-    near = (np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor)) <= share * width).all(axis=1)
-    return near & np.isclose(a.fitness, b.fitness, rtol=share, atol=least) & np.equal(a.solved, b.solved)
+    near = (np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor)) <= share * width).all(
+        axis=1
+    )
+    return (
+        near
+        & np.isclose(a.fitness, b.fitness, rtol=share, atol=least)
+        & np.equal(a.solved, b.solved)
+    )
 
 
 def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32) -> None:
@@ -210,7 +244,9 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     try:
         (state, union), again = (_three_generations(estimator, dimension, n) for _ in range(2))
         if not eqx.tree_equal((state, union), again):
-            raise ValueError(f"{name} must give the same state and the same novelty for the same key, to the bit")
+            raise ValueError(
+                f"{name} must give the same state and the same novelty for the same key, to the bit"
+            )
         order = np.random.default_rng(0).permutation(2 * n)
         novelty = _compiled(estimator, "score", state, union.descriptor, union)
         permuted = _compiled(estimator, "score", state, union.descriptor[order], union)
@@ -222,20 +258,32 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
             f"{name}.init, score and update must be JAX code that compiles with the estimator as an argument; "
             f"{type(error).__name__}: {error}"
         ) from error
-    _near(permuted, novelty[order], f"{name}.score must permute novelty when descriptors are permuted")
-    _near(three, together[-3:], f"{name}.score of a descriptor must not depend on what else is asked about")
+    _near(
+        permuted, novelty[order], f"{name}.score must permute novelty when descriptors are permuted"
+    )
+    _near(
+        three,
+        together[-3:],
+        f"{name}.score of a descriptor must not depend on what else is asked about",
+    )
 
 
-def _three_generations(estimator: NoveltyEstimator, dimension: int, n: int) -> tuple[PyTree, Population]:
+def _three_generations(
+    estimator: NoveltyEstimator, dimension: int, n: int
+) -> tuple[PyTree, Population]:
     space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
     state = _compiled(estimator, "init", space, key)
     parents = union = individuals(space.uniform(jax.random.fold_in(key, 0), n))
     for g in range(1, 4):
         offspring = individuals(space.uniform(jax.random.fold_in(key, g), n), g, g * n)
         union = unite(parents, offspring)
-        union = union._replace(novelty=_compiled(estimator, "score", state, union.descriptor, union))
+        union = union._replace(
+            novelty=_compiled(estimator, "score", state, union.descriptor, union)
+        )
         if not np.isfinite(union.novelty).all():
-            raise ValueError(f"{type(estimator).__name__}.score gave novelty that is not finite in generation {g}")
+            raise ValueError(
+                f"{type(estimator).__name__}.score gave novelty that is not finite in generation {g}"
+            )
         survivors = take(union, jnp.argsort(-union.novelty, stable=True)[:n])
         generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
         learned = _compiled(estimator, "update", state, generation, key)
@@ -247,7 +295,11 @@ def _three_generations(estimator: NoveltyEstimator, dimension: int, n: int) -> t
 @eqx.filter_jit
 def _compiled(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
     """What a method gives, compiled as the search compiles it."""
-    return scored(estimator, *arguments) if method == "score" else getattr(estimator, method)(*arguments)
+    return (
+        scored(estimator, *arguments)
+        if method == "score"
+        else getattr(estimator, method)(*arguments)
+    )
 
 
 def _near(found: Any, wanted: Any, law: str) -> None:

@@ -32,11 +32,15 @@ class Box(eqx.Module):
     def __init__(self, low: Any, high: Any):
         low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
-            raise ValueError(f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and {high.shape}")
+            raise ValueError(
+                f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and {high.shape}"
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             width = high - low
         if not (np.isfinite(width) & (width > 0)).all():
-            raise ValueError(f"a box needs low < high, both and their difference finite in float32; got {low}, {high}")
+            raise ValueError(
+                f"a box needs low < high, both and their difference finite in float32; got {low}, {high}"
+            )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 
     @property
@@ -133,7 +137,9 @@ class NoveltyEstimator(Protocol):
         """
         ...
 
-    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite, in the estimator's own unit.
 
         `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
@@ -173,7 +179,9 @@ class Founders(Protocol):
 class Mutation(Protocol):
     """Variation: genotypes in, as many mutants out, all inside the box."""
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]: ...
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]: ...
 
 
 @runtime_checkable
@@ -191,24 +199,34 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
         raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
-    descriptor, fitness, solved = (one if isinstance(one, jax.Array) else np.asarray(one) for one in evaluation)
-    fitness, solved = (jnp.broadcast_to(one, n) if one.ndim == 0 else one for one in (fitness, solved))
+    descriptor, fitness, solved = (
+        one if isinstance(one, jax.Array) else np.asarray(one) for one in evaluation
+    )
+    fitness, solved = (
+        jnp.broadcast_to(one, n) if one.ndim == 0 else one for one in (fitness, solved)
+    )
     shapes = (n, task.behavior_space.dimension), (n,), (n,)
-    for name, values, shape in zip(Evaluation._fields, (descriptor, fitness, solved), shapes, strict=True):
+    for name, values, shape in zip(
+        Evaluation._fields, (descriptor, fitness, solved), shapes, strict=True
+    ):
         if values.shape != shape:
             raise ValueError(f"{said} {name} of shape {shape}; got {values.shape}")
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{said} {name} as real numbers; got {values.dtype}")
     if solved.dtype != bool:
         raise ValueError(f"{said} solved as bools, as in distance < 40; got {solved.dtype}")
-    return Evaluation(jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved))
+    return Evaluation(
+        jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved)
+    )
 
 
 def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
     """A `ValueError` where what an operator gave is of another shape than the search needs."""
     if jnp.shape(found) != wanted:
         whose = getattr(part, "__name__", type(part).__name__)
-        raise ValueError(f"{name} must give an array of shape {wanted}; {whose} gave {jnp.shape(found)}")
+        raise ValueError(
+            f"{name} must give an array of shape {wanted}; {whose} gave {jnp.shape(found)}"
+        )
 
 
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
@@ -222,7 +240,11 @@ def unite(parents: Population, offspring: Population) -> Population:
 
 
 def newborn(
-    genotype: Float[Array, "n p"], evaluation: Evaluation, parent: Int[Array, " n"], first: Any, born: Any
+    genotype: Float[Array, "n p"],
+    evaluation: Evaluation,
+    parent: Int[Array, " n"],
+    first: Any,
+    born: Any,
 ) -> Population:
     """Individuals of generation `born` whose novelty is not known yet: zeros. `first` is the id of row 0."""
     n = genotype.shape[0]
@@ -277,7 +299,9 @@ def scored(
     return jnp.asarray(novelty, jnp.float32)
 
 
-def learned(estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
+def learned(
+    estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
+) -> PyTree:
     """The estimator's state after one more generation."""
     with jax.default_matmul_precision("highest"):
         return estimator.update(state, generation, key)

@@ -13,7 +13,17 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import PolynomialMutation
 from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
-from brns.settings import CLASSES, RECOMMENDED, Kind, SettingsError, chosen, configure, parts, settings, unusual
+from brns.settings import (
+    CLASSES,
+    RECOMMENDED,
+    Kind,
+    SettingsError,
+    chosen,
+    configure,
+    parts,
+    settings,
+    unusual,
+)
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze
@@ -52,7 +62,9 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
     """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty."""
-    return NoveltySearch(MountainCar(), estimator or VisitCounts(), population_size=20, offspring_size=20)
+    return NoveltySearch(
+        MountainCar(), estimator or VisitCounts(), population_size=20, offspring_size=20
+    )
 
 
 EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
@@ -67,7 +79,9 @@ def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     task = chosen("experiment", world, "world")
     novelty = chosen("--estimator", estimator, "estimator", "preset")
     wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
-    return EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
+    return (
+        EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
+    )
 
 
 class Called(NamedTuple):
@@ -98,7 +112,9 @@ def called(search: NoveltySearch) -> Called:
     estimator, changed = min(found, key=lambda one: len(one[1]))
     if not world and dataclasses.is_dataclass(task):
         can_be_set = settings(type(task))
-        changed |= {f"task.{name}": value for name, value in unusual(task).items() if name in can_be_set}
+        changed |= {
+            f"task.{name}": value for name, value in unusual(task).items() if name in can_be_set
+        }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
     return Called(world or type(task).__name__, estimator, changed)
 
@@ -121,12 +137,16 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
                 problems.append(str(error))
         elif name in ("task", "estimator"):
             wanted_so = "brns run WORLD --estimator NAME"
-            problems.append(f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by `{wanted_so}`")
+            problems.append(
+                f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by `{wanted_so}`"
+            )
         elif equals and part in wanted:
             wanted[part][setting] = value(text)
         else:
             known = ", ".join(f"{part}." for part in PARTS)
-            problems.append(f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}")
+            problems.append(
+                f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}"
+            )
     for part, mine in wanted.items():
         try:
             if part and mine:

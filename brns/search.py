@@ -132,19 +132,32 @@ class NoveltySearch(eqx.Module):
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement."""
-        return _ask(self.mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key)
+        return _ask(
+            self.mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key
+        )
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(self.estimator, self.mixture, self.select, self.rescore_parents, state, offspring, evaluation, key)
+        return _tell(
+            self.estimator,
+            self.mixture,
+            self.select,
+            self.rescore_parents,
+            state,
+            offspring,
+            evaluation,
+            key,
+        )
 
     @property
     def mixture(self) -> MixedMutation:
         """The variation operator; one that is no mixture as a mixture of one."""
-        return self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
+        return (
+            self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
+        )
 
 
 def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
@@ -155,7 +168,9 @@ def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]
 _begun = program(begun)
 
 
-def _step(search: NoveltySearch, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
+def _step(
+    search: NoveltySearch, state: SearchState, key: Key[Array, ""]
+) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
     with traced(search.task):
@@ -169,7 +184,12 @@ _step_in_one = program(_step)
 
 @program
 def _ask(
-    mixture: MixedMutation, space: Box, size: int, tournament: int, state: SearchState, key: Key[Array, ""]
+    mixture: MixedMutation,
+    space: Box,
+    size: int,
+    tournament: int,
+    state: SearchState,
+    key: Key[Array, ""],
 ) -> Offspring:
     draw, vary = jax.random.split(key)
     drawn = jax.random.randint(draw, (tournament, size), 0, state.population.id.shape[0])
@@ -192,7 +212,9 @@ def _tell(
 ) -> tuple[SearchState, Generation]:
     parents, g = state.population, state.generation + 1
     mu, n = parents.id.shape[0], offspring.parent.shape[0]
-    children = newborn(offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g)
+    children = newborn(
+        offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g
+    )
     union = unite(parents, children)
     novelty = scored(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:

@@ -52,24 +52,48 @@ PARTS = (
     Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
     Part("world", "car", "MountainCar", "a car too weak for its mountain"),
     Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
-    Part("estimator", "counts", "VisitCounts", "visit counts: rarity of visits, in random grids of every scale"),
-    Part("estimator", "exact", "ExactRecognition", "exact recognition: solved exactly, forgets nothing"),
-    Part("estimator", "recognition", "BehaviorRecognition", "BR-NS: a network that learns past behavior"),
+    Part(
+        "estimator",
+        "counts",
+        "VisitCounts",
+        "visit counts: rarity of visits, in random grids of every scale",
+    ),
+    Part(
+        "estimator",
+        "exact",
+        "ExactRecognition",
+        "exact recognition: solved exactly, forgets nothing",
+    ),
+    Part(
+        "estimator",
+        "recognition",
+        "BehaviorRecognition",
+        "BR-NS: a network that learns past behavior",
+    ),
     Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
     Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
     Part("preset", "everything", "ArchiveKNN", "an archive of all that was evaluated", EVERYTHING),
     Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
-    Part("mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"),
+    Part(
+        "mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"
+    ),
     Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
     Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
-    Part("mutation", "crossover", "Crossover", "each gene from one of two parents, then a little mutation"),
+    Part(
+        "mutation",
+        "crossover",
+        "Crossover",
+        "each gene from one of two parents, then a little mutation",
+    ),
     Part("mutation", "redraw", "Redraw", "drawn anew, whatever the parents: random search"),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
     Part("selection", "latest", "Latest", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
-    Part("founders", "layers", "LayerFounders", "initial weights of a network, as in published code"),
+    Part(
+        "founders", "layers", "LayerFounders", "initial weights of a network, as in published code"
+    ),
 )
 RECOMMENDED = "counts"
 """the default estimator of a run, which the suite of worlds supports"""
@@ -91,7 +115,9 @@ def parts(*kinds: Kind) -> dict[str, Part]:
 def chosen(what: str, name: str, *kinds: Kind) -> Part:
     """The part of this name; a `SettingsError` where there is none."""
     if name not in (known := parts(*kinds)):
-        raise SettingsError(f"{what} must be one of {', '.join(known)}; got {name!r}{near(name, known)}")
+        raise SettingsError(
+            f"{what} must be one of {', '.join(known)}; got {name!r}{near(name, known)}"
+        )
     return known[name]
 
 
@@ -104,7 +130,9 @@ def near(name: str, known: Iterable[str]) -> str:
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
     """The fields of a class that can be set as text: name to type and meaning, the string under the field."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
-    names = [field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])]
+    names = [
+        field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])
+    ]
     return {name: (hints[name], meanings.get(name, "")) for name in names}
 
 
@@ -118,7 +146,10 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     problems, values = [], {}
     for key, value in changes.items():
         if key not in known:
-            has = ", ".join(known) or "none that can be set; fields of a dataclass or an equinox.Module can"
+            has = (
+                ", ".join(known)
+                or "none that can be set; fields of a dataclass or an equinox.Module can"
+            )
             problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {has}")
             continue
         hint, meaning = known[key]
@@ -137,7 +168,9 @@ def _checked(what: str, hint: Any, value: Any) -> Any:
 
     config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
     try:
-        return pydantic.TypeAdapter(hint, config=config).validate_json(json.dumps(value, default=str, skipkeys=True))
+        return pydantic.TypeAdapter(hint, config=config).validate_json(
+            json.dumps(value, default=str, skipkeys=True)
+        )
     except pydantic.ValidationError as error:
         reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
@@ -147,7 +180,9 @@ def _plain(hint: Any) -> bool:
     """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
     if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
         return True
-    return bool(typing.get_args(hint)) and all(_plain(a) for a in typing.get_args(hint) if a is not Ellipsis)
+    return bool(typing.get_args(hint)) and all(
+        _plain(a) for a in typing.get_args(hint) if a is not Ellipsis
+    )
 
 
 def _meanings(part: type) -> dict[str, str]:
@@ -180,7 +215,11 @@ def describe(part: Any) -> Any:
 
         small, array = part.size <= 64, np.asarray(part)
         sha256 = hashlib.sha256(array.tobytes()).hexdigest()
-        return array.tolist() if small else {"name": "array", "shape": list(array.shape), "sha256": sha256}
+        return (
+            array.tolist()
+            if small
+            else {"name": "array", "shape": list(array.shape), "sha256": sha256}
+        )
     if isinstance(part, type | types.FunctionType):
         return {"name": part.__qualname__}
     if isinstance(part, Mapping):
@@ -190,8 +229,12 @@ def describe(part: Any) -> Any:
     elif dataclasses.is_dataclass(part):
         inner = {field.name: getattr(part, field.name) for field in _fields(part)}
     else:
-        inner = {name: value for name, value in getattr(part, "__dict__", {}).items() if _is_value(value)}
-    described = {str(name): describe(value) for name, value in inner.items() if not str(name).startswith("_")}
+        inner = {
+            name: value for name, value in getattr(part, "__dict__", {}).items() if _is_value(value)
+        }
+    described = {
+        str(name): describe(value) for name, value in inner.items() if not str(name).startswith("_")
+    }
     return {"name": type(part).__name__, **described}
 
 
@@ -237,7 +280,9 @@ def build(description: Mapping[str, Any], own: Any = None) -> Any:
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             values[key] = tuple(map(build, value))
         else:
-            values[key] = _checked(f"{name}.{key}", typing.get_type_hints(part).get(key, Any), value)
+            values[key] = _checked(
+                f"{name}.{key}", typing.get_type_hints(part).get(key, Any), value
+            )
     if known:
         return dataclasses.replace(own, **values) if values else own
     return part(**values)
@@ -277,7 +322,9 @@ def unusual(part: Any, usual: Any = None) -> dict[str, Any]:
         same = type(value) is type(default)
         inner = unusual(value, default if same else None)
         if not same or not inner:
-            found[field.name] = type(value).__name__ if dataclasses.is_dataclass(value) else describe(value)
+            found[field.name] = (
+                type(value).__name__ if dataclasses.is_dataclass(value) else describe(value)
+            )
         found |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
     return found
 

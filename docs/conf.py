@@ -14,7 +14,14 @@ project = "brns"
 author = "the brns authors"
 version = release = brns.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "mathml", "myst_parser", "notebook", "gallery"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "mathml",
+    "myst_parser",
+    "notebook",
+    "gallery",
+]
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"brns {release}"
@@ -41,7 +48,8 @@ def dollars(app, what, name, obj, options, lines):
     text = "\n".join(lines)
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [
-        re.sub(r"\$([^$]+)\$", lambda m: ":math:`" + " ".join(m[1].split()) + "`", part) for part in parts[::2]
+        re.sub(r"\$([^$]+)\$", lambda m: ":math:`" + " ".join(m[1].split()) + "`", part)
+        for part in parts[::2]
     ]
     lines[:] = "".join(parts).split("\n")
 

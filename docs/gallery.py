@@ -35,8 +35,13 @@ def page() -> str:
         "by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
     ]
     for name, part in parts("world").items():
-        lines += [f"### {name}", f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`"]
-        lines += _image(part.meaning, f"worlds/{name}.png") or _image(part.meaning, f"../results/{name}/maze.png")
+        lines += [
+            f"### {name}",
+            f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`",
+        ]
+        lines += _image(part.meaning, f"worlds/{name}.png") or _image(
+            part.meaning, f"../results/{name}/maze.png"
+        )
     return "\n\n".join(lines) + "\n"
 
 

@@ -34,7 +34,12 @@ def executed(script: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "__main__"}
     made, count = [], 0
     for number, (kind, text) in enumerate(cells(script)):
-        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text}
+        cell: dict[str, Any] = {
+            "cell_type": kind,
+            "id": f"cell-{number}",
+            "metadata": {},
+            "source": text,
+        }
         if kind == "code":
             count += 1
             cell |= {"execution_count": count, "outputs": _run(text, names, count)}
@@ -45,7 +50,11 @@ def executed(script: str) -> dict[str, Any]:
 
 def _run(code: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
     tree, printed, value = ast.parse(code), io.StringIO(), None
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.endswith(";") else None
+    last = (
+        tree.body.pop()
+        if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.endswith(";")
+        else None
+    )
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, "<cell>", "exec"), names)
         if isinstance(last, ast.Expr):
@@ -54,7 +63,12 @@ def _run(code: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
     if printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": printed.getvalue()})
     if value is not None:
-        shown = {"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": _data(value)}
+        shown = {
+            "output_type": "execute_result",
+            "execution_count": count,
+            "metadata": {},
+            "data": _data(value),
+        }
         outputs.append(shown)
     return outputs
 
@@ -81,7 +95,9 @@ def page(notebook: dict[str, Any], name: str, pictures: Path) -> str:
             if "image/png" in data:
                 picture = pictures / f"{name}-{cell['execution_count']}.png"
                 picture.write_bytes(base64.b64decode(data["image/png"]))
-                lines.append(f"![What cell {cell['execution_count']} shows]({pictures.name}/{picture.name})")
+                lines.append(
+                    f"![What cell {cell['execution_count']} shows]({pictures.name}/{picture.name})"
+                )
             elif "text/html" in data:
                 lines.append(f"```{{raw}} html\n{data['text/html']}\n```")
             else:
@@ -94,7 +110,9 @@ def _write(app) -> None:
     source = Path(app.srcdir)
     script, notebook = source / "tutorial.py", source / "executed" / "tutorial.ipynb"
     code = [script, *(source.parent / "brns").rglob("*.py")]
-    if not notebook.exists() or notebook.stat().st_mtime < max(file.stat().st_mtime for file in code):
+    if not notebook.exists() or notebook.stat().st_mtime < max(
+        file.stat().st_mtime for file in code
+    ):
         subprocess.run([sys.executable, __file__, script, notebook], check=True)
     text = page(json.loads(notebook.read_text()), "tutorial", notebook.parent)
     target = source / "tutorial.md"

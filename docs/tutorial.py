@@ -14,10 +14,16 @@
 # %%
 import brns
 
-search = brns.NoveltySearch(task=brns.DeceptiveMaze(steps=500), population_size=40, offspring_size=40)
+search = brns.NoveltySearch(
+    task=brns.DeceptiveMaze(steps=500), population_size=40, offspring_size=40
+)
 world = search.task
 print(
-    world.genotype_space.dimension, "genes; behaviors from", world.behavior_space.low, "to", world.behavior_space.high
+    world.genotype_space.dimension,
+    "genes; behaviors from",
+    world.behavior_space.low,
+    "to",
+    world.behavior_space.high,
 )
 
 # %% [markdown]
@@ -95,7 +101,9 @@ founders = ends[0]
 now = search.estimator.score(state.estimator, founders, state.population)
 before = search.init(jax.random.key(0))
 then = search.estimator.score(before.estimator, founders, before.population)
-print(f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3g} after 30 generations")
+print(
+    f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3g} after 30 generations"
+)
 
 # %% [markdown]
 # ## Go on

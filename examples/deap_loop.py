@@ -37,7 +37,9 @@ def main(generations=100, mu=50):
     for number in range(1, generations + 1):
         offspring = algorithms.varOr(parents, toolbox, lambda_=mu, cxpb=0.2, mutpb=0.8)
         everyone = parents + offspring
-        for individual, value in zip(everyone, novelty.score(behaviors(everyone)).tolist(), strict=True):
+        for individual, value in zip(
+            everyone, novelty.score(behaviors(everyone)).tolist(), strict=True
+        ):
             individual.fitness.values = (value,)
         parents = toolbox.select(everyone, mu)
         novelty.learn(behaviors(offspring))

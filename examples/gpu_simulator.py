@@ -39,7 +39,9 @@ class Push(eqx.Module):
     traceable: bool = False
 
     def evaluate(self, genotypes, key):
-        forces = np.resize(np.from_dlpack(genotypes), (WORLDS, 4, 2))  # with torch: torch.from_dlpack
+        forces = np.resize(
+            np.from_dlpack(genotypes), (WORLDS, 4, 2)
+        )  # with torch: torch.from_dlpack
         SIMULATOR.reset()
         for t in range(100):
             SIMULATOR.step(forces[:, t // 25])
@@ -56,4 +58,6 @@ if __name__ == "__main__":
     brns.run(search, generations=10, out="runs/pucks")
     (record,) = brns.resume("runs/pucks", generations=20, search=search)
     for g in (10, 20):
-        print(f"{of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after {g} generations")
+        print(
+            f"{of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after {g} generations"
+        )

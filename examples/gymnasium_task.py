@@ -16,7 +16,9 @@ from brns import Box, FeedForward, GymnasiumTask, NoveltySearch
 
 def make_car():
     car = gymnasium.make("MountainCarContinuous-v0")
-    return gymnasium.wrappers.RescaleObservation(car, np.float32(-1), np.float32(1))  # its speeds are tiny numbers
+    return gymnasium.wrappers.RescaleObservation(
+        car, np.float32(-1), np.float32(1)
+    )  # its speeds are tiny numbers
 
 
 def reach(episode):

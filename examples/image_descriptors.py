@@ -21,7 +21,9 @@ class ImageEncoder(eqx.Module):
     layers: eqx.nn.Sequential
 
     def __init__(self, key, depth):
-        first, second = (eqx.nn.Conv2d(channels, 8, 3, stride=2, padding=1, key=key) for channels in (1, 8))
+        first, second = (
+            eqx.nn.Conv2d(channels, 8, 3, stride=2, padding=1, key=key) for channels in (1, 8)
+        )
         head = eqx.nn.MLP(8 * 4 * 4, 16, 32, depth - 2, jax.nn.leaky_relu, key=key)
         relu, flatten = eqx.nn.Lambda(jax.nn.leaky_relu), eqx.nn.Lambda(jnp.ravel)
         self.layers = he(eqx.nn.Sequential([first, relu, second, relu, flatten, head]), key)
@@ -39,7 +41,9 @@ def draw(places, shape="rings"):
 
 
 class LeftRings(eqx.Module):
-    genotype_space: brns.Box = brns.Box([3.0, 4.0, 2.0], [6.0, 11.0, 5.0])  # the middle (x, y) and the radius
+    genotype_space: brns.Box = brns.Box(
+        [3.0, 4.0, 2.0], [6.0, 11.0, 5.0]
+    )  # the middle (x, y) and the radius
     behavior_space: brns.Box = brns.Box([0.0] * SIDE**2, [1.0] * SIDE**2)
     traceable: bool = True
 
@@ -55,8 +59,14 @@ if __name__ == "__main__":
         state, _ = search.step(state, jax.random.key(0))
     left = search.task.genotype_space.uniform(jax.random.key(1), 200)
     right = left.at[:, 0].set(SIDE - 1 - left[:, 0])
-    probes = {"rings, left": draw(left), "rings, right": draw(right), "crosses, left": draw(left, "crosses")}
-    figure, axes = plt.subplots(3, 8, figsize=(8, 3.6), layout="constrained", subplot_kw={"xticks": [], "yticks": []})
+    probes = {
+        "rings, left": draw(left),
+        "rings, right": draw(right),
+        "crosses, left": draw(left, "crosses"),
+    }
+    figure, axes = plt.subplots(
+        3, 8, figsize=(8, 3.6), layout="constrained", subplot_kw={"xticks": [], "yticks": []}
+    )
     for row, (name, images) in zip(axes, probes.items(), strict=True):
         novelty = estimator.score(state.estimator, images, state.population)
         print(f"{name:13} median novelty {jnp.median(novelty):.3f}")

@@ -37,15 +37,22 @@ def islands(client, number, share, seed=0, generations=200, individuals=100):
     search = brns.NoveltySearch(ARM, VISITS, individuals // number, individuals // number)
     seeds = [1000 * seed + i for i in range(number)]
     states = [jax.device_get(search.init(jax.random.key(one))) for one in seeds]
-    first, _ = search.step(states[0], jax.random.key(seeds[0]))  # its founders give all islands their scale
+    first, _ = search.step(
+        states[0], jax.random.key(seeds[0])
+    )  # its founders give all islands their scale
     common = jax.device_get(VISITS.island(first.estimator))
     states, visited = [state._replace(estimator=common) for state in states], []
     for _ in range(generations // EVERY):
-        told = [client.submit(stretch, search, *one, pure=False) for one in zip(states, seeds, strict=True)]
+        told = [
+            client.submit(stretch, search, *one, pure=False)
+            for one in zip(states, seeds, strict=True)
+        ]
         states, descriptors = map(list, zip(*client.gather(told), strict=True))
         visited += descriptors
         if share:
-            common = jax.device_get(VISITS.merge([state.estimator for state in states], since=common))
+            common = jax.device_get(
+                VISITS.merge([state.estimator for state in states], since=common)
+            )
             states = [state._replace(estimator=common) for state in states]
     cells = np.floor(np.clip(np.concatenate(visited), 0, 0.999) * 25).astype(int)
     return len(np.unique(cells @ [25, 1]))
@@ -53,5 +60,9 @@ def islands(client, number, share, seed=0, generations=200, individuals=100):
 
 if __name__ == "__main__":
     with distributed.Client(n_workers=4, threads_per_worker=1, dashboard_address=None) as client:
-        for name, number, share in (("sharing", 4, True), ("apart", 4, False), ("one search", 1, False)):
+        for name, number, share in (
+            ("sharing", 4, True),
+            ("apart", 4, False),
+            ("one search", 1, False),
+        ):
             print(f"{name}: {islands(client, number, share)} cells", flush=True)

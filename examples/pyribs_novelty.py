@@ -31,4 +31,6 @@ if __name__ == "__main__":
         solutions = scheduler.ask()
         scheduler.tell(np.zeros(len(solutions)), tip(solutions))
         if generation in (1, 10, 50, 100):
-            print(f"generation {generation:3d}: {result.stats.coverage:.0%} of a 20 x 20 grid visited")
+            print(
+                f"generation {generation:3d}: {result.stats.coverage:.0%} of a 20 x 20 grid visited"
+            )

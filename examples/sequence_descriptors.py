@@ -23,7 +23,9 @@ class SequenceEncoder(eqx.Module):
 
     def __init__(self, key, depth):
         over_time = eqx.nn.Conv1d(MOVES, 16, 3, padding=1, key=key)  # three moves in a row
-        self.over_time, self.head = he((over_time, eqx.nn.MLP(16, 8, 32, depth - 1, jax.nn.leaky_relu, key=key)), key)
+        self.over_time, self.head = he(
+            (over_time, eqx.nn.MLP(16, 8, 32, depth - 1, jax.nn.leaky_relu, key=key)), key
+        )
 
     def __call__(self, descriptors):
         return jax.vmap(self.embed)(descriptors.reshape(-1, LONGEST, MOVES))
@@ -39,7 +41,9 @@ def one_hot(moves, length):
 
 
 class Dances(eqx.Module):
-    genotype_space: brns.Box = brns.Box([3.0] + [0.0] * LONGEST, [12.99] + [2.99] * LONGEST)  # length, then moves
+    genotype_space: brns.Box = brns.Box(
+        [3.0] + [0.0] * LONGEST, [12.99] + [2.99] * LONGEST
+    )  # length, then moves
     behavior_space: brns.Box = brns.Box([0.0] * LONGEST * MOVES, [1.0] * LONGEST * MOVES)
     traceable: bool = True
 
@@ -59,7 +63,9 @@ if __name__ == "__main__":
     for fourth in range(0, LONGEST + 1, 2):
         dances = one_hot(jnp.where(order < fourth, MOVES - 1, moves), jnp.full(200, LONGEST))
         scored[fourth] = search.estimator.score(state.estimator, dances, state.population)
-        print(f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(scored[fourth]):.4f}")
+        print(
+            f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(scored[fourth]):.4f}"
+        )
     figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
     ax.boxplot(scored.values(), tick_labels=scored.keys(), showfliers=False)
     ax.set(xlabel=f"moves of {LONGEST} never seen", ylabel="novelty of 200 dances", ylim=(0, None))

@@ -14,10 +14,16 @@ from reproduction.plan import SCALES
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
-    parser.add_argument("what", choices=[*PARTS, "all", "page"], help="a part, all, or the page of what is there")
-    parser.add_argument("--scale", choices=SCALES, default="smoke", help="minutes, hours, or the paper's (days)")
+    parser.add_argument(
+        "what", choices=[*PARTS, "all", "page"], help="a part, all, or the page of what is there"
+    )
+    parser.add_argument(
+        "--scale", choices=SCALES, default="smoke", help="minutes, hours, or the paper's (days)"
+    )
     parser.add_argument("--out", type=Path, help="directory (default: runs/reproduction-SCALE)")
-    parser.add_argument("--workers", type=int, default=cores(), help="searches side by side (default: all cores)")
+    parser.add_argument(
+        "--workers", type=int, default=cores(), help="searches side by side (default: all cores)"
+    )
     asked = parser.parse_args(arguments)
     out = asked.out or Path("runs") / f"reproduction-{asked.scale}"
     try:

@@ -13,9 +13,15 @@ ANT = (
     Row(
         "5.2",
         "every method solves the task within the first hundred generations",
-        {"first_solved": "generation of the first solution", "areas": "most areas visited by one ant"},
+        {
+            "first_solved": "generation of the first solution",
+            "areas": "most areas visited by one ant",
+        },
         lambda s: both(
-            *(in_every_seed(sum(g <= 100 for g in m["first_solved"].values()), len(m.rows), 0.01) for m in s.everybody)
+            *(
+                in_every_seed(sum(g <= 100 for g in m["first_solved"].values()), len(m.rows), 0.01)
+                for m in s.everybody
+            )
         ),
         least=100,
     ),
@@ -23,7 +29,9 @@ ANT = (
         "5.2, figures 4e and 4f",
         "a larger archive gives lower η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(*(ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share"))),
+        lambda s: both(
+            *(ordered([method[name] for method in s.archives]) for name in ("eta", "kappa_share"))
+        ),
         "archives",
     ),
     Row(
@@ -44,7 +52,12 @@ ANT = (
         "5.2, figures 4e and 4f",
         "BR-NS gives the lowest η and κ",
         {"eta": "η", "kappa_share": "κ per later generation"},
-        lambda s: both(*(lowest(s.ours[name], [m[name] for m in s.archives]) for name in ("eta", "kappa_share"))),
+        lambda s: both(
+            *(
+                lowest(s.ours[name], [m[name] for m in s.archives])
+                for name in ("eta", "kappa_share")
+            )
+        ),
     ),
     Row(
         "5.2, our measure",
@@ -57,7 +70,9 @@ ANT = (
         "table I",
         "BR-NS's novelty is the nearest to uniform (the paper: 0.05 against 0.12 to 0.18)",
         {"uniformity_signatures": "JS distance"},
-        lambda s: lowest(s.ours["uniformity_signatures"], [m["uniformity_signatures"] for m in s.archives]),
+        lambda s: lowest(
+            s.ours["uniformity_signatures"], [m["uniformity_signatures"] for m in s.archives]
+        ),
     ),
     Row(
         "table I",
@@ -69,7 +84,13 @@ ANT = (
         "figure 5",
         "both reach equally far in signature space (rule: each of the six standard deviations within a factor of 1.5)",
         {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
-        lambda s: both(*(alike(s.ours[name], s.archive[name], 1.5) for name in s.ours.summary if "deviation_" in name)),
+        lambda s: both(
+            *(
+                alike(s.ours[name], s.archive[name], 1.5)
+                for name in s.ours.summary
+                if "deviation_" in name
+            )
+        ),
     ),
 )
 
@@ -78,13 +99,17 @@ SELECTION = (
         "ours, beside table I",
         "every method covers more of signature space than random search of as many evaluations",
         {"coverage_signatures": "coverage"},
-        lambda s: both(*(larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives)),
+        lambda s: both(
+            *(larger(m["coverage_signatures"], s.ours["coverage_signatures"]) for m in s.archives)
+        ),
     ),
     Row(
         "ours, beside table I",
         "the visits of every method lie nearer to uniform over all cells than those of random search",
         {"uniformity_visits": "JS distance of visits"},
-        lambda s: both(*(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)),
+        lambda s: both(
+            *(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)
+        ),
     ),
 )
 
@@ -92,10 +117,17 @@ SELECTION = (
 def of_ant(results: Mapping[str, Any], ours: str = "paper") -> list[Claim]:
     """Section 5.2, of one of our methods; `results` is `ant/results.json`."""
     archives = [Method(results, name) for name in results["methods"] if name.startswith("archive-")]
-    return judged(ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS)
+    return judged(
+        ANT, Sides(Method(results, ours), archives), results["planned_generations"], GENERATIONS
+    )
 
 
 def of_selection(results: Mapping[str, Any]) -> list[Claim]:
     """Every method, in the place of the archives, against random search."""
     others = [Method(results, name) for name in results["methods"] if name != "random"]
-    return judged(SELECTION, Sides(Method(results, "random"), others), results["planned_generations"], GENERATIONS)
+    return judged(
+        SELECTION,
+        Sides(Method(results, "random"), others),
+        results["planned_generations"],
+        GENERATIONS,
+    )

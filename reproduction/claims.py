@@ -114,7 +114,10 @@ MAZE = (
     Row(
         "5.1, figure 3f",
         "BR-NS's novelty converges to a uniform distribution (rule: the distance falls to less than half)",
-        {"uniformity_first": "JS distance before anything was learned", "uniformity_last": "at last"},
+        {
+            "uniformity_first": "JS distance before anything was learned",
+            "uniformity_last": "at last",
+        },
         lambda s: falls(s.ours["uniformity_first"], s.ours["uniformity_last"]),
         "ours",
     ),
@@ -172,7 +175,8 @@ OURS = (
         "it covers all cells in every seed, and no later than the archive (rule: by at most a tenth)",
         {"full_coverage": "generation in which everything evaluated covers all"},
         lambda s: both(
-            s.ours.everywhere("full_coverage", 1.0), no_larger(s.ours["full_coverage"], s.archive["full_coverage"])
+            s.ours.everywhere("full_coverage", 1.0),
+            no_larger(s.ours["full_coverage"], s.archive["full_coverage"]),
         ),
     ),
 )

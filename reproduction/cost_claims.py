@@ -18,7 +18,8 @@ def of_timing(costs: Costs) -> list[Claim]:
     exact = {n: costs.best_exact(d, n, 50) / mine for n in sizes}
     largest = min(costs.entries, key=lambda n: abs(n - 10_000))
     growth = {
-        name: costs.ms(name, costs.dimensions[-1], n, 200) / costs.ms(name, costs.dimensions[0], n, 200)
+        name: costs.ms(name, costs.dimensions[-1], n, 200)
+        / costs.ms(name, costs.dimensions[0], n, 200)
         for name, n in ((WIDE, 0), (NARROW, 0), (TREE, largest), (KNN, largest))
     }
     over = f"from d = {costs.dimensions[0]} to {costs.dimensions[-1]}"
@@ -43,7 +44,11 @@ def of_timing(costs: Costs) -> list[Claim]:
             "figure 6",
             f"with {largest} entries and 100 + 100 individuals an archive's cost grows faster with d than BR-NS's",
             f"{over}: " + ", ".join(f"{name} × {ratio:.3g}" for name, ratio in growth.items()),
-            HOLDS if faster_than_tree and growth[WIDE] < growth[KNN] else PARTLY if faster_than_tree else FAILS,
+            HOLDS
+            if faster_than_tree and growth[WIDE] < growth[KNN]
+            else PARTLY
+            if faster_than_tree
+            else FAILS,
         ),
         Claim(
             "3.3",

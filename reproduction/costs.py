@@ -37,7 +37,9 @@ class Costs:
     def __init__(self, folder: Path, asked: Timing):
         found = defaultdict(list)
         for row in read(folder / "timing.csv"):
-            found[row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])].append(float(row["ms"]))
+            found[
+                row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])
+            ].append(float(row["ms"]))
         self.dimensions = sorted(asked.dimensions)
         self.entries = sorted(asked.entries)
         self.medians = {
@@ -65,7 +67,9 @@ class Costs:
         """
         mine = self.ms(ours, d, 0, individuals)
         costs = [
-            self.best_exact(d, n, individuals) if theirs == "exact" else self.ms(theirs, d, n, individuals)
+            self.best_exact(d, n, individuals)
+            if theirs == "exact"
+            else self.ms(theirs, d, n, individuals)
             for n in self.entries
         ]
         if costs[0] >= mine:
@@ -99,6 +103,8 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     """Add rows to a file, all of them or none; fractions with six digits."""
-    shown = ((f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows)
+    shown = (
+        (f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows
+    )
     added = [dict(zip(columns, row, strict=True)) for row in shown]
     write_bytes(path, csv_text([*read(path), *added]).encode())

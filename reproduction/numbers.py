@@ -68,7 +68,9 @@ class Rooted(eqx.Module):
     def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
         return self.squared.init(space, key)
 
-    def score(self, state: PyTree, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         return jnp.sqrt(self.squared.score(state, descriptors, population))
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
@@ -90,7 +92,9 @@ def reach(record: Record) -> Curve:
 
 def areas(record: Record) -> Curve:
     """The most areas that one ant evaluated so far has visited."""
-    return record.generations, np.maximum.accumulate([rows.max() for rows in evaluated(record, "fitness")])
+    return record.generations, np.maximum.accumulate(
+        [rows.max() for rows in evaluated(record, "fitness")]
+    )
 
 
 def curves(record: Record) -> dict[str, Curve]:
@@ -105,7 +109,10 @@ def _over_kept(record: Record, name: str) -> Curve:
 
 
 OF_ALL: dict[str, Callable[[Record], Curve]] = {
-    "parent_distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+    "parent_distance": lambda record: (
+        record.generations,
+        dynamics.parent_distance_of_record(record),
+    ),
     "age": lambda record: (record.generations, dynamics.age_of_record(record)),
     "eta": lambda record: _over_kept(record, "eta"),
     "kappa": lambda record: _over_kept(record, "kappa"),
@@ -113,12 +120,18 @@ OF_ALL: dict[str, Callable[[Record], Curve]] = {
 }
 OF_PLANE: dict[str, Callable[[Record], Curve]] = {
     "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),
-    "coverage_evaluated": lambda record: (record.generations, coverage.of_record(record, individuals="evaluated")),
+    "coverage_evaluated": lambda record: (
+        record.generations,
+        coverage.of_record(record, individuals="evaluated"),
+    ),
     "uniformity": lambda record: (record.snapshots, uniformity_of_record(record)),
 }
 OF_PATHS: dict[str, Callable[[Record], Curve]] = {
     "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),
-    "uniformity_signatures": lambda record: (record.generations, paths.uniformity_of_record(record)),
+    "uniformity_signatures": lambda record: (
+        record.generations,
+        paths.uniformity_of_record(record),
+    ),
     "reach": reach,
     "areas": areas,
 }

@@ -36,7 +36,8 @@ TITLES = {
     },
 }
 CAPTIONS = {
-    name: f"{figure.title} [{', '.join(figure.paper) or 'no figure of the paper'}]" for name, figure in FIGURES.items()
+    name: f"{figure.title} [{', '.join(figure.paper) or 'no figure of the paper'}]"
+    for name, figure in FIGURES.items()
 }
 OF_COSTS = {
     "by-dimension": "Figure 6: cost against the descriptor's dimension",
@@ -77,7 +78,12 @@ def write(out: Path) -> Path:
     """Write `README.md` of the parts whose results are in `out`; returns its path."""
     check(out)
     parts = [HEADING, INTRODUCTION]
-    for name, section in (("maze", _maze), ("ablation", _ablation), ("ant", _ant), ("timing", _timing)):
+    for name, section in (
+        ("maze", _maze),
+        ("ablation", _ablation),
+        ("ant", _ant),
+        ("timing", _timing),
+    ):
         if (out / name / "results.json").exists():
             parts.append(section(out, read_json(out / name / "results.json")))
     path = out / "README.md"
@@ -116,9 +122,15 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     )
 
 
-def _others(results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]) -> list[str]:
+def _others(
+    results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]
+) -> list[str]:
     """The tables of our own methods, judged by the paper's claims."""
-    own = {"recognition": "BR-NS with our defaults", "exact": "Exact recognition", "counts": "Visit counts"}
+    own = {
+        "recognition": "BR-NS with our defaults",
+        "exact": "Exact recognition",
+        "counts": "Visit counts",
+    }
     known = {name: words for name, words in own.items() if name in results["methods"]}
     return [
         text
@@ -147,12 +159,22 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
         for row in (row for row in results["variants"].values() if row["group"] == group):
             runs = len(row["rows"])
             solved = sum(seed.get("first_solved") is not None for seed in row["rows"])
-            most = max(seed["kappa_share"] for seed in row["rows"] if seed.get("kappa_share") is not None)
+            most = max(
+                seed["kappa_share"] for seed in row["rows"] if seed.get("kappa_share") is not None
+            )
             cells = [
-                f"{most:.2f}" if name == "kappa_share_most" else estimate_text(row["summary"].get(name), runs)
+                f"{most:.2f}"
+                if name == "kappa_share_most"
+                else estimate_text(row["summary"].get(name), runs)
                 for name in columns
             ]
-            lines.append([row["label"], f"{solved} of {runs}", *(cell.replace(" seeds", "") for cell in cells)])
+            lines.append(
+                [
+                    row["label"],
+                    f"{solved} of {runs}",
+                    *(cell.replace(" seeds", "") for cell in cells),
+                ]
+            )
         blocks.append(f"### {group[0].upper()}{group[1:]}\n\n{table(lines)}")
     lead = (
         "Each variant changes the settings named and nothing else: of BR-NS with the paper's settings, or of the "
@@ -161,7 +183,13 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     )
     figure = "![Each variant a line, each seed a dot](ablation/ablation.png)"
     return "\n\n".join(
-        ["## What each reading and each change does (maze)", provenance_text(results), lead, *blocks, figure]
+        [
+            "## What each reading and each change does (maze)",
+            provenance_text(results),
+            lead,
+            *blocks,
+            figure,
+        ]
     )
 
 
@@ -169,14 +197,31 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
     costs = Costs(out / "timing", Timing(**results["asked"]))
     shown = [n for n in costs.entries if n <= 10_000] or costs.entries
     others = [name for name in costs.estimators if name != WIDE]
-    lines = [["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]]
-    crossing = [["d", *(f"{name} against {theirs}" for name in costs.estimators for theirs in (TREE, "best exact"))]]
+    lines = [
+        ["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]
+    ]
+    crossing = [
+        [
+            "d",
+            *(
+                f"{name} against {theirs}"
+                for name in costs.estimators
+                for theirs in (TREE, "best exact")
+            ),
+        ]
+    ]
     for d in costs.dimensions:
         mine = costs.ms(WIDE, d, 0, 50)
         cells = [costs.ms(name, d, 0, 50) for name in others]
-        cells += [cost for n in shown for cost in (costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50))]
+        cells += [
+            cost for n in shown for cost in (costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50))
+        ]
         lines.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
-        points = [costs.crossover(name, against, d, 50) for name in costs.estimators for against in (TREE, "exact")]
+        points = [
+            costs.crossover(name, against, d, 50)
+            for name in costs.estimators
+            for against in (TREE, "exact")
+        ]
         crossing.append([str(d), *(point.text for point in points)])
     return "\n\n".join(
         [
@@ -196,20 +241,30 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
 
 def _claims(rows: Sequence[Claim]) -> str:
     lines = [["source", "the paper", "measured", "tests", "verdict"]]
-    return table(lines + [[row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"] for row in rows])
+    return table(
+        lines
+        + [
+            [row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"]
+            for row in rows
+        ]
+    )
 
 
 def _numbers(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
-        cells = [estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods]
+        cells = [
+            estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods
+        ]
         lines.append([TITLES.get(name, name.replace("_", " ")), *cells])
     return table(lines)
 
 
 def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
-    there = [(name, words) for name, words in captions.items() if (out / part / f"{name}.png").exists()]
+    there = [
+        (name, words) for name, words in captions.items() if (out / part / f"{name}.png").exists()
+    ]
     figures = (f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
     return "\n\n".join(["### Figures", *figures])
 
@@ -217,7 +272,11 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where the rows of each call were measured."""
     sessions = read_json(folder / "sessions.json")
-    rows = Counter(row["session"] for name in ("timing.csv", "cost-over-time.csv") for row in read(folder / name))
+    rows = Counter(
+        row["session"]
+        for name in ("timing.csv", "cost-over-time.csv")
+        for row in read(folder / name)
+    )
     told = [
         f"- {rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)} {_load(made['load'])}"
         for number, made in enumerate(sessions)

@@ -40,18 +40,31 @@ def ablation(asked: Asked) -> None:
     plan, folder = asked.plan.ablation, asked.out / "ablation"
     scale = words(asked, plan)
     keep(folder, scale)
-    chosen = {name: one for name, one in variants().items() if name in (asked.plan.variants or variants())}
-    todo = jobs({name: one.search for name, one in chosen.items()}, plan, asked.out / "runs" / "ablation")
+    chosen = {
+        name: one for name, one in variants().items() if name in (asked.plan.variants or variants())
+    }
+    todo = jobs(
+        {name: one.search for name, one in chosen.items()}, plan, asked.out / "runs" / "ablation"
+    )
     rows = measured(todo, asked.workers, "ablation")
     runs = {name: [Record(job.folder) for job in todo if job.name == name] for name in chosen}
     labels: dict[str, list[Record]] = {}
     for name, one in chosen.items():  # a reading of both methods has one label
         labels.setdefault(one.label, []).extend(runs[name])
     told = {
-        name: {"group": one.group, "label": one.label, **results.estimated(list(rows[name].values()))}
+        name: {
+            "group": one.group,
+            "label": one.label,
+            **results.estimated(list(rows[name].values())),
+        }
         for name, one in chosen.items()
     }
-    found = {"provenance": here(), "made": results.of_runs(labels), "scale": scale, "variants": told}
+    found = {
+        "provenance": here(),
+        "made": results.of_runs(labels),
+        "scale": scale,
+        "variants": told,
+    }
     results.write_json(folder / "results.json", found)
     save(pictures.ablation(told), folder / "ablation.png", dpi=90)
 
@@ -63,9 +76,16 @@ def time(asked: Asked) -> None:
     with side_by_side(1) as pool:
         pool.submit(timing.measure, folder, plan).result()
     told = f"Scale `{asked.scale}`: {plan.repeats} repeats."
-    results.write_json(folder / "results.json", {"provenance": here(), "scale": told, "asked": plan._asdict()})
+    results.write_json(
+        folder / "results.json", {"provenance": here(), "scale": told, "asked": plan._asdict()}
+    )
     costs = Costs(folder, plan)
-    for picture in (pictures.by_dimension, pictures.by_entries, pictures.crossover, pictures.over_time):
+    for picture in (
+        pictures.by_dimension,
+        pictures.by_entries,
+        pictures.crossover,
+        pictures.over_time,
+    ):
         name = picture.__name__.replace("_", "-")
         save(picture(costs), folder / f"{name}.png", dpi=90)
 
@@ -73,7 +93,13 @@ def time(asked: Asked) -> None:
 PARTS = {"maze": maze, "ablation": ablation, "ant": ant, "timing": time}
 
 
-def compared(asked: Asked, part: str, plan: Runs, methods: Mapping[str, NoveltySearch], figures: Sequence[str]) -> None:
+def compared(
+    asked: Asked,
+    part: str,
+    plan: Runs,
+    methods: Mapping[str, NoveltySearch],
+    figures: Sequence[str],
+) -> None:
     """Methods over seeds: the runs, the results and the figures."""
     folder, scale = asked.out / part, words(asked, plan)
     keep(folder, scale)
@@ -82,7 +108,9 @@ def compared(asked: Asked, part: str, plan: Runs, methods: Mapping[str, NoveltyS
     records = {name: [Record(job.folder) for job in todo if job.name == name] for name in methods}
     found = results.of_methods(records, rows) | {"scale": scale}
     if part == "ant":
-        found["note"] = f"An episode has {asked.plan.ant_steps} control steps. {_which(methods, plan)}".rstrip()
+        found["note"] = (
+            f"An episode has {asked.plan.ant_steps} control steps. {_which(methods, plan)}".rstrip()
+        )
     results.write_json(folder / "results.json", found)
     _drawn(folder, records, figures)
 
@@ -96,7 +124,9 @@ def keep(folder: Path, scale: str) -> None:
     """A `ValueError` where a folder has results of another scale."""
     path = folder / "results.json"
     if path.exists() and (there := results.read_json(path)["scale"]) != scale:
-        raise ValueError(f"{path} has results of another scale ({there}): take another folder (--out)")
+        raise ValueError(
+            f"{path} has results of another scale ({there}): take another folder (--out)"
+        )
 
 
 def _which(methods: Mapping[str, NoveltySearch], plan: Runs) -> str:
@@ -114,7 +144,12 @@ def _drawn(out: Path, runs: Mapping[str, Sequence[Record]], names: Sequence[str]
     results.write_curves(out / "curves.csv", runs)
     for name in names:
         # Random search has no novelty of its own: it is drawn where its paths were measured.
-        shown = [one for method in runs if method != "random" or name == "signature" for one in runs[method]]
+        shown = [
+            one
+            for method in runs
+            if method != "random" or name == "signature"
+            for one in runs[method]
+        ]
         if name == "archive":
             shown = [one for one in shown if isinstance(one.search.estimator, ArchiveKNN)]
         if shown:

@@ -29,13 +29,20 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
         figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.2), layout="constrained")
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
-            found = [value for row in rows.values() for seed in row["rows"] if (value := seed.get(measure)) is not None]
+            found = [
+                value
+                for row in rows.values()
+                for seed in row["rows"]
+                if (value := seed.get(measure)) is not None
+            ]
             edge = max(found, default=1.0) * 1.08
             for y, row in enumerate(rows.values()):
                 values = [seed[measure] for seed in row["rows"] if seed.get(measure) is not None]
                 never = len(row["rows"]) - len(values)
                 spread = np.linspace(-0.25, 0.25, len(row["rows"]))
-                color = LINES[list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])]
+                color = LINES[
+                    list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])
+                ]
                 ax.plot(values, y + spread[: len(values)], "o", ms=3, mew=0, alpha=0.7, color=color)
                 ax.plot([edge] * never, y + spread[len(values) :], "x", ms=4, color=color)
                 if values:
@@ -57,7 +64,12 @@ def by_dimension(costs: Costs) -> Figure:
             ms = [costs.ms(name, d, n, individuals) for d in costs.dimensions]
             label = f"{name}, {n} entries" if n else name
             ax.plot(costs.dimensions, ms, marker="o", ms=4, label=label, color=shades[name])
-        ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="CPU ms per generation")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="dimension of the descriptor",
+            ylabel="CPU ms per generation",
+        )
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
 
@@ -72,9 +84,16 @@ def by_entries(costs: Costs) -> Figure:
         for name in (TREE, BRUTE, KNN):
             ms = [costs.ms(name, d, n, 50) for n in costs.entries]
             ax.plot(costs.entries, ms, marker="o", ms=4, label=name, color=shades[name])
-        for name, style in zip(costs.estimators, cycle(("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))), strict=False):
+        for name, style in zip(
+            costs.estimators, cycle(("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))), strict=False
+        ):
             ax.axhline(costs.ms(name, d, 0, 50), color=shades[name], ls=style, lw=1.5, label=name)
-        ax.set(xscale="log", yscale="log", xlabel="entries of the archive", ylabel="CPU ms per generation")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="entries of the archive",
+            ylabel="CPU ms per generation",
+        )
         ax.set_title(f"d = {d}")
 
     return _panels(panel, min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1])
@@ -88,10 +107,27 @@ def crossover(costs: Costs) -> Figure:
     def panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
-            ax.plot(costs.dimensions, [point.entries for point in points], color=shades[name], lw=1.4, label=name)
+            ax.plot(
+                costs.dimensions,
+                [point.entries for point in points],
+                color=shades[name],
+                lw=1.4,
+                label=name,
+            )
             for d, point in zip(costs.dimensions, points, strict=True):
-                ax.plot(d, point.entries, {"<": "v", ">": "^", "": "o"}[point.open], color=shades[name], ms=6)
-        ax.set(xscale="log", yscale="log", xlabel="dimension of the descriptor", ylabel="entries of the archive")
+                ax.plot(
+                    d,
+                    point.entries,
+                    {"<": "v", ">": "^", "": "o"}[point.open],
+                    color=shades[name],
+                    ms=6,
+                )
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="dimension of the descriptor",
+            ylabel="entries of the archive",
+        )
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_yticks(costs.entries, map(str, costs.entries))
         ax.set_title(
@@ -116,9 +152,17 @@ def over_time(costs: Costs) -> Figure:
             rows = rows[1:] if kept else rows
             values = [float(row["bytes"]) / 1e6 if kept else float(row["ms"]) for row in rows]
             label = None if name in drawn else name  # the control is timed in every call
-            ax.plot([int(row["generation"]) for row in rows], values, lw=1.3, color=shades[name], label=label)
+            ax.plot(
+                [int(row["generation"]) for row in rows],
+                values,
+                lw=1.3,
+                color=shades[name],
+                label=label,
+            )
             drawn.add(name)
-        ax.set(xlabel="generation", ylabel="MB kept" if kept else "CPU ms per generation", yscale="log")
+        ax.set(
+            xlabel="generation", ylabel="MB kept" if kept else "CPU ms per generation", yscale="log"
+        )
 
     return _panels(panel, False, True)
 
@@ -139,7 +183,9 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
 
 def _shades(costs: Costs) -> dict[str, str]:
     """Every method's own colour."""
-    timed = dict.fromkeys([*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)])
+    timed = dict.fromkeys(
+        [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
+    )
     names = {name: "archive" if name == KNN else name for name in timed}
     shades = colors_of(names.values())
     return {name: shades[called] for name, called in names.items()}

@@ -106,10 +106,18 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     """
     additions, capacities = 10, (2000, 4000, 6000)
     told_apart = [c for c in capacities[:-1] if c < additions * generations] + [capacities[-1]]
-    archives = {f"archive-{c}": ArchiveKNN(k=15, additions=additions, capacity=c) for c in told_apart}
-    estimators = {"paper": paper_recognition(), "recognition": BehaviorRecognition(), "exact": ExactRecognition()}
+    archives = {
+        f"archive-{c}": ArchiveKNN(k=15, additions=additions, capacity=c) for c in told_apart
+    }
+    estimators = {
+        "paper": paper_recognition(),
+        "recognition": BehaviorRecognition(),
+        "exact": ExactRecognition(),
+    }
     methods = {name: ant(estimator) for name, estimator in {**estimators, **archives}.items()}
-    methods["random"] = replace(methods[f"archive-{capacities[-1]}"], mutate=Redraw(), select=Latest())
+    methods["random"] = replace(
+        methods[f"archive-{capacities[-1]}"], mutate=Redraw(), select=Latest()
+    )
     return {name: changed(search, "task", steps=steps) for name, search in methods.items()}
 
 
@@ -136,11 +144,17 @@ def variants() -> dict[str, Variant]:
     }
     best = {"inputs": "scaled", "initialisation": "uniform", "width": 64, "embedding": 32}
     ways = {
-        "scaled-uniform": ("scaled, uniform weights", {"inputs": "scaled", "initialisation": "uniform"}),
+        "scaled-uniform": (
+            "scaled, uniform weights",
+            {"inputs": "scaled", "initialisation": "uniform"},
+        ),
         "scaled-uniform-64": ("the same, width 64", {**best, "embedding": None}),
         "default": ("the same, 32 outputs: BR-NS's default", best),
         "he": ("the default, but He's weights", {**best, "initialisation": "he"}),
-        "he-biased": ("the default, but He's weights and small biases", {**best, "initialisation": "he-biased"}),
+        "he-biased": (
+            "the default, but He's weights and small biases",
+            {**best, "initialisation": "he-biased"},
+        ),
         "he-biased-slower": (
             "the same, learning rate 3e-3",
             {**best, "initialisation": "he-biased", "learning_rate": 3e-3},
@@ -156,24 +170,47 @@ def variants() -> dict[str, Variant]:
         "archive-200": ("200 entries at most (published configuration)", {"capacity": 200}),
         "archive-most-novel": ("the most novel enter", {"entry": "most_novel"}),
     }
-    reading, way, baseline = "readings of the paper", "ways to a reliable BR-NS", "archive-based novelty search"
+    reading, way, baseline = (
+        "readings of the paper",
+        "ways to a reliable BR-NS",
+        "archive-based novelty search",
+    )
     drawn = LayerFounders()
     return {
-        **{key: Variant(reading, label, changed(paper, "estimator", **to)) for key, (label, to) in readings.items()},
-        "founders": Variant(reading, "founders as in published code", replace(paper, founders=drawn)),
+        **{
+            key: Variant(reading, label, changed(paper, "estimator", **to))
+            for key, (label, to) in readings.items()
+        },
+        "founders": Variant(
+            reading, "founders as in published code", replace(paper, founders=drawn)
+        ),
         "code": Variant(
             reading,
             "all of the published code's readings",
             replace(changed(paper, "estimator", **code), founders=drawn),
         ),
-        "stale-parents": Variant(reading, "parents keep an old novelty", configure(paper, {"rescore_parents": False})),
-        **{key: Variant(way, label, changed(paper, "estimator", **to)) for key, (label, to) in ways.items()},
-        **{key: Variant(baseline, label, changed(archive, "estimator", **to)) for key, (label, to) in archives.items()},
-        "archive-founders": Variant(baseline, "founders as in published code", replace(archive, founders=drawn)),
-        "population": Variant(baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))),
+        "stale-parents": Variant(
+            reading, "parents keep an old novelty", configure(paper, {"rescore_parents": False})
+        ),
+        **{
+            key: Variant(way, label, changed(paper, "estimator", **to))
+            for key, (label, to) in ways.items()
+        },
+        **{
+            key: Variant(baseline, label, changed(archive, "estimator", **to))
+            for key, (label, to) in archives.items()
+        },
+        "archive-founders": Variant(
+            baseline, "founders as in published code", replace(archive, founders=drawn)
+        ),
+        "population": Variant(
+            baseline, "no archive: k-NN in the population", maze(PopulationKNN(k=15))
+        ),
     }
 
 
 def changed(search: NoveltySearch, part: str, **settings: Any) -> NoveltySearch:
     """The search with other settings of one of its parts."""
-    return eqx.tree_at(lambda s: getattr(s, part), search, configure(getattr(search, part), settings))
+    return eqx.tree_at(
+        lambda s: getattr(s, part), search, configure(getattr(search, part), settings)
+    )

@@ -35,7 +35,8 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
         "provenance": here(),
         "made": of_runs({LABELS[name]: those for name, those in records.items()}),
         "planned_generations": first.planned,
-        "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"} | {"task": first.world},
+        "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"}
+        | {"task": first.world},
         "methods": methods,
     }
 
@@ -55,7 +56,9 @@ def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     names = dict.fromkeys(key for row in rows for key in row)
     return {
         "rows": rows,
-        "summary": {key: estimate([row[key] for row in rows if key in row])._asdict() for key in names},
+        "summary": {
+            key: estimate([row[key] for row in rows if key in row])._asdict() for key in names
+        },
     }
 
 

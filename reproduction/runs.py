@@ -45,13 +45,22 @@ class Job(NamedTuple):
 def jobs(methods: Mapping[str, NoveltySearch], plan: Runs, out: Path) -> list[Job]:
     """The runs of a plan: all methods' first seeds, then the second."""
     return [
-        Job(name, search, seed, plan.generations, plan.checkpoint_every, out / name / f"seed{seed:04d}")
+        Job(
+            name,
+            search,
+            seed,
+            plan.generations,
+            plan.checkpoint_every,
+            out / name / f"seed{seed:04d}",
+        )
         for seed in range(plan.seeds)
         for name, search in methods.items()
     ]
 
 
-def measured(todo: Sequence[Job], workers: int, title: str) -> dict[str, dict[int, dict[str, float]]]:
+def measured(
+    todo: Sequence[Job], workers: int, title: str
+) -> dict[str, dict[int, dict[str, float]]]:
     """The numbers of all jobs by method and seed, run so many at a time.
 
     If a job fails, or at Ctrl-C, all end; the next call continues from what they saved.
@@ -71,7 +80,9 @@ def side_by_side(workers: int) -> Generator[ProcessPoolExecutor]:
     """Processes that ignore Ctrl-C, and end with whatever ends this one."""
     spawn = multiprocessing.get_context("spawn")
     ignore = (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=signal.signal, initargs=ignore) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=spawn, initializer=signal.signal, initargs=ignore
+    ) as pool:
         try:
             yield pool
         except BaseException:

@@ -20,7 +20,9 @@ from reproduction.costs import DEFAULT, NARROW, WIDE
 
 ESTIMATORS: dict[str, NoveltyEstimator] = {
     WIDE: paper_recognition(),
-    NARROW: eqx.tree_at(lambda e: e.width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None),
+    NARROW: eqx.tree_at(
+        lambda e: e.width, paper_recognition(), 64, is_leaf=lambda leaf: leaf is None
+    ),
     DEFAULT: BehaviorRecognition(),
     "exact recognition": ExactRecognition(),
 }
@@ -32,7 +34,14 @@ K = 15
 class Novelty:
     """One generation of an estimator's novelty a call, of new individuals: score all, then update."""
 
-    def __init__(self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int = 0, ready: bool = True):
+    def __init__(
+        self,
+        estimator: NoveltyEstimator,
+        d: int,
+        individuals: int,
+        entries: int = 0,
+        ready: bool = True,
+    ):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
         self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
@@ -41,7 +50,9 @@ class Novelty:
         self.step = jax.jit(partial(_generation, estimator))
         self.prepare()
         if ready:
-            jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
+            jax.block_until_ready(
+                self.step(self.state, *self.given)
+            )  # compiles; its state is dropped
 
     def prepare(self) -> None:
         """Make the next generation's individuals, with new ids at new places."""
@@ -72,7 +83,9 @@ class Novelty:
 
 def _generation(estimator, state, halves, key):
     parents, offspring = halves
-    everyone = unite(parents, offspring)  # as in a search, so that the compiler shares the same work
+    everyone = unite(
+        parents, offspring
+    )  # as in a search, so that the compiler shares the same work
     novelty = estimator.score(state, everyone.descriptor, everyone)
     return estimator.update(state, Generation(parents, offspring, parents), key), novelty
 
@@ -80,7 +93,12 @@ def _generation(estimator, state, halves, key):
 class Exact:
     """One exact search a call: the novelty of the first rows among all, by `brute_force` or `kd_tree`."""
 
-    def __init__(self, search: Callable[[np.ndarray, int, int], np.ndarray], references: np.ndarray, individuals: int):
+    def __init__(
+        self,
+        search: Callable[[np.ndarray, int, int], np.ndarray],
+        references: np.ndarray,
+        individuals: int,
+    ):
         self.search, self.references, self.individuals = search, references, individuals
 
     def prepare(self) -> None:
@@ -102,7 +120,9 @@ class Exact:
 def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
     """Exact novelty of the first n references: candidates by one BLAS product, then exact differences."""
     queries = references[:n]
-    squared = (references**2).sum(1) - 2 * queries @ references.T  # less what all distances of a query share
+    squared = (references**2).sum(
+        1
+    ) - 2 * queries @ references.T  # less what all distances of a query share
     candidates = np.argpartition(squared, k + 8, axis=1)[:, : k + 9]
     distances = np.linalg.norm(references[candidates] - queries[:, None], axis=2)
     return np.sort(distances, axis=1)[:, 1 : k + 1].mean(axis=1)
@@ -116,10 +136,14 @@ def kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
 def _filled(archive: Archive, entries: int) -> Archive:
     """The archive with this many uniform entries, of individuals that are not alive."""
     capacity, d = archive.descriptor.shape
-    number = np.where(np.arange(capacity) < entries, 2**30 + np.arange(capacity), -1).astype(np.int32)
+    number = np.where(np.arange(capacity) < entries, 2**30 + np.arange(capacity), -1).astype(
+        np.int32
+    )
     points = np.zeros((capacity, d), np.float32)
     points[:entries] = np.random.default_rng(entries).random((entries, d), dtype=np.float32)
-    return Archive(*map(jnp.asarray, (points, number, np.zeros(capacity, np.float32), number, number)))
+    return Archive(
+        *map(jnp.asarray, (points, number, np.zeros(capacity, np.float32), number, number))
+    )
 
 
 @runtime_checkable

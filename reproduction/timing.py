@@ -24,7 +24,17 @@ from reproduction.results import read_json, write_json
 from reproduction.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
 
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
-OVER_TIME = ("method", "d", "generations", "generation", "entries", "ms", "wall_ms", "bytes", "session")
+OVER_TIME = (
+    "method",
+    "d",
+    "generations",
+    "generation",
+    "entries",
+    "ms",
+    "wall_ms",
+    "bytes",
+    "session",
+)
 SIZES = (50, 200)
 """parents and offspring together: table I's 25 + 25 and figure 6's 100 + 100"""
 GROWTH = 10
@@ -60,7 +70,9 @@ def measure(folder: Path, plan: Timing) -> None:
 def in_turn(session: Session, plan: Timing) -> None:
     """Add to `timing.csv` what it lacks of the plan; a method that lacks repeats is measured as often as planned."""
     path = session.path.parent / "timing.csv"
-    done = Counter((row["method"], row["d"], row["entries"], row["individuals"]) for row in read(path))
+    done = Counter(
+        (row["method"], row["d"], row["entries"], row["individuals"]) for row in read(path)
+    )
     for d in plan.dimensions:
         for individuals in SIZES:
             lacking = {
@@ -88,7 +100,8 @@ def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[s
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
     made: dict[tuple[str, int], Make] = {
-        (name, 0): partial(Novelty, estimator, d, individuals) for name, estimator in ESTIMATORS.items()
+        (name, 0): partial(Novelty, estimator, d, individuals)
+        for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
         archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
@@ -106,15 +119,22 @@ def follow(session: Session, generations: int) -> None:
     """
     path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
     done = {row["method"] for row in read(path) if row["generations"] == str(generations)}
-    estimators = {**ESTIMATORS, KNN: ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * generations)}
+    estimators = {
+        **ESTIMATORS,
+        KNN: ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * generations),
+    }
     searches = {
-        name: Novelty(estimator, DIMENSION, individuals) for name, estimator in estimators.items() if name not in done
+        name: Novelty(estimator, DIMENSION, individuals)
+        for name, estimator in estimators.items()
+        if name not in done
     }
     archived = np.random.default_rng(0).random((GROWTH * generations + individuals, DIMENSION))
     control = Exact(brute_force, archived[: 2000 + individuals].astype(np.float32), individuals)
     rows: list[tuple] = []
     for g in range(0, generations, BLOCK) if searches or TREE not in done else ():
-        rows.append((CONTROL, DIMENSION, generations, g, control.entries, *timed(control), control.bytes))
+        rows.append(
+            (CONTROL, DIMENSION, generations, g, control.entries, *timed(control), control.bytes)
+        )
         for name, search in searches.items():
             entries = search.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"

@@ -15,8 +15,16 @@ from scipy.stats import binomtest
 
 from brns.metrics.tests import LEVEL, holm, least_p, least_paired_p, mann_whitney, paired
 
-HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds partly", "does not hold", "cannot be tested at this scale"
-MIXED, OPPOSITE = "holds in part, the opposite of the rest is confirmed", "the opposite is confirmed"
+HOLDS, PARTLY, FAILS, UNTESTED = (
+    "holds",
+    "holds partly",
+    "does not hold",
+    "cannot be tested at this scale",
+)
+MIXED, OPPOSITE = (
+    "holds in part, the opposite of the rest is confirmed",
+    "the opposite is confirmed",
+)
 UNCONFIRMED = "not confirmed"
 PAIRS = 6
 """the fewest pairs of seeds whose signed ranks can confirm a difference: $2 / 2^6 = 0.03$"""
@@ -130,14 +138,32 @@ def judge(findings: Sequence[Finding]) -> list[Judged]:
     """The verdicts of one table, whose claims are adjusted together."""
     # Those that could not be confirmed alone are left out of the adjusting of the others.
     judged = _confirmable(_confirmable(findings, np.asarray), holm)
-    adjusted = iter(holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)]))
-    return [Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted)) for finding in judged]
+    adjusted = iter(
+        holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)])
+    )
+    return [
+        Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted))
+        for finding in judged
+    ]
 
 
-def _confirmable(findings: Sequence[Finding], adjust: Callable[[list[float]], np.ndarray]) -> list[Finding]:
+def _confirmable(
+    findings: Sequence[Finding], adjust: Callable[[list[float]], np.ndarray]
+) -> list[Finding]:
     """The findings; `UNTESTED` in place of those whose least p, adjusted, confirms nothing."""
-    least = iter(adjust([max(one.least for one in finding) for finding in findings if not isinstance(finding, str)]))
-    return [finding if isinstance(finding, str) or next(least) < LEVEL else UNTESTED for finding in findings]
+    least = iter(
+        adjust(
+            [
+                max(one.least for one in finding)
+                for finding in findings
+                if not isinstance(finding, str)
+            ]
+        )
+    )
+    return [
+        finding if isinstance(finding, str) or next(least) < LEVEL else UNTESTED
+        for finding in findings
+    ]
 
 
 def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:

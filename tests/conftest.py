@@ -21,7 +21,9 @@ COMPILED = Path(__file__).parents[1] / ".cache" / "compiled"
 LARGEST = 1e9
 """bytes, above which all that was compiled is thrown away, so that it does not grow for ever"""
 
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # once; the test processes begun by this one inherit it
+if (
+    "JAX_COMPILATION_CACHE_DIR" not in os.environ
+):  # once; the test processes begun by this one inherit it
     if sum(file.stat().st_size for file in COMPILED.glob("*")) > LARGEST:
         shutil.rmtree(COMPILED)
     os.environ |= {
@@ -58,9 +60,13 @@ def whole(tmp_path_factory):
 def browser():
     if not CHROMIUM.exists():
         pytest.skip("needs Debian's chromium: apt-get install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install playwright"
+    )
     with playwright.sync_playwright() as engines:
-        browser = engines.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = engines.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield browser
         browser.close()
 

@@ -35,4 +35,6 @@ def rewrite(run, facts):
 
 def same(a, b):
     """Whether two trees hold the same numbers."""
-    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+    return all(
+        np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    )

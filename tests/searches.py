@@ -6,7 +6,11 @@ from worlds import HostIdentity, Identity
 
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation, PopulationKNN
 
-SETTINGS = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(eta=2.0, rate=0.5)}
+SETTINGS = {
+    "population_size": 8,
+    "offspring_size": 6,
+    "mutate": PolynomialMutation(eta=2.0, rate=0.5),
+}
 ESTIMATOR = BehaviorRecognition(depths=(0, 1))
 
 

@@ -33,7 +33,11 @@ def call(*arguments, folder, status=0):
         patch.setattr(sys, "argv", ["brns", *map(str, arguments)])
         patch.setenv("COLUMNS", "200")
         patch.setattr(console, "width", 200)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as end,
+        ):
             main()
     assert end.value.code == status, err.getvalue()
     return Ended(status, out.getvalue(), err.getvalue())
@@ -44,7 +48,9 @@ def begin(*arguments, folder, prefix=(), **environment):
     command = [*prefix, sys.executable, "-m", "brns.cli", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": "200", **environment}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
+    )
 
 
 def finished(process):

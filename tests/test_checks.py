@@ -42,17 +42,30 @@ def broken(change, **fields):
 
 def descriptor(change):
     """The fault is in the descriptor: `change(descriptor, genotypes)`, inside the box."""
-    return broken(lambda e, g, key: e._replace(descriptor=np.clip(change(e.descriptor, g), 0, 600).astype(np.float32)))
+    return broken(
+        lambda e, g, key: e._replace(
+            descriptor=np.clip(change(e.descriptor, g), 0, 600).astype(np.float32)
+        )
+    )
 
 
 @pytest.mark.parametrize(
     "task",
     [
-        pytest.param(descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"),
-        pytest.param(descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]), id="two away"),
-        pytest.param(descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"),
+        pytest.param(
+            descriptor(lambda d, g: d + 9 * np.roll(g, 1, axis=0)[:, :2]), id="the row before"
+        ),
+        pytest.param(
+            descriptor(lambda d, g: d + 9 * (np.roll(g, 2, 0) + np.roll(g, -2, 0))[:, :2]),
+            id="two away",
+        ),
+        pytest.param(
+            descriptor(lambda d, g: 300 + 100 * (d - d.mean(0)) / (d.std(0) + 1)), id="standardised"
+        ),
         pytest.param(descriptor(lambda d, g: d * len(d) / 20), id="the size of the batch"),
-        pytest.param(broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"),
+        pytest.param(
+            broken(lambda e, g, k: e._replace(solved=np.arange(len(g)) == 3)), id="solved by number"
+        ),
     ],
 )
 def test_a_row_that_depends_on_more_than_its_genotype_is_refused(task):
@@ -84,7 +97,10 @@ COUNT = iter(range(100))
     [
         (broken(lambda e, g, k: e, behavior_space=(0, 1)), r"Box; got \(0, 1\)"),
         (broken(lambda e, g, k: tuple(e)), r"must return a brns\.Evaluation; got tuple"),
-        (broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])), r"fitness of shape \(8,\).*got \(3,\)"),
+        (
+            broken(lambda e, g, k: e._replace(fitness=e.fitness[:3])),
+            r"fitness of shape \(8,\).*got \(3,\)",
+        ),
         (broken(lambda e, g, k: e._replace(fitness=e.fitness * np.nan)), "not finite"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor * np.nan)), "not finite"),
         (broken(lambda e, g, k: e._replace(descriptor=e.descriptor + 700)), "8 of 8 .* outside"),
@@ -117,7 +133,8 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
     def rounded(evaluation, genotypes, key):
         nearly = 1 + noise(-1e-6, 1e-6, len(genotypes))
         return evaluation._replace(
-            descriptor=evaluation.descriptor * nearly[:, None], fitness=1e-4 * evaluation.fitness + nearly - 1
+            descriptor=evaluation.descriptor * nearly[:, None],
+            fitness=1e-4 * evaluation.fitness + nearly - 1,
         )
 
     check_task(broken(rounded), tolerance=1e-5)
@@ -174,7 +191,9 @@ def grows(self, state, generation, key):
 
 def asks_the_host(self, state, generation, key):
     """Its chance does not come from the key."""
-    return state + io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
+    return state + io_callback(
+        lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32)
+    )
 
 
 class AsksItsOwnArray(Distance):
@@ -216,7 +235,11 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
     [
         (Identity, Task, r"write Identity\(\.\.\.\); got the class Identity"),
         ("maze", Task, "part must have genotype_space.*; got 'maze'"),
-        (Box([0.0], [1.0]), Task, "got Box.* without genotype_space, behavior_space, traceable, evaluate$"),
+        (
+            Box([0.0], [1.0]),
+            Task,
+            "got Box.* without genotype_space, behavior_space, traceable, evaluate$",
+        ),
         (0.5, Mutation, r"part must have __call__, as brns\.core\.Mutation says; got 0\.5"),
     ],
 )

@@ -50,7 +50,9 @@ def test_observed_behaviors_are_a_generation_without_parents():
     generation = observed([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
     assert generation.offspring is generation.survivors
     assert [column.shape[0] for column in generation.parents] == [0] * 8
-    np.testing.assert_array_equal(generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(
+        generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    )
     np.testing.assert_array_equal(generation.offspring.id, [3, 4, 5])
     np.testing.assert_array_equal(generation.offspring.born, [2, 2, 2])
     np.testing.assert_array_equal(generation.offspring.parent, [-1, -1, -1])

@@ -34,11 +34,15 @@ gpu_simulator = partial(growing, first=85, last=90)
 
 
 def numpy_user(output, folder):
-    batches, left, right = zip(*(map(float, line.split()) for line in output.splitlines()[1:]), strict=True)
+    batches, left, right = zip(
+        *(map(float, line.split()) for line in output.splitlines()[1:]), strict=True
+    )
     assert batches == (0, 10, 50, 199)
     assert left[0] == right[0] == 1  # nothing is known
     assert left[-1] < left[1] / 5 < left[0] / 15  # the half that is shown grows familiar
-    assert 0.2 < right[-1] < right[1] < right[0]  # the other hardly does, nor does it get more novel
+    assert (
+        0.2 < right[-1] < right[1] < right[0]
+    )  # the other hardly does, nor does it get more novel
 
 
 def image_descriptors(output, folder):
@@ -62,7 +66,9 @@ def qdax_scoring(output, folder):
 
 
 def islands(output, folder):
-    sharing, apart, one = (numbers(rf"{name}: (\d+) cells", output)[0] for name in ("sharing", "apart", "one search"))
+    sharing, apart, one = (
+        numbers(rf"{name}: (\d+) cells", output)[0] for name in ("sharing", "apart", "one search")
+    )
     assert min(sharing, apart, one) > 450  # of 533
     assert sharing > apart
 
@@ -93,14 +99,20 @@ def is_png(path):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, tmp_path):
     check = globals().get(name)
-    assert check, f"examples/{name}.py needs a function of its name here that says what its output must be"
-    assert len(EXAMPLES[name].read_text().splitlines()) < (70 if name.endswith("descriptors") else 60)
+    assert check, (
+        f"examples/{name}.py needs a function of its name here that says what its output must be"
+    )
+    assert len(EXAMPLES[name].read_text().splitlines()) < (
+        70 if name.endswith("descriptors") else 60
+    )
     check(run(EXAMPLES[name], tmp_path), tmp_path)
 
 
 @pytest.mark.slow
 def test_readme(tmp_path):
-    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    )
     script = tmp_path / "readme.py"
     script.write_text(block + "\nprint(behaviors.shape, novelty.shape)")
     output = run(script, tmp_path)
@@ -111,11 +123,19 @@ def test_readme(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [name for name, text in PAGES.items() if ".. code-block:: python" in text and name != "cluster"],  # which needs one
+    [
+        name
+        for name, text in PAGES.items()
+        if ".. code-block:: python" in text and name != "cluster"
+    ],  # which needs one
 )
 def test_python_of_the_documentation(page, tmp_path):
     """The blocks of a page are one script, and what a comment calls a shape is one."""
-    known = [block for block in blocks(PAGES[page], "python") if "mujoco_playground" not in block or PLAYGROUND]
+    known = [
+        block
+        for block in blocks(PAGES[page], "python")
+        if "mujoco_playground" not in block or PLAYGROUND
+    ]
     lines = "\n".join(known).splitlines()
     checked = [re.sub(r"^(\S.*\.shape)  # (\(.*?\)).*", r"assert \1 == \2", line) for line in lines]
     script = tmp_path / "page.py"
@@ -138,8 +158,15 @@ def test_commands_of_the_documentation(tmp_path):
 
 def test_no_folder_is_made_twice():
     """Someone reads several pages in one folder, and a run is never written over."""
-    texts = [*PAGES.values(), *((ROOT / page).read_text() for page in ("README.md", "docs/tutorial.py"))]
-    made = [folder for text in texts for folder in set(re.findall(r"""out(?:=f?"|[ ])(runs/[^"\s{`]+)""", text))]
+    texts = [
+        *PAGES.values(),
+        *((ROOT / page).read_text() for page in ("README.md", "docs/tutorial.py")),
+    ]
+    made = [
+        folder
+        for text in texts
+        for folder in set(re.findall(r"""out(?:=f?"|[ ])(runs/[^"\s{`]+)""", text))
+    ]
     assert len(made) > 20
     assert sorted(made) == sorted(set(made))
 

@@ -32,7 +32,9 @@ assert "beartype" not in sys.modules
 @pytest.mark.slow
 def test_with_the_lowest_version_of_every_library_that_is_declared(tmp_path):
     """Needs a package index, for `uv pip install`."""
-    python = installed(tmp_path, f"{ROOT}[ant,gymnasium,report,frame]", "--resolution", "lowest-direct")
+    python = installed(
+        tmp_path, f"{ROOT}[ant,gymnasium,report,frame]", "--resolution", "lowest-direct"
+    )
     use(python, tmp_path)
     ant = "import brns; brns.check_task(brns.AntMaze(steps=16), n=2)"
     subprocess.run([python, "-c", ant], cwd=tmp_path, check=True)
@@ -47,7 +49,9 @@ def test_what_is_built_installs_and_runs_outside_of_a_checkout(kind, tmp_path):
     (package,) = (file for file in built.iterdir() if file.suffix in (".whl", ".gz"))
     python = installed(tmp_path, f"brns[report] @ {package.as_uri()}")
     use(python, tmp_path)
-    where = subprocess.run([python, "-c", "import brns; print(brns.__file__)"], cwd=tmp_path, capture_output=True)
+    where = subprocess.run(
+        [python, "-c", "import brns; print(brns.__file__)"], cwd=tmp_path, capture_output=True
+    )
     assert str(tmp_path) in where.stdout.decode()
 
 
@@ -64,7 +68,9 @@ def use(python, folder):
 
     The page's scripts are in the package.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"
+    }
     subprocess.run([python, "-c", SEARCH], cwd=folder, env=environment, check=True, timeout=300)
     assert (folder / "coverage.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     for command in ("--version", "show run", "report run --out report.html"):

@@ -49,7 +49,9 @@ def test_generation_0_holds_founders_of_the_genotype_space(run):
     assert int(states[0].generation) == 0
     assert (abs(founders.genotype) <= 1).all()
     np.testing.assert_allclose(founders.descriptor, 300 + 300 * founders.genotype[:, :2], rtol=1e-5)
-    np.testing.assert_allclose(founders.novelty, np.linalg.norm(founders.descriptor, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        founders.novelty, np.linalg.norm(founders.descriptor, axis=1), rtol=1e-5
+    )
     assert facts[0].parents.id.shape == (0,)
     assert same(facts[0].offspring, founders)
     assert same(facts[0].survivors, founders)
@@ -79,21 +81,27 @@ def test_novelty_is_that_of_the_state_before_the_generation(run):
             expected = np.linalg.norm(individuals.descriptor - state.estimator, axis=1)
             np.testing.assert_allclose(individuals.novelty, expected, rtol=1e-5)
     for state, facts in zip(run[0][1:], run[1][1:], strict=True):
-        np.testing.assert_allclose(state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5)
+        np.testing.assert_allclose(
+            state.estimator, facts.offspring.descriptor.mean(axis=0), rtol=1e-5
+        )
 
 
 def test_parents_keep_their_old_novelty_in_algorithm_1_as_printed(run):
     _, facts = history(search(rescore_parents=False), 6)
     for before, after in itertools.pairwise(facts):
         np.testing.assert_array_equal(after.parents.novelty, before.survivors.novelty)
-    assert any((a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(run[1]))
+    assert any(
+        (a.parents.novelty != b.survivors.novelty).any() for b, a in itertools.pairwise(run[1])
+    )
 
 
 def test_ask_evaluate_tell_is_step(run):
     experiment, state = search(), run[0][0]
     ask, evaluate, tell = jax.random.split(jax.random.fold_in(KEY, 1), 3)
     offspring = experiment.ask(state, ask)
-    told = experiment.tell(state, offspring, experiment.task.evaluate(offspring.genotype, evaluate), tell)
+    told = experiment.tell(
+        state, offspring, experiment.task.evaluate(offspring.genotype, evaluate), tell
+    )
     for a, b in zip(jax.tree.leaves(told), jax.tree.leaves((run[0][1], run[1][1])), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
@@ -123,10 +131,14 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
     state = mixed.init(KEY)
     for _ in range(4):
         offspring = mixed.ask(state, KEY)
-        after, facts = mixed.tell(state, offspring, mixed.task.evaluate(offspring.genotype, KEY), KEY)
+        after, facts = mixed.tell(
+            state, offspring, mixed.task.evaluate(offspring.genotype, KEY), KEY
+        )
         survived = np.isin(facts.offspring.id, facts.survivors.id)
         made = np.bincount(offspring.operator[survived], minlength=2)
-        np.testing.assert_allclose(after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6)
+        np.testing.assert_allclose(
+            after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6
+        )
         state = after
 
 
@@ -193,7 +205,9 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
     offspring = experiment.ask(state, KEY)
     said = HostIdentity().evaluate(offspring.genotype, KEY)
     listed = said._replace(solved=said.solved.tolist(), fitness=said.fitness.tolist())
-    assert same(experiment.tell(state, offspring, listed, KEY), experiment.tell(state, offspring, said, KEY))
+    assert same(
+        experiment.tell(state, offspring, listed, KEY), experiment.tell(state, offspring, said, KEY)
+    )
     with pytest.raises(ValueError, match=r"HostIdentity.evaluate .*\(6,\); got \(5,\)"):
         experiment.tell(state, offspring, said._replace(fitness=said.fitness[:5]), KEY)
 

@@ -12,13 +12,33 @@ import pytest
 from worlds import Identity
 
 import brns
-from brns import NSGA2, ArchiveKNN, BehaviorRecognition, GaussianMutation, NoveltySearch, PolynomialMutation
+from brns import (
+    NSGA2,
+    ArchiveKNN,
+    BehaviorRecognition,
+    GaussianMutation,
+    NoveltySearch,
+    PolynomialMutation,
+)
 from brns.experiments import changed, named, paper_recognition, value
-from brns.settings import PARTS, SettingsError, build, configure, describe, parts, settings, shown, unusual
+from brns.settings import (
+    PARTS,
+    SettingsError,
+    build,
+    configure,
+    describe,
+    parts,
+    settings,
+    shown,
+    unusual,
+)
 from brns.tasks.workers import Chunked, Processes
 
 SEARCH = NoveltySearch(
-    brns.DeceptiveMaze(steps=50), ArchiveKNN(), population_size=20, mutate=GaussianMutation(sigma=0.2)
+    brns.DeceptiveMaze(steps=50),
+    ArchiveKNN(),
+    population_size=20,
+    mutate=GaussianMutation(sigma=0.2),
 )
 
 
@@ -58,11 +78,17 @@ def test_the_archive_of_each_experiment_is_the_papers():
 
 def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     chunked = Chunked(brns.DeceptiveMaze(steps=7), chunk=3)
-    search = NoveltySearch(chunked, ArchiveKNN(k=4), 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False)
+    search = NoveltySearch(
+        chunked, ArchiveKNN(k=4), 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False
+    )
     again = build(through_json(describe(search)))
     assert describe(again) == describe(search)
     assert (again.task.task.steps, again.task.chunk) == (7, 3)
-    assert (again.estimator, again.mutate, again.select) == (search.estimator, search.mutate, search.select)
+    assert (again.estimator, again.mutate, again.select) == (
+        search.estimator,
+        search.mutate,
+        search.select,
+    )
 
 
 class Stranger(eqx.Module):
@@ -93,20 +119,41 @@ class Throw:
 
 
 def test_a_description_is_plain_json():
-    assert describe(PolynomialMutation(eta=5.0)) == {"name": "PolynomialMutation", "eta": 5.0, "rate": 0.1}
-    assert describe(Identity())["behavior_space"] == {"name": "Box", "low": [0.0, 0.0], "high": [600.0, 600.0]}
+    assert describe(PolynomialMutation(eta=5.0)) == {
+        "name": "PolynomialMutation",
+        "eta": 5.0,
+        "rate": 0.1,
+    }
+    assert describe(Identity())["behavior_space"] == {
+        "name": "Box",
+        "low": [0.0, 0.0],
+        "high": [600.0, 600.0],
+    }
     assert describe(through_json) == {"name": "through_json"}
     assert describe([(1, None), "a", True]) == [[1, None], "a", True]
     assert describe(object()) == {"name": "object"}
     described = through_json(describe(Throw(0.5)))
-    assert set(described) == {"name", "gain", "wind", "table"}  # not the simulator, nor what begins with _
+    assert set(described) == {
+        "name",
+        "gain",
+        "wind",
+        "table",
+    }  # not the simulator, nor what begins with _
     assert (described["gain"], described["wind"]) == (0.5, [1.0, 2.0])
-    for make in (Throw, lambda gain: {"gain": gain}, lambda gain: functools.partial(Throw, gain=gain)):
+    for make in (
+        Throw,
+        lambda gain: {"gain": gain},
+        lambda gain: functools.partial(Throw, gain=gain),
+    ):
         assert through_json(describe(make(0.5))) == describe(make(0.5)) != describe(make(0.6))
 
 
 def test_large_arrays_are_described_by_a_digest_of_their_content():
-    one, same, other = jnp.arange(100), np.arange(100, dtype=np.int32), jnp.arange(100).at[99].set(0)
+    one, same, other = (
+        jnp.arange(100),
+        np.arange(100, dtype=np.int32),
+        jnp.arange(100).at[99].set(0),
+    )
     assert describe(one) == describe(same) != describe(other)
     assert describe(one)["shape"] == [100]
     assert describe(jnp.arange(3)) == [0, 1, 2]
@@ -114,10 +161,17 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
     found = settings(BehaviorRecognition)
-    assert found["width"][1].startswith("neurons in a hidden layer; with none the paper's 3 d, section 5, whose")
+    assert found["width"][1].startswith(
+        "neurons in a hidden layer; with none the paper's 3 d, section 5, whose"
+    )
     assert found["depths"][0] == tuple[int, int]
     names = list(settings(NoveltySearch))
-    assert names == ["population_size", "offspring_size", "rescore_parents", "tournament"]  # parts are no plain values
+    assert names == [
+        "population_size",
+        "offspring_size",
+        "rescore_parents",
+        "tournament",
+    ]  # parts are no plain values
 
 
 def test_a_class_that_was_typed_has_settings_without_meanings():
@@ -128,8 +182,12 @@ def test_a_class_that_was_typed_has_settings_without_meanings():
 
 def test_configure_changes_what_is_named_and_nothing_else():
     estimator = BehaviorRecognition(width=7)
-    changed = configure(estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"})
-    assert changed == BehaviorRecognition(width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw")
+    changed = configure(
+        estimator, {"epochs": 5, "depths": [2, 2], "embedding": None, "inputs": "raw"}
+    )
+    assert changed == BehaviorRecognition(
+        width=7, embedding=None, epochs=5, depths=(2, 2), inputs="raw"
+    )
     assert estimator == BehaviorRecognition(width=7)
     search = NoveltySearch(Identity(), estimator)
     assert configure(search, {"population_size": 5}).estimator is estimator
@@ -138,7 +196,14 @@ def test_configure_changes_what_is_named_and_nothing_else():
 
 
 def test_all_errors_are_told_at_once():
-    wrong = {"epoch": 5, "width": "broad", "inputs": "small", "depths": [1, 2, 3], "zzz": 1, "batch": True}
+    wrong = {
+        "epoch": 5,
+        "width": "broad",
+        "inputs": "small",
+        "depths": [1, 2, 3],
+        "zzz": 1,
+        "batch": True,
+    }
     with pytest.raises(SettingsError) as caught:
         configure(BehaviorRecognition(), wrong)
     epoch, width, inputs, depths, unknown, batch = str(caught.value).splitlines()
@@ -151,14 +216,21 @@ def test_all_errors_are_told_at_once():
 
 
 def test_an_operator_is_chosen_by_name_and_values_are_pythons():
-    search = changed(named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"])
+    search = changed(
+        named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"]
+    )
     assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
     with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
         changed(search, ["mutate=blend", "nonsense"])
     with pytest.raises(SettingsError, match=r"did you mean maze\?"):
         named("maz")
-    assert [value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [1e-3, None, [3, 5], "1.2."]
+    assert [value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [
+        1e-3,
+        None,
+        [3, 5],
+        "1.2.",
+    ]
 
 
 def test_a_part_tells_the_settings_that_are_not_its_defaults():
@@ -173,8 +245,13 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "mutate": "GaussianMutation",
         "mutate.sigma": 0.2,
     }
-    assert unusual(Processes(brns.DeceptiveMaze(), chunk=3)) == {"task": "DeceptiveMaze", "chunk": 3}  # no workers
-    assert repr(SEARCH).startswith("NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop")
+    assert unusual(Processes(brns.DeceptiveMaze(), chunk=3)) == {
+        "task": "DeceptiveMaze",
+        "chunk": 3,
+    }  # no workers
+    assert repr(SEARCH).startswith(
+        "NoveltySearch(task=DeceptiveMaze, task.steps=50, estimator=ArchiveKNN, pop"
+    )
 
 
 CHEAP = """
@@ -193,7 +270,9 @@ assert not {"jax", "numpy", "equinox"} & set(sys.modules)
 
 def test_names_help_and_lists_of_runs_need_no_jax(tmp_path):
     (tmp_path / "run.json").write_text("{}")
-    done = subprocess.run([sys.executable, "-c", CHEAP], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CHEAP], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("did you mean maze?") == 2
     assert "['runs', '.'] 0" in done.stdout

@@ -80,4 +80,6 @@ class Windy(HostIdentity):
 
     def evaluate(self, genotypes, key):
         evaluation = super().evaluate(genotypes, key)
-        return evaluation._replace(descriptor=evaluation.descriptor + np.asarray(jax.random.normal(key, (2,))))
+        return evaluation._replace(
+            descriptor=evaluation.descriptor + np.asarray(jax.random.normal(key, (2,)))
+        )

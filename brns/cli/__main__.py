@@ -23,13 +23,21 @@ def main() -> None:
         raise
     except Exception as error:
         asked = os.environ.get("JAX_PLATFORMS")
-        if asked and isinstance(error, AssertionError) and not error.args:  # JAX's own, which says nothing
-            error = RuntimeError(f"JAX has no plug-in for JAX_PLATFORMS={asked}; install it, or unset JAX_PLATFORMS")
+        if (
+            asked and isinstance(error, AssertionError) and not error.args
+        ):  # JAX's own, which says nothing
+            error = RuntimeError(
+                f"JAX has no plug-in for JAX_PLATFORMS={asked}; install it, or unset JAX_PLATFORMS"
+            )
         own = own_lines(error)
         if not own and not isinstance(error, USUAL):
             raise
         usual = isinstance(error, USUAL) and f"{error}"
-        notes = [note for note in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in note]
+        notes = [
+            note
+            for note in getattr(error, "__notes__", ())
+            if "JAX_TRACEBACK_FILTERING" not in note
+        ]
         told = [f"brns: {usual or repr(error)}", *notes]
         if own:
             told += ["It was raised in your code:", own]

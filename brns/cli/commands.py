@@ -36,7 +36,10 @@ def _version(wanted: bool) -> bool:
 @app.callback()
 def brns(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="show the version and exit"
+        ),
     ] = False,
 ) -> None:
     """Options before a command."""
@@ -114,14 +117,18 @@ def resume(
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
-        typer.echo(f"{directory} has {completed} generations already; --generations makes it longer.")
+        typer.echo(
+            f"{directory} has {completed} generations already; --generations makes it longer."
+        )
         return conclude(directory, done)
     whole = done[0].search
     if workers and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
     with in_parallel(whole, workers, timeout) as whole:
         with resumable(directory, search or ()):
-            done = loop.resume(directory, generations, search=whole, until=saturated if until else None)
+            done = loop.resume(
+                directory, generations, search=whole, until=saturated if until else None
+            )
         conclude(directory, done, redraw=True)
 
 

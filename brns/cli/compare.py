@@ -7,7 +7,10 @@ import typer
 
 from brns.settings import SettingsError, chosen, parts
 
-Worlds = Annotated[list[str], typer.Argument(help="suite, or worlds such as arm maze; or your own, as module:object")]
+Worlds = Annotated[
+    list[str],
+    typer.Argument(help="suite, or worlds such as arm maze; or your own, as module:object"),
+]
 Methods = Annotated[
     list[str] | None,
     typer.Option(
@@ -16,7 +19,8 @@ Methods = Annotated[
     ),
 ]
 Operators = Annotated[
-    list[str] | None, typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial")
+    list[str] | None,
+    typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial"),
 ]
 
 
@@ -24,20 +28,30 @@ def compare(
     worlds: Worlds,
     estimator: Methods = None,
     mutation: Operators = None,
-    peers: Annotated[bool, typer.Option("--peers", help="pyribs' methods too (extra peers)")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="pyribs' methods too (extra peers)")
+    ] = False,
     seeds: Annotated[int, typer.Option(min=2, help="how many seeds")] = 20,
     generations: Annotated[
         int | None, typer.Option(min=2, help="how many generations", show_default="the world's own")
     ] = None,
-    out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path("runs/comparison"),
-    workers: Annotated[int | None, typer.Option(min=1, help="jobs side by side", show_default="2")] = None,
+    out: Annotated[Path, typer.Option(help="directory; OUT.md is the page")] = Path(
+        "runs/comparison"
+    ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="jobs side by side", show_default="2")
+    ] = None,
 ) -> None:
     """Compare methods in worlds of the suite, or in your own.
 
     Ends with a table, a picture and a page. The same command resumes an interrupted comparison.
     """
     names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
-    methods = {name: chosen("--estimator", name, "estimator", "preset") for name in names if ":" not in name}
+    methods = {
+        name: chosen("--estimator", name, "estimator", "preset")
+        for name in names
+        if ":" not in name
+    }
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
     if own and len(worlds) > 1:
@@ -54,7 +68,9 @@ def compare(
     compilation_cache.keep()
     made = {}
     for name in names:
-        made[name.rpartition(":")[2]] = methods[name].load()() if name in methods else own_object(name)
+        made[name.rpartition(":")[2]] = (
+            methods[name].load()() if name in methods else own_object(name)
+        )
     made |= PEERS if peers else {}
     try:
         found = brns.compare(

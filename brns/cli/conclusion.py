@@ -34,13 +34,17 @@ DETAILS = (
 """numbers that only `--all` shows"""
 
 
-def conclude(directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False) -> None:
+def conclude(
+    directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False
+) -> None:
     """Print a table for each method and draw an overview of each run that has none, or `redraw` all."""
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
         told = runs[0].metadata
-        task = assigned({name: value for name, value in told.changed.items() if name.startswith("task.")})
+        task = assigned(
+            {name: value for name, value in told.changed.items() if name.startswith("task.")}
+        )
         title = ", ".join(filter(None, [told.world, label, task]))
         # A table's own title would be cut to the table's width.
         console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
@@ -71,7 +75,12 @@ def print_json(found: Sequence[Record]) -> None:
     lines = []
     for label, runs in methods(found).items():
         for record in runs:
-            line = {"path": str(record.path), "world": record.metadata.world, "method": label, "seed": record.seed}
+            line = {
+                "path": str(record.path),
+                "world": record.metadata.world,
+                "method": label,
+                "seed": record.seed,
+            }
             lines.append(line | summary(record, of_paths=scene_of(record).paths))
     print(to_json(lines, indent=1, inf_nan_mode="null").decode())
 
@@ -80,7 +89,9 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
     several = len(runs) > 1
     table = Table(box=None, header_style="bold")
     table.add_column()
-    for head in ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]:
+    for head in (
+        ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
+    ):
         table.add_column(head, justify="right")
     names = dict.fromkeys(name for row in rows for name in row)
     for name in names:

@@ -20,7 +20,9 @@ USES: dict[Kind, str] = {
 
 
 def runs(
-    directory: Annotated[Path, typer.Argument(help="a directory with runs anywhere below it")] = Path("runs"),
+    directory: Annotated[
+        Path, typer.Argument(help="a directory with runs anywhere below it")
+    ] = Path("runs"),
 ) -> None:
     """List the runs below a directory, and what they found so far."""
     from brns.cli.listing import print_runs
@@ -29,7 +31,9 @@ def runs(
 
 
 def list_(
-    name: Annotated[str | None, typer.Argument(help="one of them: its settings", show_default="all names")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="one of them: its settings", show_default="all names")
+    ] = None,
 ) -> None:
     """List what can be run and set, or the settings of NAME."""
     from brns.cli.screen import console
@@ -50,7 +54,9 @@ def list_(
             console.print(f"{one}: {CLASSES[type(own).__name__].name}")
             _print_settings(f"{one}.", own)
     else:
-        prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(part.kind, "estimator")
+        prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(
+            part.kind, "estimator"
+        )
         _print_settings(f"{prefix}.", part.load()())
 
 
@@ -77,8 +83,12 @@ def _written(value: Any) -> str:
 def show(
     directory: Directory,
     search: Search = None,
-    json: Annotated[bool, typer.Option("--json", help="print the numbers of each run as JSON")] = False,
-    details: Annotated[bool, typer.Option("--all", help="show all numbers and what they mean")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="print the numbers of each run as JSON")
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--all", help="show all numbers and what they mean")
+    ] = False,
 ) -> None:
     """Show the numbers of runs, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_json
@@ -92,9 +102,14 @@ def show(
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a")],
+    name: Annotated[
+        str,
+        typer.Argument(help="a figure's name or its number in the paper, such as coverage or 3a"),
+    ],
     directories: Directories,
-    out: Annotated[Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")
+    ] = None,
     search: Search = None,
 ) -> None:
     """Draw one of the paper's figures, of one or several methods.
@@ -128,9 +143,12 @@ def report(
 def movie(
     directory: Directory,
     out: Annotated[
-        Path | None, typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there")
+        Path | None,
+        typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there"),
     ] = None,
-    individual: Annotated[str | None, typer.Option(help="film one individual in its world: an id, or best")] = None,
+    individual: Annotated[
+        str | None, typer.Option(help="film one individual in its world: an id, or best")
+    ] = None,
     search: Search = None,
 ) -> None:
     """Write a movie of a run's population, or of one individual.
@@ -142,7 +160,9 @@ def movie(
 
     record, *others = records_of([directory], search)
     if others:
-        typer.echo(f"{directory} holds {1 + len(others)} runs; this is the first, seed {record.seed}.")
+        typer.echo(
+            f"{directory} holds {1 + len(others)} runs; this is the first, seed {record.seed}."
+        )
     if individual is None:
         out = out or record.path / "movie.gif"
         write(record, out)

@@ -39,12 +39,16 @@ class Listed(NamedTuple):
 def listing(directory: str | os.PathLike) -> list[Listed]:
     """Every run in a directory or anywhere below it, in the order of their paths."""
     found = []
-    for folder, below, files in os.walk(directory, followlinks=True):  # a run may have been moved and linked to
+    for folder, below, files in os.walk(
+        directory, followlinks=True
+    ):  # a run may have been moved and linked to
         below[:] = [name for name in below if "run.json" not in files and not name.startswith(".")]
         if "run.json" in files:
             found.append(_listed(Path(folder)))
     if not found:
-        raise SettingsError(f"{directory} is not a run and holds none: there is no run.json in it or below")
+        raise SettingsError(
+            f"{directory} is not a run and holds none: there is no run.json in it or below"
+        )
     return sorted(found, key=lambda one: one.path)
 
 
@@ -97,7 +101,13 @@ def print_runs(directory: Path) -> None:
     found = listing(directory)
     # Long names are folded at a terminal; through a pipe a run is one line.
     folded = max(24, console.width - 58) if console.is_terminal else None
-    table = Table(title=f"{directory}", title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
+    table = Table(
+        title=f"{directory}",
+        title_justify="left",
+        box=None,
+        header_style="bold",
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("run", overflow="fold", max_width=folded)
     for name in COLUMNS:
         words = name in ("state", "task", "estimator")
@@ -107,7 +117,10 @@ def print_runs(directory: Path) -> None:
     for one in found:
         name = f"{one.path.relative_to(directory)}"
         note = legible(one.note)
-        state, cells = Text(one.state, COLORS.get(one.state, "")), map(legible, one.cells or [""] * 7)
+        state, cells = (
+            Text(one.state, COLORS.get(one.state, "")),
+            map(legible, one.cells or [""] * 7),
+        )
         if console.is_terminal:
             table.add_row(f"{name}\n  {note}" if note else name, state, *cells)
         else:

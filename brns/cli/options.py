@@ -9,25 +9,43 @@ from brns.settings import RECOMMENDED, parts
 
 Experiment = Annotated[
     str,
-    typer.Argument(help=f"{', '.join(parts('world'))}; or a task or search of your own as module:object"),
+    typer.Argument(
+        help=f"{', '.join(parts('world'))}; or a task or search of your own as module:object"
+    ),
 ]
-Directory = Annotated[Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")]
-Directories = Annotated[list[Path], typer.Argument(help="directories of runs or of batches of seeds")]
+Directory = Annotated[
+    Path, typer.Argument(help="a run's directory, or the directory of a batch of seeds")
+]
+Directories = Annotated[
+    list[Path], typer.Argument(help="directories of runs or of batches of seeds")
+]
 Estimator = Annotated[
     str | None,
-    typer.Option(help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default=RECOMMENDED),
+    typer.Option(
+        help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default=RECOMMENDED
+    ),
 ]
-Place = Annotated[Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")]
+Place = Annotated[
+    Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")
+]
 KeepEvery = Annotated[
-    int, typer.Option(min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays")
+    int,
+    typer.Option(
+        min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays"
+    ),
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"
+    ),
 ]
-Total = Annotated[int | None, typer.Option(min=1, help="how many in all", show_default="as planned")]
+Total = Annotated[
+    int | None, typer.Option(min=1, help="how many in all", show_default="as planned")
+]
 Until = Annotated[
-    Literal["saturated"] | None, typer.Option(metavar="saturated", help="end before, where hardly anything is new")
+    Literal["saturated"] | None,
+    typer.Option(metavar="saturated", help="end before, where hardly anything is new"),
 ]
 Workers = Annotated[
     str | None,
@@ -38,7 +56,8 @@ Workers = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals")
+    float | None,
+    typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals"),
 ]
 Search = Annotated[
     list[str] | None,

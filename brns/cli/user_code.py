@@ -25,7 +25,9 @@ from brns.settings import RECOMMENDED, SettingsError, build, changes, chosen, de
 from brns.tasks.workers import Chunked, Dask, Processes, innermost
 
 
-def default_place(experiment: str, estimator: str | None, changes: Sequence[str], seed: int, seeds: int) -> Path:
+def default_place(
+    experiment: str, estimator: str | None, changes: Sequence[str], seed: int, seeds: int
+) -> Path:
     """Such as `runs/maze-counts-grids=256-seed0`, whatever the order of the changes."""
     names = [name.replace(":", "-") for name in (experiment, estimator) if name]
     for change in sorted(changes):
@@ -43,7 +45,9 @@ def _plain(text: str) -> str:
 def search_of(experiment: str, estimator: str | None, changes: Sequence[str]) -> NoveltySearch:
     """The search to run."""
     own = ":" in experiment
-    search = own_search(experiment, estimator) if own else named(experiment, estimator or RECOMMENDED)
+    search = (
+        own_search(experiment, estimator) if own else named(experiment, estimator or RECOMMENDED)
+    )
     return changed(search, changes)
 
 
@@ -54,7 +58,9 @@ def own_search(text: str, estimator: str | None = None) -> NoveltySearch:
         novelty = chosen("--estimator", estimator or RECOMMENDED, "estimator", "preset")
         return NoveltySearch(found, novelty.load()())
     if not isinstance(found, NoveltySearch):
-        raise SettingsError(f"{text} must be or return a task or a brns.NoveltySearch; got {type(found).__name__}")
+        raise SettingsError(
+            f"{text} must be or return a task or a brns.NoveltySearch; got {type(found).__name__}"
+        )
     if estimator is not None:
         raise SettingsError(f"{text} has an estimator of its own; leave --estimator out")
     return found
@@ -77,7 +83,9 @@ def own_object(text: str) -> Any:
     try:
         inspect.signature(found).bind()
     except TypeError as error:
-        raise SettingsError(f"{text} must be callable without arguments; calling it: {error}") from None
+        raise SettingsError(
+            f"{text} must be callable without arguments; calling it: {error}"
+        ) from None
     return found()
 
 
@@ -100,7 +108,9 @@ def in_parallel(
     elif ":" in workers:
         made = Dask(world, workers, **settings)
     else:
-        raise SettingsError(f"--workers takes a number of processes, or the address of a scheduler; got {workers}")
+        raise SettingsError(
+            f"--workers takes a number of processes, or the address of a scheduler; got {workers}"
+        )
     with made as task:
         yield eqx.tree_at(lambda s: s.task, search, task)
 
@@ -120,11 +130,15 @@ def resumable(out: Path, own: Sequence[str] = ()) -> Generator[None, None, None]
         raise
     except Exception as error:
         if holds_runs(out):
-            error.add_note(f"Finished generations are saved. Once this is mended, go on with: {shlex.join(words)}")
+            error.add_note(
+                f"Finished generations are saved. Once this is mended, go on with: {shlex.join(words)}"
+            )
         raise
     except KeyboardInterrupt:
         if not holds_runs(out):
-            raise KeyboardInterrupt("Stopped before anything was saved; run the command again.") from None
+            raise KeyboardInterrupt(
+                "Stopped before anything was saved; run the command again."
+            ) from None
         told = f"Stopped; all finished generations are saved. Go on with: {shlex.join(words)}"
         raise KeyboardInterrupt(told) from None
 
@@ -145,7 +159,9 @@ def _known(record: Record, given: Sequence[NoveltySearch]) -> Record:
             continue
     if given and record.known_search is None:
         differ = told(changes(record.experiment, describe(given[0])))
-        raise SettingsError(f"{record.path} was made by another search than --search gives: {differ}")
+        raise SettingsError(
+            f"{record.path} was made by another search than --search gives: {differ}"
+        )
     return record
 
 

@@ -10,7 +10,9 @@ from brns.runs import provenance
 def refuse_other(page: Path, heading: str) -> None:
     """A `ValueError` where there is a page that does not begin with this heading: it is another's."""
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
-        raise ValueError(f"{page} is not a page of ours, and would be written over: take another folder (--out)")
+        raise ValueError(
+            f"{page} is not a page of ours, and would be written over: take another folder (--out)"
+        )
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:

@@ -53,7 +53,11 @@ def moments(generations: int) -> list[int]:
 
 
 def measured(
-    search: NoveltySearch, world: World, seeds: list[int], stop: Event | None = None, peer: Peer | None = None
+    search: NoveltySearch,
+    world: World,
+    seeds: list[int],
+    stop: Event | None = None,
+    peer: Peer | None = None,
 ) -> Facts:
     """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
 
@@ -114,7 +118,9 @@ def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
 
 
 @eqx.filter_jit
-def _novelty(estimator: Any, states: SearchState, kept: Float[Array, "s n d"]) -> Float[Array, " s"]:
+def _novelty(
+    estimator: Any, states: SearchState, kept: Float[Array, "s n d"]
+) -> Float[Array, " s"]:
     """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
     def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:

@@ -77,7 +77,13 @@ def text(comparison: Comparison, folder: str) -> str:
         _by_world(comparison, lambda facts: number(facts.milliseconds)),
         "## What was compared",
         _worlds(comparison),
-        provenance_text({"provenance": here(), "made": comparison.made, "scale": f"{len(comparison.seeds)} seeds."}),
+        provenance_text(
+            {
+                "provenance": here(),
+                "made": comparison.made,
+                "scale": f"{len(comparison.seeds)} seeds.",
+            }
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -91,7 +97,9 @@ def _shares(comparison: Comparison, fraction: float) -> str:
         for row in comparison.judged:
             if (row.world, row.fraction) == (name, fraction):
                 mark = MARKS[row.outcome]
-                lines[-1].append(f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})")
+                lines[-1].append(
+                    f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})"
+                )
     return table(lines)
 
 
@@ -103,7 +111,11 @@ def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
 
 
 def _cycling(facts: Facts) -> str:
-    return f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}" if np.isfinite(facts.eta).any() else "-"
+    return (
+        f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
+        if np.isfinite(facts.eta).any()
+        else "-"
+    )
 
 
 def _first(facts: Facts) -> str:
@@ -116,7 +128,17 @@ def _worlds(comparison: Comparison) -> str:
     for name, world in comparison.worlds.items():
         size = f"{world.individuals} + {world.born}"
         cells = world.cells
-        rows.append([name, world.title, world.half, size, f"{world.generations}", f"{cells.reachable}", cells.counted])
+        rows.append(
+            [
+                name,
+                world.title,
+                world.half,
+                size,
+                f"{world.generations}",
+                f"{cells.reachable}",
+                cells.counted,
+            ]
+        )
     return table(rows)
 
 
@@ -133,7 +155,9 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
             for method, facts in methods.items():
                 known = np.isfinite(facts.covered).all(axis=0)
                 share = facts.covered[:, known] / world.cells.reachable
-                evaluations = world.individuals + world.born * np.array(moments(world.generations))[known]
+                evaluations = (
+                    world.individuals + world.born * np.array(moments(world.generations))[known]
+                )
                 lines.append(Line(method, evaluations.tolist(), share, colors[method]))
             ax.set_title(f"{name}{bands(ax, lines)}", fontsize=8.5)
             ax.set_xlim(0, evaluations[-1])

@@ -86,7 +86,9 @@ class DensityDescent(eqx.Module):
         from ribs.archives import DensityArchive
 
         bandwidth = self.bandwidth * terms.width
-        archive = DensityArchive(measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed)
+        archive = DensityArchive(
+            measure_dim=len(terms.ranges), bandwidth=bandwidth, seed=terms.seed
+        )
         return _strategies(terms, self.sigma, "density", archive, _cells(terms))
 
 
@@ -116,7 +118,9 @@ class MapElites(eqx.Module):
 
         archive = _cells(terms)
         sigmas: dict[str, Any] = {"iso_sigma": self.iso, "line_sigma": self.line}
-        emitter = IsoLineEmitter(archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed)
+        emitter = IsoLineEmitter(
+            archive, **sigmas, x0=terms.x0, batch_size=terms.born, seed=terms.seed
+        )
         return Scheduler(archive, [emitter])
 
 
@@ -140,7 +144,9 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
     shares = np.array_split(np.arange(terms.born), max(1, terms.born // 36))
     seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
     emitters = [
-        EvolutionStrategyEmitter(archive if kept is None else kept, **begun, **rules, batch_size=len(share), seed=seed)
+        EvolutionStrategyEmitter(
+            archive if kept is None else kept, **begun, **rules, batch_size=len(share), seed=seed
+        )
         for share, seed in zip(shares, seeds, strict=True)
     ]
     return Scheduler(archive, emitters, kept)
@@ -149,7 +155,12 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
 def _cells(terms: Terms, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
-    told: dict[str, Any] = {"solution_dim": len(terms.x0), "ranges": terms.ranges, "seed": terms.seed, **settings}
+    told: dict[str, Any] = {
+        "solution_dim": len(terms.x0),
+        "ranges": terms.ranges,
+        "seed": terms.seed,
+        **settings,
+    }
     if terms.dims is not None:
         return GridArchive(dims=terms.dims, **told)
     return CVTArchive(centroids=_centroids(terms.ranges), **told)
@@ -202,7 +213,9 @@ def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], see
     )
 
 
-def _evaluated(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]) -> Population:
+def _evaluated(
+    task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]
+) -> Population:
     n = len(genotypes)
     evaluation = conform(task.evaluate(genotypes, key), n, task)
     return newborn(genotypes, evaluation, jnp.full(n, -1, jnp.int32), number * n, number)

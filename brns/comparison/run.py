@@ -88,7 +88,9 @@ def compare(
         answers.append((job.method, made))
     named = {each.name: each for each in worlds}
     reference = jobs[0].method
-    comparison = Comparison(named, found, seeds, reference, out, grouped(answers), judged(found, reference))
+    comparison = Comparison(
+        named, found, seeds, reference, out, grouped(answers), judged(found, reference)
+    )
     page.write(comparison)
     return comparison
 
@@ -111,7 +113,9 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
     return [each._replace(generations=generations or each.generations) for each in found]
 
 
-def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]) -> dict[str, _Method]:
+def _methods(
+    estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | None]
+) -> dict[str, _Method]:
     """Each estimator with each operator, and each peer once."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise ValueError(
@@ -129,15 +133,30 @@ def _methods(estimators: Mapping[str, Any], mutations: Mapping[str, Mutation | N
     return methods
 
 
-def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path) -> list[_Job]:
+def _jobs(
+    what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds: list[int], out: Path
+) -> list[_Job]:
     jobs = []
     for each in worlds:
-        own = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task(), mutate=PolynomialMutation())
+        own = (
+            what
+            if isinstance(what, NoveltySearch)
+            else NoveltySearch(each.task(), mutate=PolynomialMutation())
+        )
         sizes = {"population_size": each.individuals, "offspring_size": each.born}
-        place = {key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"}
+        place = {
+            key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"
+        }
         for name, (estimator, mutation, peer) in methods.items():
-            search = dataclasses.replace(own, estimator=estimator, mutate=mutation or own.mutate, **sizes)
-            settings = {"search": describe(search), "seeds": seeds, "generations": each.generations, "cells": place}
+            search = dataclasses.replace(
+                own, estimator=estimator, mutate=mutation or own.mutate, **sizes
+            )
+            settings = {
+                "search": describe(search),
+                "seeds": seeds,
+                "generations": each.generations,
+                "cells": place,
+            }
             if peer is not None:
                 settings["peer"] = describe(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
@@ -145,7 +164,9 @@ def _jobs(what: Any, worlds: Sequence[World], methods: dict[str, _Method], seeds
             jobs.append(_Job(each, name, search, peer, path, json.loads(json.dumps(settings))))
     paths = [job.path for job in jobs]
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
-        raise ValueError(f"worlds and methods need names that make different files; got {', '.join(twice)} twice")
+        raise ValueError(
+            f"worlds and methods need names that make different files; got {', '.join(twice)} twice"
+        )
     return jobs
 
 
@@ -158,7 +179,9 @@ def _finish(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     pool = ThreadPoolExecutor(workers)
     begun = [pool.submit(_make, job, stop, alone) for job in jobs if not job.path.exists()]
     try:
-        for _ in track((one.result() for one in as_completed(begun)), "comparing", len(begun), progress):
+        for _ in track(
+            (one.result() for one in as_completed(begun)), "comparing", len(begun), progress
+        ):
             pass
     finally:
         stop.set()
@@ -172,7 +195,9 @@ def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
         settings, made = stored["settings"], stored["made"]
         found = Facts(milliseconds=float(facts.pop("milliseconds")), **facts)
     except (ValueError, TypeError, KeyError) as error:
-        raise RecordError(f"{job.path} is damaged ({error}): remove it to have it made anew") from None
+        raise RecordError(
+            f"{job.path} is damaged ({error}): remove it to have it made anew"
+        ) from None
     if settings != job.settings:
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "

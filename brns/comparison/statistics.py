@@ -63,7 +63,8 @@ def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Jud
 
 
 def interval(
-    pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]], of_worlds: bool = False
+    pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
+    of_worlds: bool = False,
 ) -> tuple[float, float]:
     """Between what the mean share lies with 95 %: a bootstrap over seeds, and over worlds too if `of_worlds`.
 
@@ -107,10 +108,20 @@ class Comparison(NamedTuple):
         for world, methods in self.found.items():
             for method, facts in methods.items():
                 measures = {f"coverage_{round(100 * point)}": facts.at(point) for point in POINTS}
-                measures |= {"first_solved": facts.first_solved, "eta": facts.eta, "kappa": facts.kappa}
+                measures |= {
+                    "first_solved": facts.first_solved,
+                    "eta": facts.eta,
+                    "kappa": facts.kappa,
+                }
                 measures["milliseconds"] = np.full(len(self.seeds), facts.milliseconds)
                 rows += [
-                    {"world": world, "method": method, "seed": seed, "measure": name, "value": float(value)}
+                    {
+                        "world": world,
+                        "method": method,
+                        "seed": seed,
+                        "measure": name,
+                        "value": float(value),
+                    }
                     for name, values in measures.items()
                     for seed, value in zip(self.seeds, values, strict=True)
                     if np.isfinite(value)
@@ -127,16 +138,27 @@ class Comparison(NamedTuple):
         distinct = [name for name, world in self.worlds.items() if world.again not in self.worlds]
         untouched = [name for name in distinct if self.worlds[name].half != "tune"]
         share = f"of what {self.reference} covers (95 %)"
-        lines = [["method", share, "95 % over worlds too", "better", "worse", "undecided", "worlds"]]
+        lines = [
+            ["method", share, "95 % over worlds too", "better", "worse", "undecided", "worlds"]
+        ]
         for method in dict.fromkeys(row.method for row in self.judged):
             lines.append([method, *self._against(method, distinct), "all"])
             if 0 < len(untouched) < len(distinct):
-                lines.append([method, *self._against(method, untouched), "by which no setting was chosen"])
+                lines.append(
+                    [method, *self._against(method, untouched), "by which no setting was chosen"]
+                )
         return lines
 
     def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
-        ends = [row for row in self.judged if row.method == method and row.fraction == 1.0 and row.world in worlds]
-        pairs = [(self.found[name][method].at(1.0), self.found[name][self.reference].at(1.0)) for name in worlds]
+        ends = [
+            row
+            for row in self.judged
+            if row.method == method and row.fraction == 1.0 and row.world in worlds
+        ]
+        pairs = [
+            (self.found[name][method].at(1.0), self.found[name][self.reference].at(1.0))
+            for name in worlds
+        ]
         share = np.mean([row.share for row in ends])
         low, high = interval(pairs)
         least, most = interval(pairs, of_worlds=True)

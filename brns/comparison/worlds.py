@@ -92,8 +92,16 @@ _ROOMS = _HARD._replace(reachable=400)
 _ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
 _PICTURE = _ARM._replace(place=tip)
 _LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, scaled(START), scaled(TOP + FASTEST)
-_CAR = Cells((_LEFTMOST, _MIDDLE), (_MIDDLE, _RIGHTMOST), 20, 400, "all cells of the rectangle, some out of reach")
-_LINEAR = Cells((-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made")
+_CAR = Cells(
+    (_LEFTMOST, _MIDDLE),
+    (_MIDDLE, _RIGHTMOST),
+    20,
+    400,
+    "all cells of the rectangle, some out of reach",
+)
+_LINEAR = Cells(
+    (-256.0, -256.0), (256.0, 256.0), 100, 10000, "geometry: every pair of sums can be made"
+)
 _UNEQUAL = tuple(0.9**i for i in range(20))
 """lengths of links: 1, 0.9, 0.81, ..."""
 
@@ -125,20 +133,81 @@ def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
 SUITE = (
     World("maze", "deceptive maze", "tune", DeceptiveMaze, 100, 100, _HARD),
     World("maze-20", "maze, 20 + 20", "report", DeceptiveMaze, 20, 200, _HARD),
-    World("maze-loose", "maze, box x 10", "report", _loose(DeceptiveMaze, 10.0), 100, 100, _HARD, again="maze"),
-    World("maze-path", "maze, path (40-d)", "tune", lambda: DeceptiveMaze(positions=20), 100, 60, _HARD),
+    World(
+        "maze-loose",
+        "maze, box x 10",
+        "report",
+        _loose(DeceptiveMaze, 10.0),
+        100,
+        100,
+        _HARD,
+        again="maze",
+    ),
+    World(
+        "maze-path",
+        "maze, path (40-d)",
+        "tune",
+        lambda: DeceptiveMaze(positions=20),
+        100,
+        60,
+        _HARD,
+    ),
     World("rooms-1", "rooms 1", "tune", lambda: RoomsMaze(seed=1), 100, 80, _ROOMS),
     World("rooms-2", "rooms 2", "report", lambda: RoomsMaze(seed=2), 100, 80, _ROOMS),
     World("arm", "arm, tip", "tune", PlanarArm, 100, 200, _ARM),
     World("arm-20", "arm, tip, 20 + 20", "report", PlanarArm, 20, 400, _ARM),
-    World("arm-loose", "arm, tip, box x 10", "tune", _loose(PlanarArm, 10.0), 100, 200, _ARM, again="arm"),
-    World("arm-looser", "arm, tip, box x 100", "report", _loose(PlanarArm, 100.0), 100, 200, _ARM, again="arm"),
-    World("arm-joints", "arm, 20 joints (40-d)", "tune", lambda: PlanarArm(20, "joints"), 100, 200, _ARM),
-    World("arm-picture", "arm, picture (256-d)", "report", lambda: PlanarArm(7, "picture"), 100, 150, _PICTURE),
+    World(
+        "arm-loose",
+        "arm, tip, box x 10",
+        "tune",
+        _loose(PlanarArm, 10.0),
+        100,
+        200,
+        _ARM,
+        again="arm",
+    ),
+    World(
+        "arm-looser",
+        "arm, tip, box x 100",
+        "report",
+        _loose(PlanarArm, 100.0),
+        100,
+        200,
+        _ARM,
+        again="arm",
+    ),
+    World(
+        "arm-joints",
+        "arm, 20 joints (40-d)",
+        "tune",
+        lambda: PlanarArm(20, "joints"),
+        100,
+        200,
+        _ARM,
+    ),
+    World(
+        "arm-picture",
+        "arm, picture (256-d)",
+        "report",
+        lambda: PlanarArm(7, "picture"),
+        100,
+        150,
+        _PICTURE,
+    ),
     World("car", "mountain car, 20 + 20", "report", MountainCar, 20, 300, _CAR),
     World("projection", "linear projection", "tune", LinearProjection, 100, 200, _LINEAR),
-    World("arm-unequal", "arm, 20 unequal joints", "held out", lambda: PlanarArm(20, "tip", _UNEQUAL), 100, 200, _ARM),
-    World("rooms-5", "rooms 7, 5 x 5", "held out", lambda: RoomsMaze(seed=7, rooms=5), 100, 80, _ROOMS),
+    World(
+        "arm-unequal",
+        "arm, 20 unequal joints",
+        "held out",
+        lambda: PlanarArm(20, "tip", _UNEQUAL),
+        100,
+        200,
+        _ARM,
+    ),
+    World(
+        "rooms-5", "rooms 7, 5 x 5", "held out", lambda: RoomsMaze(seed=7, rooms=5), 100, 80, _ROOMS
+    ),
 )
 """the worlds, in the order in which they are told"""
 
@@ -150,9 +219,13 @@ def world(name: str) -> World:
         return known[name]
     others = parts("world")
     if name not in others:
-        raise SettingsError(f"a world is one of {', '.join(known | others)}; got {name!r}{near(name, known | others)}")
+        raise SettingsError(
+            f"a world is one of {', '.join(known | others)}; got {name!r}{near(name, known | others)}"
+        )
     search = named(name)
-    return of_task(search.task, search.population_size, 200, _all_cells(search.task))._replace(name=name)
+    return of_task(search.task, search.population_size, 200, _all_cells(search.task))._replace(
+        name=name
+    )
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
@@ -163,9 +236,14 @@ def of_task(task: Task, individuals: int, generations: int, cells: Cells | None 
             "lies: cells=brns.comparison.worlds.Cells(low, high, side, reachable, counted, place)"
         )
     name = type(task).__name__
-    return World(name, name, "report", lambda: task, individuals, generations, cells or _all_cells(task))
+    return World(
+        name, name, "report", lambda: task, individuals, generations, cells or _all_cells(task)
+    )
 
 
 def _all_cells(task: Task) -> Cells:
-    (x, y), (right, top) = np.asarray(task.behavior_space.low)[-2:], np.asarray(task.behavior_space.high)[-2:]
+    (x, y), (right, top) = (
+        np.asarray(task.behavior_space.low)[-2:],
+        np.asarray(task.behavior_space.high)[-2:],
+    )
     return Cells((float(x), float(y)), (float(right), float(top)), 20, 400, "all cells of the box")

@@ -60,16 +60,30 @@ class ArchiveKNN(eqx.Module):
         refuse_unless(
             self,
             k=(self.k >= 1, "at least 1"),
-            additions=(1 <= self.additions <= self.capacity, f"from 1 to the capacity, {self.capacity}"),
-            threshold=(self.threshold is None or math.isfinite(self.threshold), "finite, or None for none"),
+            additions=(
+                1 <= self.additions <= self.capacity,
+                f"from 1 to the capacity, {self.capacity}",
+            ),
+            threshold=(
+                self.threshold is None or math.isfinite(self.threshold),
+                "finite, or None for none",
+            ),
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
         """An empty archive."""
         nobody = jnp.full(self.capacity, -1, jnp.int32)
-        return Archive(jnp.zeros((self.capacity, space.dimension)), nobody, jnp.zeros(self.capacity), nobody, nobody)
+        return Archive(
+            jnp.zeros((self.capacity, space.dimension)),
+            nobody,
+            jnp.zeros(self.capacity),
+            nobody,
+            nobody,
+        )
 
-    def score(self, state: Archive, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: Archive, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of A united with P."""
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
         return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
@@ -85,14 +99,24 @@ class ArchiveKNN(eqx.Module):
         eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
-        rank = jax.random.uniform(key_entry, eligible.shape) if self.entry == "random" else -everyone.novelty
+        rank = (
+            jax.random.uniform(key_entry, eligible.shape)
+            if self.entry == "random"
+            else -everyone.novelty
+        )
         chosen = jnp.lexsort((rank, ~eligible))[: self.additions]
 
-        rows = jnp.where(eligible[chosen], self._vacated(state, key_removal, chosen.shape[0]), self.capacity)
+        rows = jnp.where(
+            eligible[chosen], self._vacated(state, key_removal, chosen.shape[0]), self.capacity
+        )
         entrants = take(everyone, chosen)
         entered = jnp.broadcast_to(generation.offspring.born[0], chosen.shape)
-        entries = Archive(entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered)
-        return jax.tree.map(lambda column, new: column.at[rows].set(new, mode="drop"), state, entries)
+        entries = Archive(
+            entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered
+        )
+        return jax.tree.map(
+            lambda column, new: column.at[rows].set(new, mode="drop"), state, entries
+        )
 
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
         """The rows that the next entries take: empty ones in order, then those whose entries the rule removes."""
@@ -102,7 +126,9 @@ class ArchiveKNN(eqx.Module):
             rank = -state.entered.astype(jnp.float32)
         else:
             rank = -state.novelty
-        return jax.lax.top_k(jnp.where(state.id < 0, jnp.inf, rank), number)[1]  # of equals, the first
+        return jax.lax.top_k(jnp.where(state.id < 0, jnp.inf, rank), number)[
+            1
+        ]  # of equals, the first
 
 
 class PopulationKNN(eqx.Module):
@@ -121,7 +147,9 @@ class PopulationKNN(eqx.Module):
         """Nothing is remembered."""
         return ()
 
-    def score(self, state: tuple[()], descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: tuple[()], descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of P."""
         return _sparseness(self.k, descriptors, population)
 
@@ -142,7 +170,10 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
 
 
 def _sparseness(
-    k: int, descriptors: Float[Array, "n d"], population: Population, archived: References | None = None
+    k: int,
+    descriptors: Float[Array, "n d"],
+    population: Population,
+    archived: References | None = None,
 ) -> Float[Array, " n"]:
     rows = population.id.shape[0]
     if rows <= k:

@@ -15,7 +15,9 @@ from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
 
 CHUNK = 4096  # behaviors that are counted again at once
-FINEST = 0.03  # of the founders' scale: the finest pitch of some grids where that is below the setting's
+FINEST = (
+    0.03  # of the founders' scale: the finest pitch of some grids where that is below the setting's
+)
 
 
 class Grids(NamedTuple):
@@ -91,7 +93,9 @@ class VisitCounts(eqx.Module):
         d, axes = space.dimension, min(space.dimension, max(self.axes))
         own = jnp.asarray(self.axes)[jnp.arange(self.grids) // 2 % len(self.axes)]
         plane = jnp.linalg.qr(jax.random.normal(turn, (self.grids, d, axes)))[0]
-        order = jax.vmap(lambda key: jax.random.permutation(key, d))(jax.random.split(pick, self.grids))
+        order = jax.vmap(lambda key: jax.random.permutation(key, d))(
+            jax.random.split(pick, self.grids)
+        )
         coordinates = jax.nn.one_hot(order[:, :axes], d, axis=1)
         direction = jnp.where(jnp.arange(self.grids)[:, None, None] % 2, plane, coordinates)
         direction *= jnp.arange(axes) < own[:, None, None]
@@ -100,7 +104,9 @@ class VisitCounts(eqx.Module):
         empty = jnp.zeros(self.grids * self.rows, jnp.int32)
         return Counts(empty, grids, declared(space), jnp.int32(0), jnp.int32(-1))
 
-    def score(self, state: Counts, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: Counts, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         """The rarity of descriptors; whoever of the population is not learned yet counts as a visit."""
         novelty = 1 / (1 + self.visits(self._counted(state, population), descriptors))
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
@@ -108,7 +114,9 @@ class VisitCounts(eqx.Module):
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Effective visits: how many of one cell, alone in every grid, make a behavior as familiar."""
         visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
-        visits = jax.lax.optimization_barrier(visits)  # roots that are fused with the look-up take eight times as long
+        visits = jax.lax.optimization_barrier(
+            visits
+        )  # roots that are fused with the look-up take eight times as long
         return jnp.mean(1 / jnp.sqrt(1.0 + visits), axis=1) ** -2 - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
@@ -152,7 +160,9 @@ class VisitCounts(eqx.Module):
         visits = np.zeros(self.grids * self.rows, np.int64)
         place = eqx.filter_jit(self._place)
         for part in _chunks(descriptors if state.seen else ()):
-            padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size, so that it is compiled once
+            padded = np.pad(
+                part, ((0, CHUNK - len(part)), (0, 0))
+            )  # of one size, so that it is compiled once
             places = np.asarray(place(state, jnp.asarray(padded)))[: len(part)]
             visits += np.bincount(places.ravel(), minlength=len(visits))
         return state._replace(visits=jnp.asarray(visits, jnp.int32))
@@ -162,7 +172,9 @@ class VisitCounts(eqx.Module):
         new = unlearned(state.seen, state.newest, population)
         state = state._replace(frame=founded(state.frame, population))
         place = self._place(state, population.descriptor)
-        visits = state.visits.at[place].add(new[:, None].astype(jnp.int32), mode="promise_in_bounds")
+        visits = state.visits.at[place].add(
+            new[:, None].astype(jnp.int32), mode="promise_in_bounds"
+        )
         return state._replace(visits=visits, seen=state.seen + jnp.sum(new))
 
     def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
@@ -173,7 +185,9 @@ class VisitCounts(eqx.Module):
         finest = jnp.where(number % 8 == 7, jnp.minimum(usual, FINEST * frame.scale), usual)
         pitch = finest * (coarsest / finest) ** ((number + 0.5) / self.grids)
         points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
-        along = jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
+        along = (
+            jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
+        )
         cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)
         mixed = jnp.sum(cell * grids.multiplier, axis=2, dtype=jnp.uint32)
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)

@@ -57,7 +57,9 @@ qr = sequential_vmap(lambda rows: tuple(jnp.linalg.qr(rows)))
 """Q with orthonormal columns and an upper triangle R of a matrix, $Q R = B$"""
 triangle = sequential_vmap(lambda rows: jnp.linalg.qr(rows, mode="r"))
 """R alone, so that $R^\\top R = B^\\top B$"""
-solve_transposed = sequential_vmap(lambda upper, columns: linalg.solve_triangular(upper, columns, trans=1))
+solve_transposed = sequential_vmap(
+    lambda upper, columns: linalg.solve_triangular(upper, columns, trans=1)
+)
 """$R^{-\\top} B$ of an upper triangle and a matrix"""
 
 
@@ -72,5 +74,7 @@ def one_blas_thread() -> None:
     import threadpoolctl
 
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
+        if library.user_api == "blas" and "scipy" in os.path.basename(
+            os.path.dirname(library.filepath)
+        ):
             library.set_num_threads(1)

@@ -12,7 +12,9 @@ from jaxtyping import Array, Float, Key, PyTree
 BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
 
 
-def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+def drawn(
+    encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
+) -> tuple[PyTree, int]:
     """The weights of an encoder of the user's own, `encoder(key, depth)`, and the number of its outputs.
 
     The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every key; `whole` makes it
@@ -21,7 +23,9 @@ def drawn(encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]) 
     made = encoder(key, depth)
     outputs = jax.eval_shape(made, jax.ShapeDtypeStruct((2, d), jnp.float32))
     if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
-        raise ValueError(f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}")
+        raise ValueError(
+            f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}"
+        )
     return eqx.filter(made, _weight), outputs.shape[1]
 
 
@@ -45,10 +49,20 @@ class Encoder(eqx.Module):
 
     layers: tuple[eqx.nn.Linear, ...]
 
-    def __init__(self, inputs: int, outputs: int, width: int, depth: int, initialisation: str, key: Key[Array, ""]):
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int,
+        depth: int,
+        initialisation: str,
+        key: Key[Array, ""],
+    ):
         sizes = pairwise([inputs, *[width] * depth, outputs])
         keys = jax.random.split(key, depth + 1)
-        self.layers = tuple(eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True))
+        self.layers = tuple(
+            eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True)
+        )
         if initialisation != "uniform":
             self.layers = he(self.layers, key, BIAS if initialisation == "he-biased" else 0.0)
 
@@ -79,11 +93,17 @@ def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
         if not is_layer(node):
             return node
         inputs = tuple(range(1, node.weight.ndim))
-        gaussian = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=inputs, out_axis=0)
-        node = eqx.tree_at(lambda it: it.weight, node, gaussian(key, node.weight.shape, jnp.float32))
+        gaussian = jax.nn.initializers.variance_scaling(
+            2.0, "fan_in", "normal", in_axis=inputs, out_axis=0
+        )
+        node = eqx.tree_at(
+            lambda it: it.weight, node, gaussian(key, node.weight.shape, jnp.float32)
+        )
         if node.bias is None:
             return node
-        uniform = jax.random.uniform(jax.random.fold_in(key, 0), node.bias.shape, minval=-bias, maxval=bias)
+        uniform = jax.random.uniform(
+            jax.random.fold_in(key, 0), node.bias.shape, minval=-bias, maxval=bias
+        )
         return eqx.tree_at(lambda it: it.bias, node, uniform)
 
     nodes, structure = jax.tree.flatten(module, is_leaf=is_layer)

@@ -14,7 +14,15 @@ from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
 from brns.estimators.encoder import drawn, whole
-from brns.estimators.features import Cosines, Frame, declared, founded, in_frame, refuse_unlike, unlearned
+from brns.estimators.features import (
+    Cosines,
+    Frame,
+    declared,
+    founded,
+    in_frame,
+    refuse_unlike,
+    unlearned,
+)
 
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
 DEPTH = 3  # what an encoder of one's own is told: the hidden layers of BR-NS's target
@@ -68,7 +76,10 @@ class ExactRecognition(eqx.Module):
             self,
             size=(self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
             frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
-            regularization=(1 / LARGEST <= self.regularization < math.inf, "finite and at least 1e-4"),
+            regularization=(
+                1 / LARGEST <= self.regularization < math.inf,
+                "finite and at least 1e-4",
+            ),
             forgetting=(0 < self.forgetting <= 1, "above 0 and at most 1"),
         )
 
@@ -86,14 +97,20 @@ class ExactRecognition(eqx.Module):
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
         if self.encoder is not None:
-            return whole(self.encoder, state.features, DEPTH)(in_frame(declared(state.frame.space), descriptors))
+            return whole(self.encoder, state.features, DEPTH)(
+                in_frame(declared(state.frame.space), descriptors)
+            )
         return state.features(in_frame(state.frame, descriptors), state.frame.wide)
 
-    def score(self, state: ExactState, descriptors: Float[Array, "n d"], population: Population) -> Float[Array, " n"]:
+    def score(
+        self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
+    ) -> Float[Array, " n"]:
         """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
         state = state._replace(frame=founded(state.frame, population))
         unlearned, _ = self._unlearned(state, population)
-        return remaining(self.embed(state, descriptors) @ state.root.T, unlearned, self.regularization)
+        return remaining(
+            self.embed(state, descriptors) @ state.root.T, unlearned, self.regularization
+        )
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
         """The state after learning who is not learned yet: the offspring, and at a search's beginning the founders."""
@@ -109,7 +126,9 @@ class ExactRecognition(eqx.Module):
             newest=jnp.max(generation.offspring.born),
         )
 
-    def _unlearned(self, state: ExactState, population: Population) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
+    def _unlearned(
+        self, state: ExactState, population: Population
+    ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
         rows = self.embed(state, population.descriptor) @ state.root.T
         new = unlearned(state.seen, state.newest, population) & jnp.all(jnp.isfinite(rows), axis=1)
@@ -132,7 +151,9 @@ class ExactRecognition(eqx.Module):
         `since` with `forgetting` below 1.
         """
         if since is not None and self.forgetting < 1:
-            raise ValueError("what states have in common fades with forgetting < 1; leave out `since`")
+            raise ValueError(
+                "what states have in common fades with forgetting < 1; leave out `since`"
+            )
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
@@ -142,10 +163,14 @@ class ExactRecognition(eqx.Module):
         root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
         seen = common.seen + sum(state.seen - common.seen for state in states)
         newest = max(state.newest for state in everyone)
-        return states[0]._replace(root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest))
+        return states[0]._replace(
+            root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest)
+        )
 
     def _refuse_large(self, encoder: Callable[..., Any], d: int) -> None:
-        with jax.ensure_compile_time_eval():  # one drawn and tried now, so that what is wrong is said before the run
+        with (
+            jax.ensure_compile_time_eval()
+        ):  # one drawn and tried now, so that what is wrong is said before the run
             points = jax.random.uniform(jax.random.key(0), (32, d), minval=-1.0)
             outputs = encoder(jax.random.key(0), DEPTH)(points)
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
@@ -162,7 +187,9 @@ def _precision(state: ExactState) -> np.ndarray:
     return inverse @ inverse.T
 
 
-def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float) -> Float[Array, " k"]:
+def remaining(
+    rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float
+) -> Float[Array, " k"]:
     r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen: a sum of squares.
 
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q Q^\top z|^2$.
@@ -173,7 +200,9 @@ def remaining(rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularizati
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
 
 
-def shrunk(root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float) -> Float[Array, "m m"]:
+def shrunk(
+    root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float
+) -> Float[Array, "m m"]:
     r"""R after n more behaviors $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
@@ -204,5 +233,7 @@ def faded(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
 
     $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.
     """
-    stacked = jnp.concatenate([math.sqrt(forgetting) * jnp.eye(root.shape[0]), math.sqrt(1 - forgetting) * root.T])
+    stacked = jnp.concatenate(
+        [math.sqrt(forgetting) * jnp.eye(root.shape[0]), math.sqrt(1 - forgetting) * root.T]
+    )
     return cpu.solve_transposed(cpu.triangle(stacked), root)

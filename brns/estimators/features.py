@@ -33,7 +33,9 @@ class Frame(NamedTuple):
 
 def declared(space: Box) -> Frame:
     """The box itself: [-1, 1] in every dimension."""
-    return Frame(space, (space.low + space.high) / 2, jnp.ones(()), jnp.ones(()), jnp.zeros((), bool))
+    return Frame(
+        space, (space.low + space.high) / 2, jnp.ones(()), jnp.ones(()), jnp.zeros((), bool)
+    )
 
 
 def founded(frame: Frame, population: Population) -> Frame:
@@ -59,7 +61,9 @@ def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n 
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
-def unlearned(seen: Int[Array, ""], newest: Int[Array, ""], population: Population) -> Bool[Array, " n"]:
+def unlearned(
+    seen: Int[Array, ""], newest: Int[Array, ""], population: Population
+) -> Bool[Array, " n"]:
     """Who is not learned yet, never one that is not finite: whoever is younger than all that was.
 
     Where nothing was seen these are the first two generations of a search, whatever the age of the state: that of an
@@ -100,7 +104,9 @@ class Cosines(eqx.Module):
         scale = low * (high / low) ** self.place
         self.frequency = jax.random.normal(draw, (d, half)) * scale * math.sqrt(2 / d)
 
-    def __call__(self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0) -> Float[Array, "n m"]:
+    def __call__(
+        self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0
+    ) -> Float[Array, "n m"]:
         """phi; where `wide` is above 1, the lowest frequency is as much lower, and the others reach from there."""
         angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
         pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
@@ -108,7 +114,10 @@ class Cosines(eqx.Module):
 
 
 _SINE, _COSINE = (
-    np.array([(-1) ** k / math.factorial(2 * k + odd) for k in reversed(range(7 - odd))], np.float32) for odd in (1, 0)
+    np.array(
+        [(-1) ** k / math.factorial(2 * k + odd) for k in reversed(range(7 - odd))], np.float32
+    )
+    for odd in (1, 0)
 )
 """Taylor's series, the highest power first: of sin y / y and of cos y, both in y^2"""
 

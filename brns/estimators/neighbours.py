@@ -21,7 +21,9 @@ class References(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="count")
-def nearest(queries: Float[Array, "n d"], references: References, count: int) -> Float[Array, "n {count}"]:
+def nearest(
+    queries: Float[Array, "n d"], references: References, count: int
+) -> Float[Array, "n {count}"]:
     """The squared distances from each query to its `count` nearest references, sorted; infinite where there are fewer.
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Memory follows the
@@ -35,13 +37,19 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
     present = jnp.pad(references.present, (0, rows - m))
     chunks = -(-n // CHUNK)
     size = -(-n // chunks)
-    padded = jnp.pad(queries, ((0, chunks * size - n), (0, 0)), mode="edge").reshape(chunks, size, d)
+    padded = jnp.pad(queries, ((0, chunks * size - n), (0, 0)), mode="edge").reshape(
+        chunks, size, d
+    )
 
     def search(chunk: Float[Array, "s d"]) -> Float[Array, "s k"]:
-        distances = jnp.where(present[:, None], squared_distances(chunk.T, point), jnp.inf).reshape(GROUP, -1, size)
+        distances = jnp.where(present[:, None], squared_distances(chunk.T, point), jnp.inf).reshape(
+            GROUP, -1, size
+        )
         if rows // GROUP > count:  # the groups with the smallest minima hold the smallest distances
             # A loop, because XLA's CPU code for jnp.min over the first axis takes longer than the distances do.
-            minima = jax.lax.fori_loop(1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0])
+            minima = jax.lax.fori_loop(
+                1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0]
+            )
             group = jax.lax.top_k(-minima.T, count)[1].T
             distances = jnp.take_along_axis(distances, group[None], axis=1)
         return -jax.lax.top_k(-distances.reshape(-1, size).T, count)[0]
@@ -49,7 +57,9 @@ def nearest(queries: Float[Array, "n d"], references: References, count: int) ->
     return jax.lax.map(search, padded).reshape(-1, count)[:n]
 
 
-def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"]) -> Float[Array, "m n"]:
+def squared_distances(
+    queries: Float[Array, "d n"], points: Float[Array, "m d"]
+) -> Float[Array, "m n"]:
     """The squared Euclidean distance between every point and every query, from their differences."""
 
     def add(total, q, p):
@@ -64,5 +74,9 @@ def squared_distances(queries: Float[Array, "d n"], points: Float[Array, "m d"])
 
     d = queries.shape[0]
     whole = d - d % UNROLLED
-    total = add(jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32), queries[whole:], points[:, whole:])
+    total = add(
+        jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32),
+        queries[whole:],
+        points[:, whole:],
+    )
     return jax.lax.fori_loop(0, d // UNROLLED, add_next, total) if whole else total

@@ -93,7 +93,9 @@ class BehaviorRecognition(eqx.Module):
         target, e = self._new(d, self.depths[0], key_target)
         predictor, outputs = self._new(d, self.depths[1], key_predictor)
         if e != outputs:
-            raise ValueError(f"both encoders must embed in one space: xi* has {e} outputs and xi1 has {outputs}")
+            raise ValueError(
+                f"both encoders must embed in one space: xi* has {e} outputs and xi1 has {outputs}"
+            )
         scaled = self.inputs == "scaled"
         center = (space.low + space.high) / 2 if scaled else jnp.zeros_like(space.low)
         scale = (space.high - space.low) / 2 if scaled else jnp.ones_like(space.low)
@@ -101,7 +103,9 @@ class BehaviorRecognition(eqx.Module):
         predictor = self._diverge(state, space, key_diverge)
         return state._replace(predictor=predictor, optimiser=self._adam.init(predictor))
 
-    def embed(self, state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+    def embed(
+        self, state: RecognitionState, descriptors: Float[Array, "n d"]
+    ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured."""
         return self._whole(state.target, 0)(_normalised(state, descriptors))
 
@@ -112,7 +116,9 @@ class BehaviorRecognition(eqx.Module):
         points = _normalised(state, descriptors)
         return self._error(state.predictor, points, self._whole(state.target, 0)(points))
 
-    def update(self, state: RecognitionState, generation: Generation, key: Key[Array, ""]) -> RecognitionState:
+    def update(
+        self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
+    ) -> RecognitionState:
         """Train xi1 on D, then forget D."""
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train(state, generation, key_train)
@@ -129,18 +135,26 @@ class BehaviorRecognition(eqx.Module):
             return Encoder(d, e, width, depth, self.initialisation, key), e
         weights, e = drawn(self.encoder, d, depth, key)
         if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
-            raise ValueError("an encoder's JAX arrays are its weights and hold floats; make its constants NumPy arrays")
+            raise ValueError(
+                "an encoder's JAX arrays are its weights and hold floats; make its constants NumPy arrays"
+            )
         return weights, e
 
     def _whole(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""
-        return weights if self.encoder is None else whole(self.encoder, weights, self.depths[number])
+        return (
+            weights if self.encoder is None else whole(self.encoder, weights, self.depths[number])
+        )
 
     @property
     def _adam(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.learning_rate))  # all weights as one vector: fewer, larger operations
+        return optax.flatten(
+            optax.adam(self.learning_rate)
+        )  # all weights as one vector: fewer, larger operations
 
-    def _dataset(self, generation: Generation) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
+    def _dataset(
+        self, generation: Generation
+    ) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
         """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents.
 
         D is the rows that are present; the others fill it up to a constant shape. The number is that of a usual D.
@@ -160,7 +174,9 @@ class BehaviorRecognition(eqx.Module):
         """The weights after `epochs` passes over D, in batches of equal size."""
         descriptors, present, usual = self._dataset(generation)
         points = _normalised(state, descriptors)
-        embedding = self._whole(state.target, 0)(points)  # so that xi* is never evaluated twice on one of them
+        embedding = self._whole(state.target, 0)(
+            points
+        )  # so that xi* is never evaluated twice on one of them
         # The offspring are cut into as few batches as `batch` allows; with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
         total, count = len(points), jnp.sum(present)
@@ -175,7 +191,9 @@ class BehaviorRecognition(eqx.Module):
             return jnp.broadcast_to(order, (self.epochs, total))
 
         def mean_error(predictor, order, weight):
-            return jnp.sum(weight * self._error(predictor, points[order], embedding[order])) / jnp.sum(weight)
+            return jnp.sum(
+                weight * self._error(predictor, points[order], embedding[order])
+            ) / jnp.sum(weight)
 
         # In a single batch the order of the rows changes nothing, and drawing one is a fifth of the cost at d = 2.
         orders = jax.lax.cond(steps > 1, shuffled, gathered)
@@ -186,17 +204,23 @@ class BehaviorRecognition(eqx.Module):
             start = (i % steps) * rows
             order = jax.lax.dynamic_slice(orders, (i // steps, start), (1, rows))[0]
             weight = (start + jnp.arange(rows) < count).astype(jnp.float32)
-            change, optimiser = self._adam.update(jax.grad(mean_error)(predictor, order, weight), optimiser)
+            change, optimiser = self._adam.update(
+                jax.grad(mean_error)(predictor, order, weight), optimiser
+            )
             return optax.apply_updates(predictor, change), optimiser
 
-        return jax.lax.fori_loop(0, self.epochs * steps, descend, (state.predictor, state.optimiser))
+        return jax.lax.fori_loop(
+            0, self.epochs * steps, descend, (state.predictor, state.optimiser)
+        )
 
     def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
         """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
         adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
 
         def mean_error(predictor, points):
-            return -jnp.mean(self._error(predictor, points, target(points)))  # which falls where M rises
+            return -jnp.mean(
+                self._error(predictor, points, target(points))
+            )  # which falls where M rises
 
         def ascend(carry, key):
             predictor, optimiser = carry

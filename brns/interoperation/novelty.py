@@ -63,9 +63,13 @@ class Novelty:
         `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
         """
         rows, number = self._rows(descriptors), self.batches + 1
-        told = np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
+        told = (
+            np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
+        )
         if told.shape != (len(rows),) or not np.isfinite(told).all():
-            raise ValueError(f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}")
+            raise ValueError(
+                f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}"
+            )
         if not len(rows):
             return
         batch = rows, told, np.int32(number), np.int32(self.learned)
@@ -79,13 +83,20 @@ class Novelty:
         """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
         facts = {
             "estimator": describe(self.estimator),
-            "space": {"low": np.asarray(self.space.low).tolist(), "high": np.asarray(self.space.high).tolist()},
+            "space": {
+                "low": np.asarray(self.space.low).tolist(),
+                "high": np.asarray(self.space.high).tolist(),
+            },
             "seed": self.seed,
             "batches": self.batches,
             "learned": self.learned,
         }
         written = {"facts": np.frombuffer(json.dumps(facts).encode(), np.uint8)}
-        write_arrays(Path(path), written | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()}, SEAL)
+        write_arrays(
+            Path(path),
+            written | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()},
+            SEAL,
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike, estimator: NoveltyEstimator | None = None) -> "Novelty":
@@ -94,7 +105,9 @@ class Novelty:
         facts = json.loads(arrays.pop("facts").tobytes())
         made = build(facts["estimator"]) if estimator is None else estimator
         if facts["estimator"] != (now := describe(made)):
-            raise RecordError(f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}")
+            raise RecordError(
+                f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}"
+            )
         novelty = cls(made, Box(**facts["space"]), facts["seed"])
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
@@ -105,7 +118,9 @@ class Novelty:
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
-            raise ValueError(f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}")
+            raise ValueError(
+                f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}"
+            )
         return rows
 
 
@@ -116,6 +131,8 @@ def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) ->
 
 
 @eqx.filter_jit
-def _learn(estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any) -> PyTree:
+def _learn(
+    estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any
+) -> PyTree:
     batch = individuals(rows, number, first)._replace(novelty=novelty)
     return learned(estimator, state, founding(batch), jax.random.fold_in(key, number))

@@ -10,7 +10,9 @@ from brns.interoperation.novelty import Novelty
 try:
     from ribs.archives import ArchiveBase
 except ImportError:
-    raise ImportError("brns.interoperation.pyribs needs pyribs: pip install 'brns[peers]'") from None
+    raise ImportError(
+        "brns.interoperation.pyribs needs pyribs: pip install 'brns[peers]'"
+    ) from None
 
 
 class NoveltyArchive(ArchiveBase):
@@ -21,7 +23,13 @@ class NoveltyArchive(ArchiveBase):
     ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too, and needs more than k solutions in it.
     """
 
-    def __init__(self, estimator: NoveltyEstimator, space: Box, solution_dim: int | tuple[int, ...], seed: int = 0):
+    def __init__(
+        self,
+        estimator: NoveltyEstimator,
+        space: Box,
+        solution_dim: int | tuple[int, ...],
+        seed: int = 0,
+    ):
         super().__init__(solution_dim=solution_dim, objective_dim=(), measure_dim=space.dimension)
         self.novelty = Novelty(estimator, space, seed)
         self._last = None
@@ -42,7 +50,9 @@ class NoveltyArchive(ArchiveBase):
     def __len__(self) -> int:
         return 0 if self._last is None else len(self._last["solution"])
 
-    def add(self, solution: Any, objective: Any, measures: Any, **fields: Any) -> dict[str, np.ndarray]:
+    def add(
+        self, solution: Any, objective: Any, measures: Any, **fields: Any
+    ) -> dict[str, np.ndarray]:
         """The novelty of each solution, as it was before any of the batch was learned; all have status 2, "new"."""
         measures = np.asarray(measures)
         novelty = self.novelty.score(measures)

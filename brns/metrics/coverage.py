@@ -27,7 +27,9 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
     """
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
-        raise ValueError(f"points of {points.shape[1]} dimensions lie in no grid of {shape} cells over {box}")
+        raise ValueError(
+            f"points of {points.shape[1]} dimensions lie in no grid of {shape} cells over {box}"
+        )
     if not np.isfinite(points).all():
         raise ValueError("only finite points lie in a cell")
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
@@ -58,7 +60,9 @@ def cumulative_coverage(
     points, not of cells.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
-    _, first = np.unique(cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True)
+    _, first = np.unique(
+        cells(np.concatenate(list(generations)), box, shape), axis=0, return_index=True
+    )
     return np.cumsum(np.bincount(when[first], minlength=len(generations))) / float(math.prod(shape))
 
 
@@ -71,13 +75,21 @@ def of_record(
 
     By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
     """
-    points = record.column("survivors.descriptor") if individuals == "survivors" else evaluated(record, "descriptor")
-    return cumulative_coverage(points, record.behavior_space, cells_of(record.behavior_space, shape))
+    points = (
+        record.column("survivors.descriptor")
+        if individuals == "survivors"
+        else evaluated(record, "descriptor")
+    )
+    return cumulative_coverage(
+        points, record.behavior_space, cells_of(record.behavior_space, shape)
+    )
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     """The shape given, or that of `grid`; a `ValueError` where there is neither."""
     chosen = shape or grid(space)
     if chosen is None:
-        raise ValueError(f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape=")
+        raise ValueError(
+            f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape="
+        )
     return chosen

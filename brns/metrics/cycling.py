@@ -61,11 +61,15 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-_FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = (
+    WeakKeyDictionary()
+)
 """of a record, by the generations: the search and its statistics, for which summaries, figures and reports ask again"""
 
 
-def of_record(record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None) -> Cycling:
+def of_record(
+    record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
+) -> Cycling:
     """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept.
 
     `generations` are some of `record.snapshots`, by default all. `search` is needed where the record cannot rebuild a
@@ -79,11 +83,16 @@ def of_record(record: Record, generations: Sequence[int] | None = None, search: 
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
-        known[key] = search, Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r))
+        known[key] = (
+            search,
+            Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r)),
+        )
     return known[key][1]
 
 
-def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]) -> float:
+def _margin(
+    record: Record, generations: list[int], search: NoveltySearch, q: Float[np.ndarray, "g g"]
+) -> float:
     """Epsilon of a run's populations, in the space in which the estimator embeds them.
 
     Recognition's novelty is a squared distance; it is compared with a distance all the same, as in the paper. For
@@ -93,7 +102,9 @@ def _margin(record: Record, generations: list[int], search: NoveltySearch, q: Fl
         return float(0.1 * np.median(np.diagonal(q)))
     points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
-    return epsilon(search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+    return epsilon(
+        search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1])))
+    )
 
 
 def matrices(
@@ -105,17 +116,23 @@ def matrices(
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
-    _, first, row = np.unique(record.column("survivors.id", generations), return_index=True, return_inverse=True)
+    _, first, row = np.unique(
+        record.column("survivors.id", generations), return_index=True, return_inverse=True
+    )
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
     row = row.reshape(g, mu) + PROBES
     everyone = np.concatenate([probes, points.reshape(g * mu, d)[first]])
     known = np.maximum.accumulate(row.max(axis=1)) + 1
-    blocks = jnp.asarray(np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d))
+    blocks = jnp.asarray(
+        np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d)
+    )
     q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
         state = record.state(number, search)
         used = jnp.int32(-(-known[j] // BLOCK))
-        novelty = np.asarray(_novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64)
+        novelty = np.asarray(
+            _novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64
+        )
         q[: j + 1, j] = novelty[row[: j + 1]].mean(axis=1)
         r[: j + 1, j] = ranks(novelty, novelty[:PROBES])[row[: j + 1]].mean(axis=1)
     return q, r
@@ -123,20 +140,28 @@ def matrices(
 
 @eqx.filter_jit
 def _novelty(
-    estimator: Any, state: PyTree, population: Population, blocks: Float[Array, "b n d"], used: Int[Array, ""]
+    estimator: Any,
+    state: PyTree,
+    population: Population,
+    blocks: Float[Array, "b n d"],
+    used: Int[Array, ""],
 ) -> Float[Array, " b*n"]:
     """Omega^j of the individuals of the first `used` blocks, an array so as to compile once, and NaN of the others."""
 
     def score(b, novelty):
         return novelty.at[b].set(estimator.score(state, blocks[b], population))
 
-    return jax.lax.fori_loop(0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)).ravel()
+    return jax.lax.fori_loop(
+        0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
+    ).ravel()
 
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
     """The share of probes that are less novel than each individual, equals counted half."""
     known = np.sort(np.asarray(probes))
-    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (2 * len(known))
+    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (
+        2 * len(known)
+    )
 
 
 def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
@@ -160,7 +185,9 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
     """
     q = _checked(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
-    return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(np.float64)
+    return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(
+        np.float64
+    )
 
 
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
@@ -210,5 +237,7 @@ def _checked(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
     q = np.asarray(q, np.float64)
     known = np.triu(np.ones(q.shape, bool))
     if len(q) < 2 or not np.isfinite(q[known]).all():
-        raise ValueError(f"eta and kappa need Q of at least 2 generations, finite where j >= i; got {q}")
+        raise ValueError(
+            f"eta and kappa need Q of at least 2 generations, finite where j >= i; got {q}"
+        )
     return np.where(known, q, np.inf)

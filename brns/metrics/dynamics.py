@@ -30,4 +30,6 @@ def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean distance in behavior space from the survivors of each generation to their parents; figure 3b."""
     everyone = np.concatenate(evaluated(record, "descriptor"))
-    return parent_distance(record.column("survivors.descriptor"), record.column("survivors.parent"), everyone)
+    return parent_distance(
+        record.column("survivors.descriptor"), record.column("survivors.parent"), everyone
+    )

@@ -27,7 +27,11 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
 
 def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read."""
-    columns = {name: np.concatenate(evaluated(record, name)) for name in Population._fields if name != "genotype"}
+    columns = {
+        name: np.concatenate(evaluated(record, name))
+        for name in Population._fields
+        if name != "genotype"
+    }
     order = np.lexsort((columns["id"], -columns["fitness"]))
     cell = cells(columns["descriptor"][order], record.behavior_space, shape)
     _, first = np.unique(cell, axis=0, return_index=True)
@@ -41,7 +45,9 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     `offset` is the task's least fitness, a new cell never lowers the score.
     """
     points, fitness = evaluated(record, "descriptor"), evaluated(record, "fitness")
-    _, cell = np.unique(cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True)
+    _, cell = np.unique(
+        cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True
+    )
     best, scores, at = np.full(cell.max() + 1, -np.inf), [], 0
     for values in fitness:
         np.maximum.at(best, cell[at : at + len(values)], values)
@@ -65,5 +71,9 @@ def frame(population: Population) -> "pandas.DataFrame":
     made = {}
     for name, column in population._asdict().items():
         column = np.asarray(column)
-        made |= {name: column} if column.ndim == 1 else {f"{name}_{i}": row for i, row in enumerate(column.T)}
+        made |= (
+            {name: column}
+            if column.ndim == 1
+            else {f"{name}_{i}": row for i, row in enumerate(column.T)}
+        )
     return pandas.DataFrame(made)

@@ -50,7 +50,9 @@ MEASURES = {
     "first_solved": Measure(
         "First solution",
         "generation of the first success, over the seeds that had one",
-        lambda record: next((g for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None),
+        lambda record: next(
+            (g for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None
+        ),
     ),
     "coverage_survivors": Measure(
         "Coverage, survivors",

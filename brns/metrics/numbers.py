@@ -34,4 +34,6 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def legible(text: str) -> str:
     """The text with its control characters escaped, which a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )

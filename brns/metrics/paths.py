@@ -41,7 +41,9 @@ def signature_space(space: Box) -> Box:
 def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of the cells of signature space visited by everything evaluated up to each generation."""
     box = signature_space(record.behavior_space)
-    return cumulative_coverage([signatures(rows) for rows in evaluated(record, "descriptor")], box, GRID)
+    return cumulative_coverage(
+        [signatures(rows) for rows in evaluated(record, "descriptor")], box, GRID
+    )
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
@@ -52,8 +54,12 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """
     box = signature_space(record.behavior_space)
     found = []
-    for paths, novelty in zip(record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True):
-        found.append(of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan)
+    for paths, novelty in zip(
+        record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True
+    ):
+        found.append(
+            of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan
+        )
     return np.array(found)
 
 

@@ -21,7 +21,9 @@ def evaluated(record: Record, column: str) -> list[np.ndarray]:
     return [record.column(f"offspring.{column}", [g])[0] for g in record.generations]
 
 
-def kept(record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1) -> list[int]:
+def kept(
+    record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
+) -> list[int]:
     """The generations given, by default all, whose states `what` needs; a `ValueError` where they are not kept."""
     kept = record.snapshots
     wanted = kept if generations is None else list(generations)

@@ -23,7 +23,10 @@ class Seen:
     def __init__(self, space: Box):
         generator = np.random.default_rng(0)
         self.low, self.width = np.asarray(space.low), np.asarray(space.high) - np.asarray(space.low)
-        plane = generator.normal(size=(space.dimension, GRIDS, 2)) / np.geomspace(*PITCHES, GRIDS)[:, None]
+        plane = (
+            generator.normal(size=(space.dimension, GRIDS, 2))
+            / np.geomspace(*PITCHES, GRIDS)[:, None]
+        )
         self.plane = 2 * plane.reshape(space.dimension, 2 * GRIDS) / np.sqrt(space.dimension)
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []

@@ -45,11 +45,15 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
     return distance_to_uniform(counts, math.prod(shape))
 
 
-def of_values(points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]) -> float:
+def of_values(
+    points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
+) -> float:
     """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space."""
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()
-    return distance_to_uniform(np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where))
+    return distance_to_uniform(
+        np.bincount(where, np.asarray(values, np.float64)) / np.bincount(where)
+    )
 
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
@@ -58,8 +62,12 @@ def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
     return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
 
 
-def novelty_of_cells(record: Record, shape: Sequence[int], generation: int) -> Float[np.ndarray, " n"]:
+def novelty_of_cells(
+    record: Record, shape: Sequence[int], generation: int
+) -> Float[np.ndarray, " n"]:
     """Omega^g at the centers of a grid's cells, the last dimension running fastest."""
     points = jnp.asarray(centers(record.behavior_space, shape))
     state = record.state(generation)
-    return np.asarray(novelty_of(record.search.estimator, state.estimator, points, state.population))
+    return np.asarray(
+        novelty_of(record.search.estimator, state.estimator, points, state.population)
+    )

@@ -32,7 +32,10 @@ class LayerFounders(eqx.Module):
     """neurons a layer, from observations to actions; those of the maze's policy. The ant's is [29, 10, 10, 10, 8]"""
 
     def __check_init__(self):
-        refuse_unless(self, sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"))
+        refuse_unless(
+            self,
+            sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
+        )
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
         layers = [(inputs, outputs * (inputs + 1)) for inputs, outputs in pairwise(self.sizes)]
@@ -43,7 +46,9 @@ class LayerFounders(eqx.Module):
                 "give the sizes of the task's own policy"
             )
         bound = jnp.concatenate([jnp.full(length, inputs**-0.5) for inputs, length in layers])
-        return jnp.clip(jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound), box.low, box.high)
+        return jnp.clip(
+            jax.random.uniform(key, (n, genes), minval=-bound, maxval=bound), box.low, box.high
+        )
 
 
 class GivenFounders(eqx.Module):
@@ -64,7 +69,9 @@ class GivenFounders(eqx.Module):
         if genotypes is not None:
             rows = np.asarray(genotypes, np.float32)
             if rows.ndim != 2 or not np.isfinite(rows).all():
-                raise ValueError(f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}")
+                raise ValueError(
+                    f"founders must be finite genotypes of shape (n, p); got shape {rows.shape}"
+                )
             self._genotypes = jnp.asarray(rows)
             self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 

@@ -32,9 +32,15 @@ class PolynomialMutation(eqx.Module):
 
     def __check_init__(self):
         rate = self.rate is None or 0 <= self.rate <= 1
-        refuse_unless(self, eta=(0 <= self.eta < math.inf, "finite, from 0 on"), rate=(rate, "from 0 to 1, or None"))
+        refuse_unless(
+            self,
+            eta=(0 <= self.eta < math.inf, "finite, from 0 on"),
+            rate=(rate, "from 0 to 1, or None"),
+        )
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
         rate = self.rate
         if rate is None:
@@ -59,13 +65,19 @@ class GaussianMutation(eqx.Module):
 
     def __check_init__(self):
         sigma = 0 < self.sigma < math.inf
-        refuse_unless(self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1"))
+        refuse_unless(
+            self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
+        )
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         key_which, key_move = jax.random.split(key)
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
-        return jnp.where(jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes)
+        return jnp.where(
+            jax.random.bernoulli(key_which, self.rate, genotypes.shape), moved, genotypes
+        )
 
 
 class IsoLineDD(eqx.Module):
@@ -84,10 +96,17 @@ class IsoLineDD(eqx.Module):
     """standard deviation along the line, as a share of the distance to the other parent; Vassiliades & Mouret"""
 
     def __check_init__(self):
-        if min(self.sigma_iso, self.sigma_line) < 0 or not 0 < self.sigma_iso + self.sigma_line < math.inf:
-            raise ValueError(f"finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got {self}")
+        if (
+            min(self.sigma_iso, self.sigma_line) < 0
+            or not 0 < self.sigma_iso + self.sigma_line < math.inf
+        ):
+            raise ValueError(
+                f"finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got {self}"
+            )
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         key_other, key_iso, key_line = jax.random.split(key, 3)
         n = genotypes.shape[0]
         other = others(key_other, genotypes)
@@ -116,9 +135,13 @@ class Crossover(eqx.Module):
     def __check_init__(self):
         points = self.points is None or self.points >= 1
         mutated = 0 <= self.mutated < math.inf
-        refuse_unless(self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on"))
+        refuse_unless(
+            self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on")
+        )
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         key_other, key_which, key_mutate = jax.random.split(key, 3)
         n, p = genotypes.shape
         if self.points is None:
@@ -167,7 +190,9 @@ class MixedMutation(eqx.Module):
             rate=(0 <= self.rate <= 1, "from 0 to 1"),
         )
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         return self.vary(key, self.credit(), genotypes, box)[0]
 
     def credit(self) -> Float[Array, " k"]:
@@ -176,7 +201,11 @@ class MixedMutation(eqx.Module):
         return jnp.full(k, 1 / k, jnp.float32)
 
     def vary(
-        self, key: Key[Array, ""], credit: Float[Array, " k"], genotypes: Float[Array, "n p"], box: Box
+        self,
+        key: Key[Array, ""],
+        credit: Float[Array, " k"],
+        genotypes: Float[Array, "n p"],
+        box: Box,
     ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
         """A mutant of each genotype, and the number of the operator that made it."""
         n, k = len(genotypes), len(self.operators)
@@ -194,12 +223,18 @@ class MixedMutation(eqx.Module):
     ) -> Float[Array, " k"]:
         """The credit after a generation: who of it survived, and which operator made whom."""
         number = jnp.sum(survived)
-        made = jnp.bincount(operator, weights=survived.astype(jnp.float32), length=len(self.operators))
-        return jnp.where(number > 0, credit + self.rate * (made / jnp.maximum(number, 1) - credit), credit)
+        made = jnp.bincount(
+            operator, weights=survived.astype(jnp.float32), length=len(self.operators)
+        )
+        return jnp.where(
+            number > 0, credit + self.rate * (made / jnp.maximum(number, 1) - credit), credit
+        )
 
 
 class Redraw(eqx.Module):
     """Genotypes drawn anew, uniformly from the box, whatever the parents': what random search does."""
 
-    def __call__(self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box) -> Float[Array, "n p"]:
+    def __call__(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> Float[Array, "n p"]:
         return box.uniform(key, genotypes.shape[0])

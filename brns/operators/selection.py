@@ -49,10 +49,14 @@ def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     n = objectives.shape[0]
     order = jnp.lexsort((-objectives[:, 1], -objectives[:, 0]))
     first, second = -objectives[order].T  # from here on minimised, so that the fronts' numbers rise
-    repeated = jnp.concatenate([jnp.zeros(1, bool), (first[1:] == first[:-1]) & (second[1:] == second[:-1])])
+    repeated = jnp.concatenate(
+        [jnp.zeros(1, bool), (first[1:] == first[:-1]) & (second[1:] == second[:-1])]
+    )
 
     def place(carry, individual):
-        smallest, before = carry  # smallest: of the second in each front, NaN in those that nobody is in yet
+        smallest, before = (
+            carry  # smallest: of the second in each front, NaN in those that nobody is in yet
+        )
         value, same = individual
         front = jnp.searchsorted(smallest, value, side="right", method="scan_unrolled")
         front = jnp.where(same, before, front)
@@ -62,7 +66,9 @@ def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     return jnp.zeros(n, jnp.int32).at[order].set(jax.lax.scan(place, start, (second, repeated))[1])
 
 
-def crowding_distance(objectives: Float[Array, "n m"], front: Int[Array, " n"]) -> Float[Array, " n"]:
+def crowding_distance(
+    objectives: Float[Array, "n m"], front: Int[Array, " n"]
+) -> Float[Array, " n"]:
     """The sum over objectives of the gap between an individual's two neighbours in its front, over the front's range.
 
     Infinite at the ends of a front.

@@ -11,7 +11,15 @@ from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import qd_score as scores
 from brns.metrics.recorded import kept
-from brns.pictures.records import Runs, colors_of, common, least_fitness, methods, scene, uniformity_of_record
+from brns.pictures.records import (
+    Runs,
+    colors_of,
+    common,
+    least_fitness,
+    methods,
+    scene,
+    uniformity_of_record,
+)
 from brns.pictures.style import CELLS, INK, TIME, Line, axes, bands, middles
 from brns.runs.record import Record
 
@@ -28,8 +36,12 @@ def qd_score(records: Runs, ax: Axes | None = None) -> Axes:
 
     Thus a new cell never lowers the score. Errors: `ValueError` where all have one fitness.
     """
-    least = least_fitness([record for runs in methods(records).values() for record in runs], "a QD score")
-    ax = _lines(records, lambda record: scores(record, CELLS, least), ax, f"QD score above {least:.3g}")
+    least = least_fitness(
+        [record for runs in methods(records).values() for record in runs], "a QD score"
+    )
+    ax = _lines(
+        records, lambda record: scores(record, CELLS, least), ax, f"QD score above {least:.3g}"
+    )
     ax.autoscale(axis="y")
     return ax
 
@@ -50,7 +62,13 @@ def uniformity(records: Runs, ax: Axes | None = None) -> Axes:
 
     Generations whose archive is empty are left out.
     """
-    return _lines(records, uniformity_of_record, ax, "JS distance to uniform", at=lambda record: record.snapshots)
+    return _lines(
+        records,
+        uniformity_of_record,
+        ax,
+        "JS distance to uniform",
+        at=lambda record: record.snapshots,
+    )
 
 
 def eta(records: Runs, ax: Axes | None = None) -> Axes:
@@ -83,7 +101,9 @@ def q(records: Runs, ax: Axes | None = None, colors: Mapping[int, Any] | None = 
     ax = axes(ax)
     groups = methods(records)
     if len(groups) > 1:
-        raise ValueError(f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}")
+        raise ValueError(
+            f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}"
+        )
     (runs,) = groups.values()
     generations = common(kept(record, "Q(i, j)") for record in runs)
     colors = colors or over_time(three(generations))
@@ -122,15 +142,26 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
     runs = methods(records)
     first = next(iter(runs.values()))[0]
     if not scene(first.search.task).paths:
-        raise ValueError(f"a signature needs descriptors that are paths; those of {first.world['name']} are not")
-    values = [np.stack([paths.spread_of_record(record) for record in seeds]) for seeds in runs.values()]
+        raise ValueError(
+            f"a signature needs descriptors that are paths; those of {first.world['name']} are not"
+        )
+    values = [
+        np.stack([paths.spread_of_record(record) for record in seeds]) for seeds in runs.values()
+    ]
     found, note = middles(values)
     shades = colors_of(runs)
     width = 0.8 / len(runs)
     for place, (name, (middle, low, high)) in enumerate(zip(runs, found, strict=True)):
         x = np.arange(6) + (place + 0.5) * width - 0.4
         label = _seeds(name, runs[name])
-        ax.bar(x, middle, width * 0.92, yerr=[middle - low, high - middle], color=shades[name], label=label)
+        ax.bar(
+            x,
+            middle,
+            width * 0.92,
+            yerr=[middle - low, high - middle],
+            color=shades[name],
+            label=label,
+        )
     ax.set_xticks(range(len(paths.TERMS)), paths.TERMS)
     ax.set(xlabel="dimension of the signature", ylabel=f"standard deviation{note}")
     _logarithmic(ax)
@@ -145,7 +176,9 @@ def _logarithmic(ax: Axes) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _cycling(records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None) -> Axes:
+def _cycling(
+    records: Runs, name: str, ax: Axes | None, ylabel: str, top: float | None = None
+) -> Axes:
     """Lines of what has a value for every kept generation but the last."""
 
     def statistic(record: Record) -> np.ndarray:
@@ -174,7 +207,9 @@ def _lines(
         generations = common(known)
         values = np.array([[one[g] for g in generations] for one in known])
         if len(generations) < 2 or not np.isfinite(values).any():
-            raise ValueError(f"a curve needs values of 2 generations or more; {runs[0].path} has too few")
+            raise ValueError(
+                f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
+            )
         lines.append(Line(_seeds(name, runs), generations, values, shades[name]))
     note = bands(ax, lines)
     ax.set(xlabel="generation", ylabel=f"{ylabel}{note}", ylim=(0, top))

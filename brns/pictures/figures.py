@@ -49,7 +49,11 @@ class Picture(NamedTuple):
 FIGURES: dict[str, Picture] = {
     "maze": Picture("The world and what was tried", worlds.maze, ("2a", "2d"), panels="run"),
     "novelty-map": Picture(
-        "Novelty over the behavior space", worlds.novelty_map, ("2c",), worlds="planar", panels="states"
+        "Novelty over the behavior space",
+        worlds.novelty_map,
+        ("2c",),
+        worlds="planar",
+        panels="states",
     ),
     "archive": Picture("The archive", worlds.archive, ("2b",), panels="run"),
     "coverage": Picture("Coverage", curves.coverage, ("3a",), worlds="planar"),
@@ -57,7 +61,10 @@ FIGURES: dict[str, Picture] = {
     "parent-distance": Picture("Distance to the parent", curves.parent_distance, ("3b",)),
     "age": Picture("Age", curves.age, ("3c",)),
     "q": Picture(
-        "Q(i, j): is what was visited forgotten?", curves.q, ("3d", "3e", "4a", "4b", "4c", "4d"), panels="method"
+        "Q(i, j): is what was visited forgotten?",
+        curves.q,
+        ("3d", "3e", "4a", "4b", "4c", "4d"),
+        panels="method",
     ),
     "eta": Picture("η", curves.eta, ("4e",)),
     "kappa": Picture("κ", curves.kappa, ("4f",)),
@@ -66,13 +73,19 @@ FIGURES: dict[str, Picture] = {
     "elites": Picture("Elites", worlds.elites, worlds="planar", fitness=True, panels="run"),
     "qd-score": Picture("QD score", curves.qd_score, worlds="planar", fitness=True),
 }
-PAPER: dict[str, str] = {number: name for name, figure in FIGURES.items() for number in figure.paper}
+PAPER: dict[str, str] = {
+    number: name for name, figure in FIGURES.items() for number in figure.paper
+}
 """the figures by their numbers in the paper"""
 
 
 def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     """The names of the figures that can be drawn of any runs whose behaviors are points of a plane, or paths."""
-    return tuple(name for name, figure in FIGURES.items() if figure.worlds in ("all", kind) and not figure.fitness)
+    return tuple(
+        name
+        for name, figure in FIGURES.items()
+        if figure.worlds in ("all", kind) and not figure.fitness
+    )
 
 
 def overview(record: Record) -> Figure:
@@ -132,11 +145,15 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
         panels = [("", partial(function, records))]
     elif picture.panels == "method":
         states = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-        colors = curves.over_time(g for generations in states if generations for g in curves.three(generations))
+        colors = curves.over_time(
+            g for generations in states if generations for g in curves.three(generations)
+        )
         panels = [(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()]
     else:
         if picture is FIGURES["archive"]:
-            archived = {k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"}
+            archived = {
+                k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"
+            }
             firsts = archived or firsts
         panels = [(label, partial(function, record)) for label, record in firsts.items()]
     across = columns(len(panels))

@@ -37,7 +37,9 @@ def write(record: Record, out: str | os.PathLike) -> Path:
     return _save(Path(out), pictures, FRAMES_PER_SECOND)
 
 
-def write_individual(record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best") -> Path:
+def write_individual(
+    record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best"
+) -> Path:
     """Write a .gif of one individual's episode in its world, and return its path. The ant maze can be filmed.
 
     `individual` is an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the
@@ -47,7 +49,9 @@ def write_individual(record: Record, out: str | os.PathLike, individual: int | L
     task = innermost(record.search.task)
     if not isinstance(task, Filmed):
         name = type(task).__name__
-        raise ValueError(f"a movie of an individual needs a task with a method `film`; {name} has none")
+        raise ValueError(
+            f"a movie of an individual needs a task with a method `film`; {name} has none"
+        )
     film = task.film(genotype(record, individual))
     return _save(Path(out), track(film.pictures, "Drawing", film.most), film.per_second)
 
@@ -69,7 +73,9 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
 def frames(record: Record) -> Iterator[np.ndarray]:
     """The movie's pictures, `(height, width, 3)` bytes."""
     if not record.last:
-        raise ValueError(f"a movie needs 2 generations or more; {record.path} has the founders alone")
+        raise ValueError(
+            f"a movie needs 2 generations or more; {record.path} has the founders alone"
+        )
     states = record.snapshots if mapped(record) else []
     for now in np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist():
         yield _frame(record, now, max((g for g in states if g <= now), default=None))

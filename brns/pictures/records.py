@@ -15,7 +15,17 @@ from brns.settings import assigned, changes, parts, told
 from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 
-LINES = ("#cf4a4a", "#2f7fd1", "#1d9a74", "#e07b16", "#c2559d", "#8a6fd1", "#a58a1f", "#4aa3b8", "#6b7280")
+LINES = (
+    "#cf4a4a",
+    "#2f7fd1",
+    "#1d9a74",
+    "#e07b16",
+    "#c2559d",
+    "#8a6fd1",
+    "#a58a1f",
+    "#4aa3b8",
+    "#6b7280",
+)
 COLORS = dict(zip(parts("estimator", "preset"), LINES, strict=False))
 """a method has its colour in every figure"""
 LONGEST = 60
@@ -27,8 +37,14 @@ def method(record: Record) -> str:
     """A run's method as the command line calls it: its estimator, and the settings that were changed."""
     if record.experiment["mutate"]["name"] == "Redraw":
         return "random search"
-    changed = {name: value for name, value in record.metadata.changed.items() if not name.startswith("task.")}
-    told = f"{record.metadata.estimator}, {assigned(changed)}".rstrip(", ").replace("estimator.", "")
+    changed = {
+        name: value
+        for name, value in record.metadata.changed.items()
+        if not name.startswith("task.")
+    }
+    told = f"{record.metadata.estimator}, {assigned(changed)}".rstrip(", ").replace(
+        "estimator.", ""
+    )
     return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
 
 
@@ -46,7 +62,9 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     for record in records:
         if different := changes(first.world, record.world):
             both = f"{first.path} and {record.path}"
-            raise ValueError(f"{both} are runs of different tasks; compare runs of one task: {told(different)}")
+            raise ValueError(
+                f"{both} are runs of different tasks; compare runs of one task: {told(different)}"
+            )
         # Workers and chunks change no answer.
         experiment = {**record.experiment, "task": record.world}
         group = groups.setdefault(json.dumps(experiment, sort_keys=True), {})
@@ -94,7 +112,11 @@ def scene_of(record: Record) -> Scene:
 
 def mapped(record: Record) -> bool:
     """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is known."""
-    return record.behavior_space.dimension == 2 and bool(record.snapshots) and record.known_search is not None
+    return (
+        record.behavior_space.dimension == 2
+        and bool(record.snapshots)
+        and record.known_search is not None
+    )
 
 
 def without_search(records: Iterable[Record]) -> str:
@@ -121,7 +143,9 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
     found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
     if found.min() == found.max():
-        raise ValueError(f"{what} needs a task with fitness, and every individual has {found.min():g}")
+        raise ValueError(
+            f"{what} needs a task with fitness, and every individual has {found.min():g}"
+        )
     return float(found.min())
 
 
@@ -132,7 +156,12 @@ def uniformity_of_record(record: Record) -> np.ndarray:
     archives = [archive_entries(record, generation) for generation in record.snapshots]
     if not archives or archives[0] is None:
         return uniformities.of_record(record, cells)
-    return np.array([uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan for a in archives])
+    return np.array(
+        [
+            uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan
+            for a in archives
+        ]
+    )
 
 
 def common(lists: Iterable[Iterable[int]]) -> list[int]:

@@ -36,7 +36,9 @@ STYLE: Any = {
     "legend.frameon": False,
     "figure.dpi": 130.0,
     "savefig.dpi": 130.0,
-    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(
+        ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+    ),
 }
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
@@ -69,7 +71,10 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
     ranks = (np.cumsum(times) - times / 2) / len(novelty)
-    scale = (lambda value: np.interp(value, values, ranks), lambda rank: np.interp(rank, ranks, values))
+    scale = (
+        lambda value: np.interp(value, values, ranks),
+        lambda rank: np.interp(rank, ranks, values),
+    )
     return FuncNorm(scale, values[0], values[-1])
 
 
@@ -96,7 +101,9 @@ def titled(ax: Axes, text: str) -> None:
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     place: Any = ax.get_subplotspec()
     figure: Any = ax.figure
-    inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.9  # without the axis' numbers and label
+    inches = (
+        figure.get_figwidth() / place.get_gridspec().ncols - 0.9
+    )  # without the axis' numbers and label
     most = int(inches / 0.085)  # letters of ten points
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
@@ -145,9 +152,14 @@ def middles(
         deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
         found.append(np.stack([mean, mean - deviation, mean + deviation]))
     several = any(len(values) > 1 for values in groups)
-    below = any((one < 0).any() and not (values < 0).any() for one, values in zip(found, groups, strict=True))
+    below = any(
+        (one < 0).any() and not (values < 0).any()
+        for one, values in zip(found, groups, strict=True)
+    )
     if below or (quartiles and several):
-        return [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups], "\n(median and quartiles)"
+        return [
+            np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups
+        ], "\n(median and quartiles)"
     return found, ""
 
 

@@ -17,7 +17,18 @@ from brns.metrics.elites import fittest
 from brns.metrics.recorded import evaluated, kept
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.records import archive_entries, least_fitness, scene_of
-from brns.pictures.style import CELLS, FLOOR, NOVELTY, SOLVED, START, TIME, WALL, axes, by_rank, colorbar
+from brns.pictures.style import (
+    CELLS,
+    FLOOR,
+    NOVELTY,
+    SOLVED,
+    START,
+    TIME,
+    WALL,
+    axes,
+    by_rank,
+    colorbar,
+)
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, Traced, plain
 from brns.tasks.workers import innermost
@@ -49,7 +60,14 @@ def maze(record: Record, ax: Axes | None = None) -> Axes:
             found = record.solutions().genotype
             some = np.unique(np.linspace(0, len(found) - 1, 3).round().astype(int))
             for way in np.asarray(task.trajectory(found[some]))[..., :2]:
-                ax.plot(*way.T, color=SOLVED, lw=1.0, zorder=4, label="way of a solution", path_effects=HALO)
+                ax.plot(
+                    *way.T,
+                    color=SOLVED,
+                    lw=1.0,
+                    zorder=4,
+                    label="way of a solution",
+                    path_effects=HALO,
+                )
     drawn = f"{most} of " if most < len(behaviors) else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
     told = f"{drawn}{len(behaviors)} behaviors in {record.last} generations, {solutions}"
@@ -63,11 +81,15 @@ def archive(record: Record, ax: Axes | None = None) -> Axes:
     generation = kept(record, "the archive's picture")[-1]
     entries = archive_entries(record, generation)
     if entries is None:
-        raise ValueError(f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}")
+        raise ValueError(
+            f"{record.path} has no archive: its estimator is {record.experiment['estimator']['name']}"
+        )
     descriptor, entered = entries
     world = scene_of(record)
     _draw_behaviors(ax, world, descriptor, entered, "generation of entry")
-    ax.set_title(f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}")
+    ax.set_title(
+        f"archive of {len(descriptor)} after generation {generation}{beyond(world, descriptor)}"
+    )
     return ax
 
 
@@ -86,16 +108,28 @@ def novelty_map(
     reached = open_cells(over, len(novelty))
     scale = by_rank(novelty[reached])
     novelty = np.where(reached, novelty, np.nan)
-    shown = ax.imshow(novelty, NOVELTY, scale, origin="lower", extent=over.extent, interpolation="nearest")
+    shown = ax.imshow(
+        novelty, NOVELTY, scale, origin="lower", extent=over.extent, interpolation="nearest"
+    )
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
     alive = record.column("survivors.descriptor", [generation if living is None else living])[0]
-    ax.scatter(*world.place(alive).T, s=15, facecolor="white", edgecolor="black", lw=0.7, label="population", zorder=4)
+    ax.scatter(
+        *world.place(alive).T,
+        s=15,
+        facecolor="white",
+        edgecolor="black",
+        lw=0.7,
+        label="population",
+        zorder=4,
+    )
     ax.set_title(f"novelty after generation {generation}{beyond(world, alive)}")
     return ax
 
 
-def novelty_grid(record: Record, generation: int, cells: int = MAP_CELLS) -> Float[np.ndarray, "y x"]:
+def novelty_grid(
+    record: Record, generation: int, cells: int = MAP_CELLS
+) -> Float[np.ndarray, "y x"]:
     """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
     _refuse_unless_planar(record, "a novelty map")
     return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
@@ -110,7 +144,9 @@ def elites(record: Record, ax: Axes | None = None) -> Axes:
     least_fitness([record], "a map of elites")
     ax, world, found = axes(ax), scene_of(record), fittest(record, CELLS)
     fitness = np.full(CELLS, np.nan)
-    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, CELLS).T)] = found["fitness"]
+    fitness[tuple(coverages.cells(found["descriptor"], record.behavior_space, CELLS).T)] = found[
+        "fitness"
+    ]
     extent = over_box(world, record.behavior_space).extent
     shown = ax.imshow(fitness.T, NOVELTY, origin="lower", extent=extent, interpolation="nearest")
     colorbar(ax, shown, "fitness")
@@ -130,7 +166,9 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
     if world.paths:
         draw_paths(ax, world, descriptors, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(descriptors).T
-    shown = ax.scatter(x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4, **colors)
+    shown = ax.scatter(
+        x, y, c=novelty, s=22, edgecolor="black", lw=0.5, label="population", zorder=4, **colors
+    )
     colorbar(ax, shown, "novelty, coloured by rank")
     draw_world(ax, world)
     ax.set_title(f"population of generation {generation}{beyond(world, descriptors)}")
@@ -140,7 +178,9 @@ def population(record: Record, ax: Axes | None = None, generation: int | None = 
 def _refuse_unless_planar(record: Record, what: str) -> None:
     dimension = record.behavior_space.dimension
     if dimension != 2:
-        raise ValueError(f"{what} needs a behavior space of 2 dimensions; {record.path} has {dimension}")
+        raise ValueError(
+            f"{what} needs a behavior space of 2 dimensions; {record.path} has {dimension}"
+        )
 
 
 def over_box(world: Scene, space: Box) -> Scene:
@@ -164,11 +204,17 @@ def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
     if world.start is not None:
         row, column = _pixels(world, *world.start)
         image = Image.fromarray(np.uint8(free)).copy()
-        ImageDraw.floodfill(image, (int(column), int(row)), REACHED)  # importing SciPy's takes longer than this
+        ImageDraw.floodfill(
+            image, (int(column), int(row)), REACHED
+        )  # importing SciPy's takes longer than this
         free = np.asarray(image) == REACHED
     n = cells * PLACES
-    x, y = (a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True))
-    return free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
+    x, y = (
+        a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True)
+    )
+    return (
+        free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
+    )
 
 
 def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
@@ -186,22 +232,43 @@ def draw_world(ax: Axes, world: Scene) -> None:
     ax.set_facecolor(FLOOR)
     if world.walls is not None:
         image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
-        ax.imshow(image, origin="lower", extent=world.walls_extent, cmap=color, interpolation="nearest", zorder=2)
+        ax.imshow(
+            image,
+            origin="lower",
+            extent=world.walls_extent,
+            cmap=color,
+            interpolation="nearest",
+            zorder=2,
+        )
     for area in world.areas:
         place = (area.x, area.y)
-        ax.add_patch(Circle(place, area.radius, fill=False, ec=area.color, lw=2.0, zorder=3, path_effects=HALO))
-        ax.plot([], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name)  # for the legend
+        ax.add_patch(
+            Circle(
+                place, area.radius, fill=False, ec=area.color, lw=2.0, zorder=3, path_effects=HALO
+            )
+        )
+        ax.plot(
+            [], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name
+        )  # for the legend
     if world.start is not None:
         ring: Any = {"mfc": "none", "mec": START, "mew": 1.8, "ms": 8, "path_effects": HALO}
         ax.plot(*world.start, "o", ls="", label="start", zorder=5, **ring)
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
     ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
-    ax.set(xlabel=world.axes[0], ylabel=world.axes[1], aspect="auto" if world.walls is None else "equal")
+    ax.set(
+        xlabel=world.axes[0],
+        ylabel=world.axes[1],
+        aspect="auto" if world.walls is None else "equal",
+    )
 
 
 def _draw_behaviors(
-    ax: Axes, world: Scene, behaviors: Float[np.ndarray, "n d"], generations: Int[np.ndarray, " n"], label: str
+    ax: Axes,
+    world: Scene,
+    behaviors: Float[np.ndarray, "n d"],
+    generations: Int[np.ndarray, " n"],
+    label: str,
 ) -> None:
     if world.paths:
         shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
@@ -213,14 +280,20 @@ def _draw_behaviors(
     draw_world(ax, world)
 
 
-def draw_paths(ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any) -> LineCollection:
+def draw_paths(
+    ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any
+) -> LineCollection:
     """Behaviors that are paths, from the world's start on, coloured by values."""
-    lines = LineCollection(list(with_start(world, descriptors)), array=values, rasterized=True, **style)
+    lines = LineCollection(
+        list(with_start(world, descriptors)), array=values, rasterized=True, **style
+    )
     ax.add_collection(lines)
     return lines
 
 
-def with_start(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n times 2"]:
+def with_start(
+    world: Scene, descriptors: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n times 2"]:
     """Paths from the world's start on, where there is one."""
     points = descriptors.reshape(len(descriptors), -1, 2)
     return points if world.start is None else np.insert(points, 0, world.start, axis=1)

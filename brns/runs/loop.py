@@ -15,7 +15,17 @@ from brns.core import Generation, founding
 from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.metadata import Forked
-from brns.runs.paths import Seeds, building, chosen, folders, holds_runs, locked, refuse_taken, temporary_place, whole
+from brns.runs.paths import (
+    Seeds,
+    building,
+    chosen,
+    folders,
+    holds_runs,
+    locked,
+    refuse_taken,
+    temporary_place,
+    whole,
+)
 from brns.runs.progress import Progress, Row, follow
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
@@ -23,7 +33,9 @@ from brns.search import NoveltySearch, SearchState
 from brns.settings import changes, describe, shown
 
 Exist = Literal["refuse", "resume"]
-SECONDS = 1.0  # of work that a resumed run computes again at most, beside the generation in progress
+SECONDS = (
+    1.0  # of work that a resumed run computes again at most, beside the generation in progress
+)
 WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 SHARED = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""
@@ -141,13 +153,19 @@ def fork(
     before, after = source.experiment, describe(search)
     for name in SHARED:
         if before[name] != after[name]:
-            raise ValueError(f"a fork cannot change {name}: {run} has {before[name]!r}; got {after[name]!r}")
+            raise ValueError(
+                f"a fork cannot change {name}: {run} has {before[name]!r}; got {after[name]!r}"
+            )
     if not eqx.tree_equal(source.behavior_space, search.task.behavior_space):
-        raise ValueError(f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}")
+        raise ValueError(
+            f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}"
+        )
     state = source.state(at, search)
     genes, known = search.task.genotype_space.dimension, state.population.genotype.shape[1]
     if genes != known:
-        raise ValueError(f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}")
+        raise ValueError(
+            f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}"
+        )
     made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every)
     changed = changes(before, after)
     made.forked = Forked(path=os.fspath(run), id=source.metadata.id, generation=at, changed=changed)
@@ -175,11 +193,16 @@ def start(
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
     """
     if not isinstance(search, NoveltySearch):
-        raise ValueError(f"a run needs a search, as in brns.NoveltySearch(task); got {shown(search)}")
+        raise ValueError(
+            f"a run needs a search, as in brns.NoveltySearch(task); got {shown(search)}"
+        )
     if exist not in get_args(Exist):
         raise ValueError(f"exist must be {' or '.join(get_args(Exist))}; got {exist!r}")
     several, numbers = chosen(seed, seeds)
-    generations, stride = whole("generations", generations), whole("checkpoint_every", checkpoint_every)
+    generations, stride = (
+        whole("generations", generations),
+        whole("checkpoint_every", checkpoint_every),
+    )
     out = Path(out)
     places = folders(out, several, numbers)
     if exist == "resume" and holds_runs(out):
@@ -197,7 +220,9 @@ def start(
     states = side_by_side.on_host([search.init(jax.random.key(number)) for number in numbers])
     with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
         saving = []
-        for path, number, state in zip(folders(aside, several, numbers), numbers, states, strict=True):
+        for path, number, state in zip(
+            folders(aside, several, numbers), numbers, states, strict=True
+        ):
             metadata.create(path, metadata.new(search, number, numbers, generations, stride))
             saving.append(writers.submit(Record(path).begin, search, state))
         for one in saving:
@@ -207,7 +232,9 @@ def start(
 
 
 def go_on(
-    path: str | os.PathLike, generations: SupportsIndex | None = None, search: NoveltySearch | None = None
+    path: str | os.PathLike,
+    generations: SupportsIndex | None = None,
+    search: NoveltySearch | None = None,
 ) -> Generator[list[SavedGeneration], None, None]:
     """`resume`, one generation of all seeds at a time."""
     runs = records(path, search)
@@ -223,7 +250,9 @@ def go_on(
         if kept is None:
             raise RecordError(f"{path} has no state to go on from: start anew")
         total = first.planned if generations is None else whole("generations", generations)
-        yield from _advance(first.search, runs, [record.go_on(kept, total) for record in runs], total)
+        yield from _advance(
+            first.search, runs, [record.go_on(kept, total) for record in runs], total
+        )
 
 
 def _advance(
@@ -233,14 +262,18 @@ def _advance(
     kept, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
-        done = (record.arrays("generations", g, ("offspring", "survivors")) for g in range(kept + 1))
+        done = (
+            record.arrays("generations", g, ("offspring", "survivors")) for g in range(kept + 1)
+        )
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
         founders = [founding(side_by_side.on_host(state.population)) for state in states]
         together = zip(runs, founders, progress, strict=True)
         yield [SavedGeneration(record, 0, facts, one.row) for record, facts, one in together]
     keys = [jax.random.key(record.seed) for record in runs]
-    steps = side_by_side.generations(search, keys, states, generations - kept, runs[0].metadata.lanes)
+    steps = side_by_side.generations(
+        search, keys, states, generations - kept, runs[0].metadata.lanes
+    )
     saving: list[Future[None]] = []
     with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
         try:
@@ -248,7 +281,9 @@ def _advance(
                 told = []
                 for record, (state, generation), one in zip(runs, after, progress, strict=True):
                     record.append(number, generation, state.credit)
-                    told.append(SavedGeneration(record, number, generation, one.add(number, generation)))
+                    told.append(
+                        SavedGeneration(record, number, generation, one.add(number, generation))
+                    )
                 states = [state for state, _ in after]
                 # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
                 due = number % runs[0].checkpoint_every == 0 or number == generations

@@ -65,7 +65,9 @@ class Metadata(pydantic.BaseModel):
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
-def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int) -> Metadata:
+def new(
+    search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int
+) -> Metadata:
     """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
@@ -73,7 +75,10 @@ def new(search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int
         id=secrets.token_hex(8),
         experiment=describe(search),
         **called(search)._asdict(),
-        behavior_space={"low": np.asarray(space.low).tolist(), "high": np.asarray(space.high).tolist()},
+        behavior_space={
+            "low": np.asarray(space.low).tolist(),
+            "high": np.asarray(space.high).tolist(),
+        },
         seed=seed,
         seeds=seeds,
         lanes=lanes(search.task, len(seeds)),
@@ -107,8 +112,12 @@ def read(path: Path) -> Metadata:
     except OSError as error:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
     except pydantic.ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]]
-        raise RecordError(f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}") from None
+        faults = [
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]
+        ]
+        raise RecordError(
+            f"{file} is not of a run that this version of brns reads: {'; '.join(faults)}"
+        ) from None
     if metadata.checksum != metadata.summed():
         raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
     return metadata

@@ -46,10 +46,14 @@ def chosen(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, l
         else:
             found = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
-        raise ValueError(f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}") from None
+        raise ValueError(
+            f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}"
+        ) from None
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
     if not found or found[0] < 0 or found[-1] >= 2**32 or len(set(found)) < len(found):
-        raise ValueError(f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}")
+        raise ValueError(
+            f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}"
+        )
     return seeds is not None, found
 
 
@@ -93,7 +97,9 @@ def building(out: Path) -> Generator[Path, None, None]:
     except OSError as error:
         if error.errno is None:  # not the system's
             raise
-        raise RecordError(f"{out} was taken, or cannot be made ({error.strerror}): choose another place") from error
+        raise RecordError(
+            f"{out} was taken, or cannot be made ({error.strerror}): choose another place"
+        ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
@@ -107,9 +113,15 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
     with contextlib.ExitStack() as held:
         for folder in paths:
             try:
-                held.enter_context(filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False))
+                held.enter_context(
+                    filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
+                )
             except filelock.Timeout:
-                raise RecordError(f"{folder} is being written by another process or thread") from None
+                raise RecordError(
+                    f"{folder} is being written by another process or thread"
+                ) from None
             except OSError as error:
-                raise RecordError(f"could not write to {folder} ({error.strerror}): choose another place") from error
+                raise RecordError(
+                    f"could not write to {folder} ({error.strerror}): choose another place"
+                ) from error
         yield

@@ -92,7 +92,10 @@ class Progress:
 
     def add(self, number: int, generation: Generation) -> Row:
         """Append the row of a generation that was saved."""
-        tables = {"offspring": generation.offspring._asdict(), "survivors": generation.survivors._asdict()}
+        tables = {
+            "offspring": generation.offspring._asdict(),
+            "survivors": generation.survivors._asdict(),
+        }
         self.row = self.rows.row(number, tables)
         self._write("a", [self.row])
         return self.row
@@ -137,7 +140,9 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         (task,) = self.progress.tasks
-        self.progress.update(self.task, visible=task.total is not None)  # not where nothing was begun
+        self.progress.update(
+            self.task, visible=task.total is not None
+        )  # not where nothing was begun
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)
@@ -163,7 +168,10 @@ class Bar:
 
 
 def follow(
-    steps: Generator[Any, None, None], until: Callable[[Any], bool] | None, shown: bool, temporary: Path | None = None
+    steps: Generator[Any, None, None],
+    until: Callable[[Any], bool] | None,
+    shown: bool,
+    temporary: Path | None = None,
 ) -> Iterator[Any]:
     """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
     with contextlib.closing(steps), Bar("generation", found="compiling", shown=shown) as bar:

@@ -29,7 +29,8 @@ def here() -> dict[str, Any]:
         },
         "device": device(),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
-        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": {name: metadata.version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
     }
 
 
@@ -47,10 +48,21 @@ def command() -> str:
 def commit() -> str:
     """The commit of the checkout that brns runs from, with a plus sign where it was changed; else brns' version."""
     checkout = Path(__file__).parents[2]
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    command = [
+        "git",
+        "-C",
+        str(checkout),
+        "describe",
+        "--always",
+        "--dirty=+",
+        "--abbrev=12",
+        "--exclude=*",
+    ]
     try:
         if (checkout / ".git").exists():  # a repository further up is somebody else's
-            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True, timeout=5
+            ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         pass
     return f"version {metadata.version('brns')}"
@@ -69,7 +81,9 @@ def device() -> str:
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo") as stream:
-            return next(line.split(":", 1)[1].strip() for line in stream if line.startswith("model name"))
+            return next(
+                line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor() or "unknown"
 

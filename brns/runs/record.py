@@ -70,7 +70,9 @@ class Record:
         """The finished generations, from 0, the founders."""
         numbers = numbers_in(self.path / "generations")
         if not numbers or numbers != list(range(len(numbers))):
-            raise RecordError(f"{self.path} lacks generations: it has {ranges(numbers)}; a file was removed")
+            raise RecordError(
+                f"{self.path} lacks generations: it has {ranges(numbers)}; a file was removed"
+            )
         return numbers
 
     @property
@@ -115,10 +117,20 @@ class Record:
     def append(self, number: int, generation: Generation, credit: np.ndarray | jax.Array) -> None:
         """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
         refuse_not_finite(number, generation)
-        arrays = {who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()}
-        kept = np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"]) | arrays["offspring"]["solved"]
+        arrays = {
+            who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()
+        }
+        kept = (
+            np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"])
+            | arrays["offspring"]["solved"]
+        )
         genotypes = np.asarray(generation.offspring.genotype)[kept]
-        self.write("generations", number, arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit}, synced=False)
+        self.write(
+            "generations",
+            number,
+            arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit},
+            synced=False,
+        )
 
     def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
         """Save the estimator's state, but for what it can count again, and have the disk confirm all until now.
@@ -148,7 +160,9 @@ class Record:
 
     def go_on(self, number: int, generations: int) -> SearchState:
         """The state after a generation, to go on from to so many; what a killed process left is removed."""
-        self._read = None  # from now on nothing that is read stays in memory, however long the run gets
+        self._read = (
+            None  # from now on nothing that is read stays in memory, however long the run gets
+        )
         state = self.state(number)  # before anything is changed: it may be damaged
         for pattern in UNFINISHED:
             for file in self.path.glob(pattern):
@@ -170,9 +184,13 @@ class Record:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         generations = list(generations)
         if not generations:
-            raise RecordError(f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}")
+            raise RecordError(
+                f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}"
+            )
         if name not in (*FACTS, GENOTYPE):
-            raise RecordError(f"a run has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}")
+            raise RecordError(
+                f"a run has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}"
+            )
         if name == GENOTYPE:
             return np.stack([self._offspring(g) for g in generations])
         who, column = name.split(".")
@@ -187,11 +205,17 @@ class Record:
                 "A run with checkpoint_every=1 (--checkpoint-every 1) keeps all"
             )
         state, space = self._parents(number, search), search.task.behavior_space
-        begins = eqx.filter_eval_shape(begun, search.estimator, space, state.population, jax.random.key(0))
+        begins = eqx.filter_eval_shape(
+            begun, search.estimator, space, state.population, jax.random.key(0)
+        )
         like = eqx.filter_eval_shape(functools.partial(_emptied, search), begins[1])
-        estimator = storage.restore(like, self.arrays("states", number), self._file("states", number))
+        estimator = storage.restore(
+            like, self.arrays("states", number), self._file("states", number)
+        )
         if isinstance(search.estimator, Recounts):
-            born = (self._facts(g, "offspring")["offspring"]["descriptor"] for g in range(number + 1))
+            born = (
+                self._facts(g, "offspring")["offspring"]["descriptor"] for g in range(number + 1)
+            )
             estimator = search.estimator.recounted(estimator, born)
         return state._replace(estimator=estimator)
 
@@ -221,10 +245,14 @@ class Record:
             facts = self._facts(g)
             everyone, kept = facts["offspring"]["id"], facts["kept"]
             asked = np.isin(everyone, ids[born == g])
-            found = self._offspring(g)[asked] if asked[~kept].any() else facts[GENOTYPE][asked[kept]]
+            found = (
+                self._offspring(g)[asked] if asked[~kept].any() else facts[GENOTYPE][asked[kept]]
+            )
             rows |= dict(zip(everyone[asked].tolist(), found, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
-            raise RecordError(f"{self.path} has no individuals {ranges(unknown)} that were born in these generations")
+            raise RecordError(
+                f"{self.path} has no individuals {ranges(unknown)} that were born in these generations"
+            )
         return np.stack([rows[i] for i in ids.tolist()]) if rows else self._facts(0)[GENOTYPE][:0]
 
     def _offspring(self, number: int) -> np.ndarray:
@@ -232,7 +260,10 @@ class Record:
         facts = self._facts(number)
         if (kept := facts["kept"]).all():
             return facts[GENOTYPE]
-        before, key = self._parents(number - 1, self.search), keys(jax.random.key(self.seed), number)[0]
+        before, key = (
+            self._parents(number - 1, self.search),
+            keys(jax.random.key(self.seed), number)[0],
+        )
         again = self.search.ask(before, key)
         genotypes, space = np.array(again.genotype), self.search.task.genotype_space
         far = np.abs(genotypes[kept] - facts[GENOTYPE]) > ROUNDING * (space.high - space.low)
@@ -246,7 +277,9 @@ class Record:
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""
-        return self._with_genotypes(self._facts(self.last if generation is None else generation)["survivors"])
+        return self._with_genotypes(
+            self._facts(self.last if generation is None else generation)["survivors"]
+        )
 
     def _with_genotypes(self, table: np.ndarray) -> Population:
         columns = {name: table[name] for name in PLAIN}
@@ -269,13 +302,17 @@ class Record:
             return self.arrays("generations", number, tables)
         if number not in self._read:
             if not self._file("generations", number).exists():
-                raise RecordError(f"{self.path} has no generation {number}; it has {ranges(self.generations)}")
+                raise RecordError(
+                    f"{self.path} has no generation {number}; it has {ranges(self.generations)}"
+                )
             self._read[number] = self.arrays("generations", number)
         return self._read[number]
 
 
 def _emptied(search: NoveltySearch, estimator: Any) -> Any:
-    return search.estimator.emptied(estimator) if isinstance(search.estimator, Recounts) else estimator
+    return (
+        search.estimator.emptied(estimator) if isinstance(search.estimator, Recounts) else estimator
+    )
 
 
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
@@ -287,5 +324,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
     alone = (path / metadata.NAME).exists() or not path.is_dir()
     folders = [path] if alone else metadata.below(path)
     if not folders:
-        raise RecordError(f"{path} is not a run and holds none: there is no run.json in it or one folder below")
+        raise RecordError(
+            f"{path} is not a run and holds none: there is no run.json in it or one folder below"
+        )
     return sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)

@@ -47,7 +47,11 @@ def cut(seeds: int, lanes: int) -> list[slice]:
 
 
 def generations(
-    search: NoveltySearch, keys: list[Key[Array, ""]], states: list[SearchState], count: int, lanes: int
+    search: NoveltySearch,
+    keys: list[Key[Array, ""]],
+    states: list[SearchState],
+    count: int,
+    lanes: int,
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations, each of all seeds and with arrays on the host."""
     single = list(zip(states, keys, strict=True))
@@ -64,13 +68,19 @@ def generations(
         begun = [(stacked(states[part]), jnp.stack(keys[part])) for part in cut(len(keys), lanes)]
         if len(begun) > 1:
             places = itertools.cycle(jax.local_devices())
-            begun = [jax.device_put(lane, place) for lane, place in zip(begun, places, strict=False)]
+            begun = [
+                jax.device_put(lane, place) for lane, place in zip(begun, places, strict=False)
+            ]
         for after in _ahead(partial(_batch, search), begun, count):
             yield [take(lane, i) for lane in after for i in range(len(lane[0].generation))]
 
 
 def _ahead(
-    step: Callable[..., Step], lanes: list[Lane], count: int, ahead: int = 1, leave: Callable[[], None] | None = None
+    step: Callable[..., Step],
+    lanes: list[Lane],
+    count: int,
+    ahead: int = 1,
+    leave: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
     """Each lane's generations, computed in a thread of its own, so many ahead of those that were asked for.
 
@@ -82,13 +92,17 @@ def _ahead(
 
     # On a CPU JAX computes in turn what one thread begins, and may compute at once where it would else only begin.
     threads = [ThreadPoolExecutor(1) for _ in lanes]
-    newest: list[Future] = [thread.submit(lambda lane: lane, lane) for thread, lane in zip(threads, lanes, strict=True)]
+    newest: list[Future] = [
+        thread.submit(lambda lane: lane, lane) for thread, lane in zip(threads, lanes, strict=True)
+    ]
     begun: deque[list[Future[Step]]] = deque()
     try:
         for number in range(count + ahead):
             if number < count:
                 further = zip(threads, newest, lanes, strict=True)
-                newest = [thread.submit(after, before, keys) for thread, before, (_, keys) in further]
+                newest = [
+                    thread.submit(after, before, keys) for thread, before, (_, keys) in further
+                ]
                 begun.append(newest)
             if number >= ahead:
                 yield on_host([one.result() for one in begun.popleft()])

@@ -41,7 +41,9 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))
-        raise RecordError(f"{source} does not fit these settings: it differs in {', '.join(odd[:5])}")
+        raise RecordError(
+            f"{source} does not fit these settings: it differs in {', '.join(odd[:5])}"
+        )
     restored = []
     for name, leaf in leaves.items():
         array = arrays[name]
@@ -50,7 +52,9 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
             wanted = f"{leaf.dtype}{list(leaf.shape)}"
             found = f"{array.dtype}{list(array.shape)}"
-            raise RecordError(f"{source} does not fit these settings: {name} is {found}, not {wanted}")
+            raise RecordError(
+                f"{source} does not fit these settings: {name} is {found}, not {wanted}"
+            )
         restored.append(jnp.asarray(array))
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 

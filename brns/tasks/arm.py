@@ -41,8 +41,12 @@ class PlanarArm(eqx.Module):
 
     def __check_init__(self):
         refuse_unless(self)
-        if self.lengths is not None and (len(self.lengths) != self.joints or min(self.lengths) <= 0):
-            raise ValueError(f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}")
+        if self.lengths is not None and (
+            len(self.lengths) != self.joints or min(self.lengths) <= 0
+        ):
+            raise ValueError(
+                f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}"
+            )
 
     @property
     def genotype_space(self) -> Box:
@@ -68,7 +72,9 @@ class PlanarArm(eqx.Module):
         heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
         lengths = np.array(self.lengths or (1.0,) * self.joints)
         links = lengths / lengths.sum()
-        ends = jnp.cumsum(jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * links[:, None], axis=1)
+        ends = jnp.cumsum(
+            jnp.stack([jnp.cos(heading), jnp.sin(heading)], axis=2) * links[:, None], axis=1
+        )
         return jnp.clip((ends + 1) / 2, 0.0, 1.0)  # rounding may leave the box by a last bit
 
 
@@ -83,6 +89,8 @@ def _pictures(places: Float[Array, "n joints 2"]) -> Float[Array, "n pixels"]:
         from_x, from_y = x - begin[:, :1], y - begin[:, 1:]
         squared = jnp.maximum(along_x**2 + along_y**2, 1e-12)
         share = jnp.clip((from_x * along_x + from_y * along_y) / squared, 0, 1)
-        nearest = jnp.minimum(nearest, (from_x - share * along_x) ** 2 + (from_y - share * along_y) ** 2)
+        nearest = jnp.minimum(
+            nearest, (from_x - share * along_x) ** 2 + (from_y - share * along_y) ** 2
+        )
         begin = end
     return jnp.clip(1 - PIXELS * jnp.sqrt(nearest), 0.0, 1.0)

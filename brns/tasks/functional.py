@@ -85,7 +85,11 @@ class FunctionalTask(eqx.Module):
         # A key for each: simulators that batch by themselves need the whole state batched.
         episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
         evaluation = Evaluation(jax.vmap(self.describe)(episodes), episodes.rewards.sum(axis=1))
-        return evaluation._replace(solved=jax.vmap(self.success)(episodes)) if self.success else evaluation
+        return (
+            evaluation._replace(solved=jax.vmap(self.success)(episodes))
+            if self.success
+            else evaluation
+        )
 
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
         """One episode from the reset with this key."""
@@ -93,13 +97,19 @@ class FunctionalTask(eqx.Module):
 
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
-            state = self.env.step(state, self.policy.act(layers, self.observe(state)[:, None])[:, 0])
+            state = self.env.step(
+                state, self.policy.act(layers, self.observe(state)[:, None])[:, 0]
+            )
             reward = jnp.where(done, 0.0, state.reward)
             return (state, done | jnp.asarray(state.done, bool)), (watch(state), reward, ~done)
 
         state = self.env.reset(key)
         begun = state, jnp.asarray(state.done, bool)
         (_, done), (later, rewards, living) = jax.lax.scan(advance, begun, length=self.steps)
-        times = jnp.minimum(jnp.arange(self.steps + 1), living.sum())  # after the end the last again
-        seen = jax.tree.map(lambda one, many: jnp.concatenate([one[None], many])[times], watch(state), later)
+        times = jnp.minimum(
+            jnp.arange(self.steps + 1), living.sum()
+        )  # after the end the last again
+        seen = jax.tree.map(
+            lambda one, many: jnp.concatenate([one[None], many])[times], watch(state), later
+        )
         return Episode(seen, rewards, living.sum(), done)

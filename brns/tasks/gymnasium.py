@@ -46,7 +46,9 @@ class Policy(Protocol):
     @property
     def genotype_space(self) -> Box: ...
 
-    def actor(self, genotypes: Float[np.ndarray, "n p"]) -> Callable[[Float[np.ndarray, "n o"]], Any]:
+    def actor(
+        self, genotypes: Float[np.ndarray, "n p"]
+    ) -> Callable[[Float[np.ndarray, "n o"]], Any]:
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
         It is made anew for each batch of episodes. Row i is for genotype i.
@@ -97,7 +99,9 @@ class GymnasiumTask(eqx.Module):
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         episodes = self.episodes(genotypes, seed)
-        descriptor = np.stack([np.asarray(self.describe(episode), np.float32) for episode in episodes])
+        descriptor = np.stack(
+            [np.asarray(self.describe(episode), np.float32) for episode in episodes]
+        )
         fitness = np.array([episode.rewards.sum() for episode in episodes], np.float32)
         solved = np.array([bool(self.success and self.success(episode)) for episode in episodes])
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
@@ -125,7 +129,9 @@ class GymnasiumTask(eqx.Module):
                 break
         seen, earned = np.stack(observations, axis=1), np.stack(rewards, axis=1)
         return [
-            Episode(seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended)
+            Episode(
+                seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended
+            )
             for i, (t, ended) in enumerate(zip(lengths.tolist(), terminated.tolist(), strict=True))
         ]
 
@@ -165,9 +171,13 @@ def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
         return SyncVectorEnv([lambda: Ended(make())] * n)
     worlds = make_env(n)
     if worlds.num_envs != n:
-        raise ValueError(f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked")
+        raise ValueError(
+            f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked"
+        )
     if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
-        raise ValueError(f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}")
+        raise ValueError(
+            f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}"
+        )
     return worlds
 
 
@@ -189,13 +199,19 @@ def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
 def _sizes(worlds: VectorEnv) -> tuple[int, int]:
     space = worlds.single_action_space
     if not isinstance(space, spaces.Discrete | spaces.Box):
-        raise ValueError(f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own")
+        raise ValueError(
+            f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own"
+        )
     return spaces.flatdim(worlds.single_observation_space), spaces.flatdim(space)
 
 
 def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
     space: Any = spaces.flatten_space(worlds.single_observation_space)
-    bounded = isinstance(space, spaces.Box) and np.isfinite(space.low).all() and np.isfinite(space.high).all()
+    bounded = (
+        isinstance(space, spaces.Box)
+        and np.isfinite(space.low).all()
+        and np.isfinite(space.high).all()
+    )
     if describe is not last_observation or not bounded:
         raise ValueError(
             "give behavior_space, where behaviors lie: it is known only if they are last observations with finite "
@@ -204,14 +220,18 @@ def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
     return Box(space.low.ravel(), space.high.ravel())
 
 
-def _actor(worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray) -> Callable[[np.ndarray], Any]:
+def _actor(
+    worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray
+) -> Callable[[np.ndarray], Any]:
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
     fitted(policy, *_sizes(worlds))
     layers = policy.layers(genotypes.astype(float))
     space: Any = worlds.single_action_space
     if isinstance(space, spaces.Discrete):
-        return lambda observations: space.start + np.argmax(policy.act(layers, observations.T).T, axis=1)
+        return lambda observations: (
+            space.start + np.argmax(policy.act(layers, observations.T).T, axis=1)
+        )
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
     bounded = np.isfinite(low) & np.isfinite(high)
     least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)

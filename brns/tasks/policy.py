@@ -44,7 +44,9 @@ class FeedForward(eqx.Module):
     def layers(self, genotypes: Genotypes) -> Layers:
         """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
         if genotypes.shape[1] != self.genotype_length:
-            raise ValueError(f"this policy needs genotypes of length {self.genotype_length}; got {genotypes.shape}")
+            raise ValueError(
+                f"this policy needs genotypes of length {self.genotype_length}; got {genotypes.shape}"
+            )
         columns: Any = genotypes.T
         found, at = [], 0
         for inputs, outputs in pairwise(self.sizes):
@@ -53,7 +55,9 @@ class FeedForward(eqx.Module):
             at = end
         return found
 
-    def act(self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]) -> Any:
+    def act(
+        self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]
+    ) -> Any:
         """One action a policy, `(actions, n)`: policies along the trailing axis."""
         signal: Any = observations
         for depth, (weights, biases) in enumerate(layers, 1):
@@ -63,10 +67,14 @@ class FeedForward(eqx.Module):
         return signal
 
     @eqx.filter_jit
-    def __call__(self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]) -> Float[Array, "n a"]:
+    def __call__(
+        self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]
+    ) -> Float[Array, "n a"]:
         wanted = (len(genotypes), self.sizes[0])
         if observations.shape != wanted:
-            raise ValueError(f"these policies need observations of shape {wanted}; got {observations.shape}")
+            raise ValueError(
+                f"these policies need observations of shape {wanted}; got {observations.shape}"
+            )
         return self.act(self.layers(genotypes), observations.T).T
 
 

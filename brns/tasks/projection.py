@@ -52,4 +52,6 @@ class LinearProjection(eqx.Module):
         descriptor = clipped.reshape(len(genotypes), self.measures, -1).sum(axis=2)
         space = self.behavior_space
         fitness = -jnp.sum((genotypes - CENTER) ** 2, axis=1)
-        return Evaluation(jnp.clip(descriptor, space.low, space.high), fitness, jnp.zeros(len(genotypes), bool))
+        return Evaluation(
+            jnp.clip(descriptor, space.low, space.high), fitness, jnp.zeros(len(genotypes), bool)
+        )

@@ -46,18 +46,28 @@ class Sharded(Wrapper):
         """`devices` is how many, the first of `jax.devices()`."""
         many = jax.device_count() if devices is None else devices
         if not task.traceable:
-            raise ValueError(f"only JAX code goes on devices; for {task!r} there are brns.Processes and brns.Dask")
+            raise ValueError(
+                f"only JAX code goes on devices; for {task!r} there are brns.Processes and brns.Dask"
+            )
         if not 1 <= many <= jax.device_count():
-            raise ValueError(f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}")
-        self.mesh = jax.make_mesh((many,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[:many])
+            raise ValueError(
+                f"devices must be 1 to {jax.device_count()}, as many as JAX has; got {devices}"
+            )
+        self.mesh = jax.make_mesh(
+            (many,), ("individuals",), (AxisType.Auto,), devices=jax.devices()[:many]
+        )
         arrays, rest = eqx.partition(task, eqx.is_array)
-        self.task = eqx.combine(jax.device_put(arrays, NamedSharding(self.mesh, PartitionSpec())), rest)
+        self.task = eqx.combine(
+            jax.device_put(arrays, NamedSharding(self.mesh, PartitionSpec())), rest
+        )
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         n = len(genotypes)
         filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
         given = INDIVIDUALS, PartitionSpec()
-        shard = jax.shard_map(self._part, mesh=self.mesh, in_specs=given, out_specs=INDIVIDUALS, check_vma=False)
+        shard = jax.shard_map(
+            self._part, mesh=self.mesh, in_specs=given, out_specs=INDIVIDUALS, check_vma=False
+        )
         return Evaluation(*(column[:n] for column in shard(filled, key)))
 
     def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:

@@ -15,7 +15,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_EXCEPTION,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any
 
 import cloudpickle
@@ -32,14 +39,20 @@ from brns.tasks.policy import Genotypes
 from brns.tasks.sharded import Sharded, Wrapper
 
 # Of compiled code, as JAX was told in the process of the search.
-CACHE = ("compilation_cache_dir", "compilation_cache_max_size", "persistent_cache_min_compile_time_secs")
+CACHE = (
+    "compilation_cache_dir",
+    "compilation_cache_max_size",
+    "persistent_cache_min_compile_time_secs",
+)
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
 _tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 _THREAD = threading.local()  # has the process of a thread that evaluates
-_unpickled = functools.lru_cache(maxsize=4)(pickle.loads)  # so that a worker keeps a task, and what belongs to it
+_unpickled = functools.lru_cache(maxsize=4)(
+    pickle.loads
+)  # so that a worker keeps a task, and what belongs to it
 
 
 class EvaluationError(ValueError):
@@ -95,10 +108,14 @@ class Chunked(Wrapper):
         futures = []
         for i, chunk in enumerate(chunks):
             rows = f"individuals {i * self.chunk} to {min((i + 1) * self.chunk, n) - 1} of {n} (rows from 0)"
-            futures.append(executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key))
+            futures.append(
+                executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key)
+            )
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
-            results = [future.result() for future in futures if future.done()]  # all, or one of them raises
+            results = [
+                future.result() for future in futures if future.done()
+            ]  # all, or one of them raises
         except EvaluationError:
             raise
         except Exception as error:
@@ -111,7 +128,9 @@ class Chunked(Wrapper):
                 future.cancel()
         evaluations, seconds = zip(*results, strict=True)
         if sum(seconds) < QUICK * len(chunks):
-            _tell_once(f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers")
+            _tell_once(
+                f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers"
+            )
         return evaluations
 
 
@@ -124,7 +143,9 @@ class Processes(Chunked):
     longer than `timeout` seconds, and where two workers died on one chunk.
     """
 
-    def __init__(self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None) -> None:
+    def __init__(
+        self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None
+    ) -> None:
         self.task, self.chunk = task, chunk
         self.executor = Apart(functools.partial(_threads, workers), timeout)
 
@@ -137,7 +158,9 @@ class Dask(Chunked):
     no worker for ten minutes; `ImportError` without the extra `dask`.
     """
 
-    def __init__(self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None) -> None:
+    def __init__(
+        self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None
+    ) -> None:
         self.task, self.chunk = task, chunk
         self.executor = Apart(functools.partial(_cluster, address), timeout)
 
@@ -172,18 +195,24 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluation:
     """What a task says about one chunk, checked while it is still known which chunk it was."""
     genotypes = jnp.asarray(genotypes)
-    evaluation = _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
+    evaluation = (
+        _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
+    )
     evaluation = conform(evaluation, len(genotypes), task)
     return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
 
 
-def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]) -> tuple[Evaluation, float]:
+def evaluate_pickled(
+    asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]
+) -> tuple[Evaluation, float]:
     """`evaluate_chunk` by an executor, and its seconds. Errors become texts: a task's own might not be picklable."""
     began = time.perf_counter()
     try:
         return evaluate_chunk(_unpickled(task), genotypes, key), time.perf_counter() - began
     except BaseException as error:
-        failed = EvaluationError(f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}")
+        failed = EvaluationError(
+            f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}"
+        )
         failed.add_note(f"In the worker:\n{traceback.format_exc()}")
     raise failed
 
@@ -191,7 +220,9 @@ def evaluate_pickled(asked: str, task: bytes, genotypes: np.ndarray, key: Key[Ar
 class Apart(Executor):
     """Threads with a process each, here or on a cluster; opened when first needed."""
 
-    def __init__(self, open: Callable[[contextlib.ExitStack], Executor], timeout: float | None) -> None:
+    def __init__(
+        self, open: Callable[[contextlib.ExitStack], Executor], timeout: float | None
+    ) -> None:
         self.open, self.timeout = open, timeout
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
@@ -220,7 +251,9 @@ def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
     try:
         import distributed
     except ImportError:
-        raise ImportError("evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'") from None
+        raise ImportError(
+            "evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'"
+        ) from None
     client = stack.enter_context(distributed.Client(address, timeout=4, set_as_default=False))
     if not client.scheduler_info()["workers"]:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
@@ -230,7 +263,9 @@ def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
     return executor
 
 
-def _in_process(processes: list[Any], timeout: float | None, function: Callable, asked: str, *chunk: Any) -> Any:
+def _in_process(
+    processes: list[Any], timeout: float | None, function: Callable, asked: str, *chunk: Any
+) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
     died = None
     for _ in range(DEATHS):
@@ -241,7 +276,9 @@ def _in_process(processes: list[Any], timeout: float | None, function: Callable,
             del _THREAD.process
             died = error
         if isinstance(died, TimeoutError):
-            raise EvaluationError(f"{asked} took more than timeout={timeout} seconds, and was killed")
+            raise EvaluationError(
+                f"{asked} took more than timeout={timeout} seconds, and was killed"
+            )
     raise EvaluationError(f"{asked} ended its process {DEATHS} times. {died}")
 
 
@@ -250,11 +287,15 @@ def _process(processes: list[Any], timeout: float | None) -> Any:
     if not hasattr(_THREAD, "process"):
         import loky
 
-        multiprocessing.current_process().daemon = False  # as daemons, Dask's workers could have no processes
+        multiprocessing.current_process().daemon = (
+            False  # as daemons, Dask's workers could have no processes
+        )
         told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
         told = {name: str(value) for name, value in told.items() if value is not None}
         environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
-        _THREAD.process = loky.ProcessPoolExecutor(1, env=environment, initializer=_end_with, initargs=(os.getpid(),))
+        _THREAD.process = loky.ProcessPoolExecutor(
+            1, env=environment, initializer=_end_with, initargs=(os.getpid(),)
+        )
         processes.append(_THREAD.process)
         _THREAD.process.submit(os.getpid).result(timeout and timeout + START)
     return _THREAD.process

@@ -55,7 +55,9 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
     shown = call("show", "both", folder=tmp_path)
     assert "both: Identity, recognition" in shown.stdout
     values = [Record(path).frame().coverage.iloc[-1] for path in (finished.path, whole)]
-    (line,) = [line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")]
+    (line,) = [
+        line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")
+    ]
     expected = [np.mean(values), np.std(values, ddof=1), min(values), max(values), 2]
     np.testing.assert_allclose([float(word) for word in line.split()[2:]], expected, rtol=0.01)
 
@@ -67,7 +69,10 @@ def test_ctrl_c_says_how_to_go_on(folder):
 
 
 def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
-    with pytest.raises(OSError, match="a simulator's") as failed, resumable(folder / RUN, ["my_task:search"]):
+    with (
+        pytest.raises(OSError, match="a simulator's") as failed,
+        resumable(folder / RUN, ["my_task:search"]),
+    ):
         raise OSError("a simulator's")
     assert failed.value.__notes__[0].endswith(f"brns resume {folder / RUN} --search my_task:search")
 
@@ -77,10 +82,16 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
     [
         (("show", "."), "is not a run"),
         (("run", "maze", "--estimator", "k-nn"), "exact, recognition"),
-        (("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"), "did you mean steps?"),
+        (
+            ("run", "maze", "--out", "no", "--set", "task.step=3", "--set", "nonsense"),
+            "did you mean steps?",
+        ),
         (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
-        (("run", "maze", "--out", "no", "--workers", "two"), "a number of processes, or the address"),
+        (
+            ("run", "maze", "--out", "no", "--workers", "two"),
+            "a number of processes, or the address",
+        ),
         (("run", "maze", "--out", "no", "--timeout", 5), "--timeout goes with --workers"),
     ],
 )
@@ -126,7 +137,9 @@ def test_a_run_of_workers_goes_on_with_and_without_and_is_forked(where, folder):
         workers = ["--workers", 1, "--timeout", 300]
         if where == "dask":
             local = pytest.importorskip("distributed").LocalCluster
-            cluster = stack.enter_context(local(n_workers=1, threads_per_worker=1, dashboard_address=None))
+            cluster = stack.enter_context(
+                local(n_workers=1, threads_per_worker=1, dashboard_address=None)
+            )
             workers = ["--workers", cluster.scheduler_address]
         call("run", *ANT, "--generations", 1, "--out", where, *workers, folder=folder)
         call("resume", where, "--generations", 2, *workers, folder=folder)

@@ -19,7 +19,8 @@ from brns.settings import SettingsError, parts
 from brns.tasks.workers import Chunked
 
 CHANGED = (
-    "estimator.depths=[0, 1], population_size=8, offspring_size=6, mutate=polynomial, mutate.eta=2.0, mutate.rate=0.5"
+    "estimator.depths=[0, 1], population_size=8, offspring_size=6, "
+    "mutate=polynomial, mutate.eta=2.0, mutate.rate=0.5"
 )
 
 
@@ -36,7 +37,9 @@ def runs(tmp_path_factory, whole):
     (folder / "damaged/gap/generations/000003.npz").unlink()
     (folder / "damaged/last/generations/000010.npz").write_bytes(b"PK")
     (folder / "damaged/json/run.json").write_text("{")
-    (folder / "damaged/odd/run.json").write_text('{"format": 1, "experiment": [], "seed": 0, "generations": "x"}')
+    (folder / "damaged/odd/run.json").write_text(
+        '{"format": 1, "experiment": [], "seed": 0, "generations": "x"}'
+    )
     return folder
 
 
@@ -48,7 +51,15 @@ def test_states_progress_and_results(runs):
     for name, last in (("finished", 10), ("interrupted", 7)):
         # progress.csv is further than the record: what is not in the record does not count.
         row = rows.iloc[last]
-        cells = (f"{last}/10", "Identity", "recognition", "7", f"{row.solutions:g}", first, f"{row.coverage:.0%}")
+        cells = (
+            f"{last}/10",
+            "Identity",
+            "recognition",
+            "7",
+            f"{row.solutions:g}",
+            first,
+            f"{row.coverage:.0%}",
+        )
         assert found[name][1:] == (CHANGED, name, cells)
     assert found["group/deep/new"].cells[0] == "–/10"
     assert {found[name].state for name in ("interrupted", "group/deep/new")} == {"interrupted"}
@@ -78,10 +89,15 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
         (folder / "run" / name).unlink(missing_ok=True)
 
     def there():
-        return {file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes()) for file in folder.rglob("*")}
+        return {
+            file: (file.stat().st_mtime_ns, file.is_file() and file.read_bytes())
+            for file in folder.rglob("*")
+        }
 
     before = there()
-    assert [(one.path.name, one.state) for one in listing(tmp_path / "runs")] == [("moved", "finished")]
+    assert [(one.path.name, one.state) for one in listing(tmp_path / "runs")] == [
+        ("moved", "finished")
+    ]
     assert there() == before
 
 
@@ -104,7 +120,18 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     shutil.copytree(runs / "damaged/gap", tmp_path / "gap")
     done = call("runs", ".", folder=tmp_path)
     _, head, first, gap = done.stdout.splitlines()
-    assert head.split() == ["run", "state", "done", "task", "estimator", "seed", "solved", "first", "cover", "changed"]
+    assert head.split() == [
+        "run",
+        "state",
+        "done",
+        "task",
+        "estimator",
+        "seed",
+        "solved",
+        "first",
+        "cover",
+        "changed",
+    ]
     assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
     assert first.rstrip().endswith(CHANGED)
     assert gap.split()[:5] == ["gap", "damaged", "a", "generation", "before"]

@@ -66,7 +66,9 @@ def folder(tmp_path_factory):
     """A folder with the module and a finished run of its search."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "lonely_world.py").write_text(MODULE)
-    done = call("run", "lonely_world:search", "--generations", 2, "--checkpoint-every", 1, folder=folder)
+    done = call(
+        "run", "lonely_world:search", "--generations", 2, "--checkpoint-every", 1, folder=folder
+    )
     assert "kappa" in done.stdout  # the run's end knows the search
     return folder
 
@@ -79,7 +81,9 @@ def test_an_own_run_is_shown_with_and_without_its_search(folder):
     assert "coverage evaluated" in alone.stdout
     assert "kappa" not in alone.stdout
     assert "--search module:object" in alone.stdout
-    known = call("show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder)  # the one that fits is taken
+    known = call(
+        "show", RUN, "--search", "lonely_world:other", *SEARCH, folder=folder
+    )  # the one that fits is taken
     assert "kappa" in known.stdout
     assert "--search" not in known.stdout
 
@@ -91,7 +95,10 @@ def test_methods_are_compared_in_an_own_search_or_task(folder):
     assert "1.00 (1.00 to 1.00)" in own.stdout
     assert "| 6 + 6 |" in (folder / "own.md").read_text()
     both = ("lonely_world:search", "arm")
-    assert "compared alone" in call("compare", *both, *few, "lonely_world:near", folder=folder, status=2).stderr
+    assert (
+        "compared alone"
+        in call("compare", *both, *few, "lonely_world:near", folder=folder, status=2).stderr
+    )
 
 
 @pytest.mark.slow
@@ -116,9 +123,14 @@ def test_an_error_in_own_code_is_told_with_its_place(folder):
     assert 'lonely_world.py", line 29, in evaluate' in done.stderr
 
 
-@pytest.mark.parametrize(("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")])
+@pytest.mark.parametrize(
+    ("name", "told"), [("stopped", "Stopped."), ("Hasty", "Stopped before anything was saved")]
+)
 def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
-    assert told in call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130).stdout
+    assert (
+        told
+        in call("run", f"lonely_world:{name}", "--out", "stopped", folder=folder, status=130).stdout
+    )
 
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
@@ -138,9 +150,14 @@ def test_an_own_run_goes_on_with_its_search(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "changes", "workers", "shape"),
-    [("search", ["task.genes=4"], (), (6, 4)), ("spread", ["population_size=5", "mutate=redraw"], (1,), (5, 3))],
+    [
+        ("search", ["task.genes=4"], (), (6, 4)),
+        ("spread", ["population_size=5", "mutate=redraw"], (1,), (5, 3)),
+    ],
 )
-def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(name, changes, workers, shape, folder):
+def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(
+    name, changes, workers, shape, folder
+):
     own, out = f"lonely_world:{name}", f"set-{name}"
     changes = [word for change in changes for word in ("--set", change)]
     call("run", own, "--generations", 1, "--out", out, *changes, folder=folder)
@@ -157,7 +174,10 @@ def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(n
         (("run", "lonely_world:searhc"), "no attribute 'searhc'"),
         (("run", "lonely_world:needs"), "callable without arguments"),
         (("run", "lonely_world:nothing"), "got int"),
-        (("run", "lonely_world:search", "--estimator", "archive", "--out", "no"), "an estimator of its own"),
+        (
+            ("run", "lonely_world:search", "--estimator", "archive", "--out", "no"),
+            "an estimator of its own",
+        ),
         (("show", RUN, "--search", "lonely_world:strange"), "made by another search"),
     ],
 )

@@ -30,12 +30,21 @@ METHODS = {"near": PopulationKNN(k=3), "counts": VisitCounts(grids=8)}
 
 
 def search(task=None):
-    return NoveltySearch(task or Identity(), PopulationKNN(k=3), population_size=8, offspring_size=6)
+    return NoveltySearch(
+        task or Identity(), PopulationKNN(k=3), population_size=8, offspring_size=6
+    )
 
 
 def again(compared, **changed):
     """The comparison of the fixture, once more."""
-    told = {"seeds": 2, "generations": 12, "out": compared.out, "cells": CELLS, "workers": 1, "progress": False}
+    told = {
+        "seeds": 2,
+        "generations": 12,
+        "out": compared.out,
+        "cells": CELLS,
+        "workers": 1,
+        "progress": False,
+    }
     return compare(search(), changed.pop("methods", METHODS), **told | changed)
 
 
@@ -77,7 +86,9 @@ def test_eta_and_kappa_are_those_of_the_definition(facts):
     q = np.full((12, 12), np.nan)  # stretches of one generation: row k is generation k + 1
     for i in range(12):
         for j in range(i, 12):
-            novelty = PopulationKNN(k=3).score((), states[i + 1].population.descriptor, states[j + 1].population)
+            novelty = PopulationKNN(k=3).score(
+                (), states[i + 1].population.descriptor, states[j + 1].population
+            )
             q[i, j] = np.mean(novelty)
     assert_allclose(facts.eta[1], cycling.eta(q).mean(), rtol=1e-4)
     share = cycling.kappa_share(q / np.diag(q)[:, None], 0.01).mean()
@@ -103,7 +114,9 @@ def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     assert path.exists()
 
 
-@pytest.mark.parametrize("changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}])
+@pytest.mark.parametrize(
+    "changed", [{"methods": {"near": PopulationKNN(k=2)}}, {"generations": 13}, {"cells": None}]
+)
 def test_files_of_other_settings_are_refused(compared, unmeasured, changed):
     with pytest.raises(RecordError, match=r"near\.json was made with other settings"):
         again(compared, **changed)
@@ -223,7 +236,9 @@ def test_share_effect_and_test_by_hand():
     ours, same = rows["ours", 1.0], rows["same", 1.0]
     assert ours.share == pytest.approx(705 / 630)
     assert ours.effect == 1.0
-    assert ours.p == pytest.approx(2 * 2 / 2**6)  # two of 64 ways to sign six differences, the smaller p of two
+    assert ours.p == pytest.approx(
+        2 * 2 / 2**6
+    )  # two of 64 ways to sign six differences, the smaller p of two
     assert ours.outcome == "undecided"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
     alone = judged({"w": {"archive": fake(archive), "ours": fake(better)}}, "archive")
@@ -232,7 +247,10 @@ def test_share_effect_and_test_by_hand():
 
 def test_an_interval_by_hand():
     """Every seed has the same share: over seeds nothing varies, over worlds it lies between both."""
-    pairs = [(np.array([10.0, 20.0]), np.array([10.0, 20.0])), (np.array([30.0, 60.0]), np.array([10.0, 20.0]))]
+    pairs = [
+        (np.array([10.0, 20.0]), np.array([10.0, 20.0])),
+        (np.array([30.0, 60.0]), np.array([10.0, 20.0])),
+    ]
     assert interval(pairs) == pytest.approx((2, 2))
     assert interval(pairs, of_worlds=True) == pytest.approx((1, 3))
     # Of 2 seeds, that cover 1 and 3 of 1, a quarter of the draws has mean 1 and a quarter 3.
@@ -242,10 +260,14 @@ def test_an_interval_by_hand():
 def test_the_table_counts_a_world_once(tmp_path):
     base = np.arange(100, 110)
     shares = {"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0}
-    found = {name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()}
+    found = {
+        name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
+    }
     worlds = {name: world(name) for name in found}
     rows = judged(found, "archive")
-    _, every, untouched = Comparison(worlds, found, list(range(10)), "archive", tmp_path, [], rows).summary
+    _, every, untouched = Comparison(
+        worlds, found, list(range(10)), "archive", tmp_path, [], rows
+    ).summary
     assert every[:2] == ["ours", "1.10 (1.10 to 1.10)"]
     assert every[3:] == ["2", "0", "1", "all"]
     assert untouched[1] == "1.10 (1.10 to 1.10)"
@@ -254,24 +276,34 @@ def test_the_table_counts_a_world_once(tmp_path):
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():
     genotypes = jax.random.uniform(jax.random.key(0), (20, 7))
-    picture, plain = (eqx.filter_jit(PlanarArm(7, kind).evaluate)(genotypes, KEY) for kind in ("picture", "tip"))
+    picture, plain = (
+        eqx.filter_jit(PlanarArm(7, kind).evaluate)(genotypes, KEY) for kind in ("picture", "tip")
+    )
     anyone = search().init(jax.random.key(0)).population
     drawn = anyone._replace(genotype=genotypes, descriptor=picture.descriptor)
     assert_allclose(tip(drawn), plain.descriptor)
-    reached = world("arm").cells.visited(anyone._replace(genotype=genotypes, descriptor=plain.descriptor))
+    reached = world("arm").cells.visited(
+        anyone._replace(genotype=genotypes, descriptor=plain.descriptor)
+    )
     assert_array_equal(world("arm-picture").cells.visited(drawn), reached)
 
 
 def test_the_suites_worlds_and_their_names():
     assert len([each for each in SUITE if not each.again]) == 13
-    assert {world(name).cells.reachable for name in ("ant", "rooms")} == {400}  # `brns run` has them
+    assert {world(name).cells.reachable for name in ("ant", "rooms")} == {
+        400
+    }  # `brns run` has them
 
 
 def test_the_arms_reachable_cells_are_those_that_its_disc_meets():
     reach = world("arm").cells
     tips = np.random.default_rng(0).normal(size=(200_000, 2))
-    tips *= (0.5 * np.sqrt(np.random.default_rng(1).random((200_000, 1)))) / np.linalg.norm(tips, axis=1, keepdims=True)
+    tips *= (0.5 * np.sqrt(np.random.default_rng(1).random((200_000, 1)))) / np.linalg.norm(
+        tips, axis=1, keepdims=True
+    )
     met = {tuple(cell) for cell in np.floor((tips + 0.5) * reach.side).astype(int)}
     corners = (np.abs((np.arange(reach.side) + 0.5) / reach.side - 0.5) - 0.5 / reach.side).clip(0)
-    assert len(met) <= int((np.hypot(corners[:, None], corners[None]) < 0.5).sum()) == reach.reachable
+    assert (
+        len(met) <= int((np.hypot(corners[:, None], corners[None]) < 0.5).sum()) == reach.reachable
+    )
     assert reach.reachable - len(met) < 15  # corners of cells that few random tips find

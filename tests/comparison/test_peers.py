@@ -74,7 +74,9 @@ def cma_mae(fitness):
 def map_elites(fitness):
     archive = grid()
     sigmas = {"iso_sigma": 0.01, "line_sigma": 0.2}
-    return Scheduler(archive, [IsoLineEmitter(archive, **sigmas, x0=np.zeros(5), batch_size=72, seed=SEED)])
+    return Scheduler(
+        archive, [IsoLineEmitter(archive, **sigmas, x0=np.zeros(5), batch_size=72, seed=SEED)]
+    )
 
 
 def literal(scheduler, founders):
@@ -120,7 +122,9 @@ def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
 def wandering(terms):
     """A peer of one's own."""
     archive = GridArchive(solution_dim=5, dims=terms.dims, ranges=terms.ranges)
-    emitter = GaussianEmitter(archive, sigma=0.1, x0=terms.x0, batch_size=terms.born, seed=terms.seed)
+    emitter = GaussianEmitter(
+        archive, sigma=0.1, x0=terms.x0, batch_size=terms.born, seed=terms.seed
+    )
     return Scheduler(archive, [emitter])
 
 

@@ -34,8 +34,14 @@ def test_what_to_cite_has_this_version():
 @pytest.mark.slow
 def test_the_tutorial_says_what_it_shows(tmp_path):
     out = tmp_path / "tutorial.ipynb"
-    subprocess.run([sys.executable, DOCS / "notebook.py", DOCS / "tutorial.py", out], check=True, cwd=tmp_path)
-    outputs = [output for cell in json.loads(out.read_text())["cells"] for output in cell.get("outputs", ())]
+    subprocess.run(
+        [sys.executable, DOCS / "notebook.py", DOCS / "tutorial.py", out], check=True, cwd=tmp_path
+    )
+    outputs = [
+        output
+        for cell in json.loads(out.read_text())["cells"]
+        for output in cell.get("outputs", ())
+    ]
     printed = "".join(output.get("text", "") for output in outputs)
     assert "generations on disk: 0 to 30" in printed
     shares = [int(share) for share in re.findall(r"(\d+)% of the cells", printed)]
@@ -50,7 +56,17 @@ def test_the_tutorial_says_what_it_shows(tmp_path):
 def built(tmp_path_factory):
     """The documentation as HTML, built without a warning."""
     folder = tmp_path_factory.mktemp("built")
-    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", folder / "trees", "docs", folder / "html"]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-q",
+        "-d",
+        folder / "trees",
+        "docs",
+        folder / "html",
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder / "html"
 
@@ -66,7 +82,15 @@ def test_it_builds_without_a_warning_and_needs_no_network(built):
 @pytest.mark.browser
 def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(browser, built):
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    for page in ("tutorial", "simulators", "extending", "encoders", "commandline", "quickstart", "cluster"):
+    for page in (
+        "tutorial",
+        "simulators",
+        "extending",
+        "encoders",
+        "commandline",
+        "quickstart",
+        "cluster",
+    ):
         tab.goto((built / f"{page}.html").as_uri())
         wide = "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
         assert tab.evaluate(wide) == 0, page

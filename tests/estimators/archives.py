@@ -14,7 +14,9 @@ score = eqx.filter_jit(lambda estimator, *args: estimator.score(*args))
 
 def population(descriptors, first=0, novelty=None, born=0) -> Population:
     everyone = jax.tree.map(np.array, people(np.asarray(descriptors, np.float32), born, first))
-    return everyone if novelty is None else everyone._replace(novelty=np.asarray(novelty, np.float32))
+    return (
+        everyone if novelty is None else everyone._replace(novelty=np.asarray(novelty, np.float32))
+    )
 
 
 def archive(estimator, descriptor, ids, novelty=None, entered=None) -> Archive:

@@ -17,7 +17,9 @@ people = jax.jit(individuals)
 newborn = jax.jit(lambda descriptors, number: founding(individuals(descriptors, number)))
 SMALL = ExactRecognition(size=32)
 COUNTS = VisitCounts(grids=16, rows=256)
-LEARNERS = pytest.mark.parametrize(("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"])
+LEARNERS = pytest.mark.parametrize(
+    ("estimator", "rounding"), [(SMALL, 1e-5), (COUNTS, 0.0)], ids=["exact", "counts"]
+)
 """those that never forget, and the share by which the novelty of one of them may rise"""
 SEARCH = search(HostIdentity(), SMALL)
 NOBODY = people(np.zeros((0, 2), np.float32))

@@ -37,8 +37,12 @@ class Literal:
     """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand, Adam."""
 
     def __init__(self, estimator, state):
-        self.target, self.predictor = ([_float64(layer) for layer in e.layers] for e in (state.target, state.predictor))
-        self.first, self.second = ([[0 * v for v in layer] for layer in self.predictor] for _ in range(2))
+        self.target, self.predictor = (
+            [_float64(layer) for layer in e.layers] for e in (state.target, state.predictor)
+        )
+        self.first, self.second = (
+            [[0 * v for v in layer] for layer in self.predictor] for _ in range(2)
+        )
         self.steps, self.rate = 0, estimator.learning_rate
 
     @staticmethod
@@ -51,7 +55,9 @@ class Literal:
         return outputs
 
     def novelty(self, points):
-        difference = self.forward(self.target, points)[-1] - self.forward(self.predictor, points)[-1]
+        difference = (
+            self.forward(self.target, points)[-1] - self.forward(self.predictor, points)[-1]
+        )
         return (difference**2).sum(axis=1)
 
     def gradient(self, points):
@@ -80,7 +86,9 @@ class Literal:
         """The largest difference of a weight from that of a predictor."""
         theirs = [_float64(layer) for layer in predictor.layers]
         return max(
-            np.abs(a - b).max() for x, y in zip(self.predictor, theirs, strict=True) for a, b in zip(x, y, strict=True)
+            np.abs(a - b).max()
+            for x, y in zip(self.predictor, theirs, strict=True)
+            for a, b in zip(x, y, strict=True)
         )
 
 

@@ -37,7 +37,9 @@ def test_archive_entries_are_references_and_empty_rows_none():
     living = population([[0.0, 0.0], [6.0, 8.0], [0.0, 20.0]])
     estimator = ArchiveKNN(k=1, additions=1, capacity=4)
     state = archive(estimator, [[3.0, 4.0]], [77])
-    np.testing.assert_allclose(score(estimator, state, living.descriptor, living), [5, 5, np.hypot(6, 12)])
+    np.testing.assert_allclose(
+        score(estimator, state, living.descriptor, living), [5, 5, np.hypot(6, 12)]
+    )
     living = population([[10.0], [11.0], [13.0]])  # empty rows hold the descriptor 0
     state = archive(estimator, np.zeros((0, 1)), [])
     np.testing.assert_allclose(score(estimator, state, jnp.zeros((3, 1)), living), [10] * 3)
@@ -69,7 +71,9 @@ LAYOUTS = {
         rng.integers(0, 600, (n // 8 + 1, d)).repeat(8, 0)[:n] + 1e-3 * rng.random((n, d))
     ),
     "far from the origin": lambda rng, n, d: 1e6 + rng.random((n, d)),
-    "one far cluster": lambda rng, n, d: np.where(rng.random((n, 1)) < 0.1, 1e5, 0) + 1e-2 * rng.random((n, d)),
+    "one far cluster": lambda rng, n, d: (
+        np.where(rng.random((n, 1)) < 0.1, 1e5, 0) + 1e-2 * rng.random((n, d))
+    ),
     "few behaviors": lambda rng, n, d: rng.integers(0, 3, (n, d)),
     "heavy tails": lambda rng, n, d: rng.standard_cauchy((n, d)),
 }
@@ -93,7 +97,9 @@ def test_agrees_with_scikit_learn(layout):
     search = NearestNeighbors(n_neighbors=15, algorithm="brute").fit(references)
     # Without an argument, scikit-learn's points are the queries and are not their own neighbours.
     expected = search.kneighbors()[0][:50].mean(axis=1)
-    np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
+    np.testing.assert_allclose(
+        score(estimator, state, living.descriptor, living), expected, rtol=3e-6
+    )
 
 
 def test_agrees_with_scipy_over_chunks_and_many_dimensions():
@@ -103,7 +109,9 @@ def test_agrees_with_scipy_over_chunks_and_many_dimensions():
     for layout in ("uniform", "maze, near duplicates", "few behaviors"):
         state, living, references = case(layout, 1, estimator, entries, size, d)
         expected = cKDTree(references).query(references[:size], 16)[0][:, 1:].mean(axis=1)
-        np.testing.assert_allclose(score(estimator, state, living.descriptor, living), expected, rtol=3e-6)
+        np.testing.assert_allclose(
+            score(estimator, state, living.descriptor, living), expected, rtol=3e-6
+        )
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +131,13 @@ def test_the_order_of_references_does_not_matter(crowd):
 
 def test_novelty_scales_with_the_space(crowd):
     estimator, state, living, novelty = crowd
-    grown = state._replace(descriptor=state.descriptor * 8), living._replace(descriptor=living.descriptor * 8)
-    np.testing.assert_array_equal(score(estimator, grown[0], grown[1].descriptor, grown[1]), novelty * 8)
+    grown = (
+        state._replace(descriptor=state.descriptor * 8),
+        living._replace(descriptor=living.descriptor * 8),
+    )
+    np.testing.assert_array_equal(
+        score(estimator, grown[0], grown[1].descriptor, grown[1]), novelty * 8
+    )
 
 
 def test_more_references_never_add_novelty(crowd):

@@ -24,8 +24,12 @@ def test_visits_by_hand():
     """Five at one place, and one where nobody was: 5 effective visits and none, 1/6 as novel and 1."""
     state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
     assert state.seen == 6
-    np.testing.assert_allclose(visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5)
-    np.testing.assert_allclose(novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5)
+    np.testing.assert_allclose(
+        visits(FINE, state, [[100, 100], [500, 500], [300, 20]]), [5, 1, 0], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        novelty(FINE, state, [[100, 100], [500, 500], [300, 20]]), [1 / 6, 1 / 2, 1], rtol=1e-5
+    )
     # 8 grids count 3 and 8 none: the mean of 1/2 and 1 is 3/4, and (4/3)^2 - 1 are the visits.
     state = learned(FINE, [[[100, 100]]])
     state = state._replace(visits=jnp.where(jnp.arange(16 * 4096) < 8 * 4096, 3 * state.visits, 0))
@@ -44,7 +48,10 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     remaining = []
     for t in range(4):
         cells = [
-            np.floor((x - center) / 300 @ np.asarray(state.grids.direction[t]) / pitch[t] + state.grids.shift[t])
+            np.floor(
+                (x - center) / 300 @ np.asarray(state.grids.direction[t]) / pitch[t]
+                + state.grids.shift[t]
+            )
             for x in (seen, probes)
         ]
         row = np.unique(np.concatenate(cells), axis=0, return_inverse=True)[1].ravel()
@@ -64,7 +71,9 @@ def test_ten_million_behaviors():
     def further(state, key):
         def one(state, number):
             batch = 600 * jax.random.uniform(jax.random.fold_in(key, number), (10_000, 2))
-            return COUNTS.update(state, observed(batch, 1)._replace(offspring=individuals(batch, number)), key), None
+            return COUNTS.update(
+                state, observed(batch, 1)._replace(offspring=individuals(batch, number)), key
+            ), None
 
         return jax.lax.scan(one, state, state.newest + 1 + jnp.arange(100))[0]
 
@@ -82,14 +91,18 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
     """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
     estimator = VisitCounts(grids=64, rows=64, pitches=(1e-3, 1e-3))
     state = learned(estimator, [uniform(0, 64)])
-    places = eqx.filter_jit(VisitCounts._place)(estimator, state, jnp.asarray(uniform(1, 500), jnp.float32))
+    places = eqx.filter_jit(VisitCounts._place)(
+        estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)
+    )
     shared = np.asarray(state.visits)[places] > 0
     np.testing.assert_allclose(shared.mean(), 1 - (63 / 64) ** 64, atol=0.01)
 
 
 def test_many_seeds_at_once_are_those_seeds_alone():
     keys, newborn = jax.random.split(KEY, 2), observed(uniform(0, 20), 1)
-    together = jax.jit(jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key)))(keys)
+    together = jax.jit(jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key)))(
+        keys
+    )
     alone = update(COUNTS, init(COUNTS, SQUARE, keys[1]), newborn, keys[1])
     np.testing.assert_array_equal(together.visits[1], alone.visits)
 
@@ -100,6 +113,8 @@ def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
     state = one.init(KEY)
     for number in range(5):
         if number in (0, 2, 4):
-            jax.tree.map(np.testing.assert_array_equal, record.state(number).estimator, state.estimator)
+            jax.tree.map(
+                np.testing.assert_array_equal, record.state(number).estimator, state.estimator
+            )
         state, _ = one.step(state, KEY)
     assert (tmp_path / "run" / "states" / "000004.npz").stat().st_size < 4 * 16 * 256

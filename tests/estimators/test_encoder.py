@@ -27,7 +27,9 @@ def test_weights_have_their_distribution():
     for layer, other in zip(zero.layers, biased.layers, strict=True):
         np.testing.assert_allclose(layer.weight.std(), np.sqrt(2 / 200), rtol=0.03)
         # A Gaussian has 4.55 % of its mass beyond two standard deviations.
-        np.testing.assert_allclose((abs(layer.weight) > 2 * np.sqrt(2 / 200)).mean(), 0.0455, rtol=0.15)
+        np.testing.assert_allclose(
+            (abs(layer.weight) > 2 * np.sqrt(2 / 200)).mean(), 0.0455, rtol=0.15
+        )
         assert not np.any(layer.bias)
         assert np.array_equal(layer.weight, other.weight)
         fills(other.bias, 0.3)
@@ -63,8 +65,13 @@ def test_it_equals_the_fully_connected_one_with_the_same_weights():
         eqx.tree_at(lambda e: e.layers, encoder, tuple(weights.network.layers))
         for encoder, weights in ((like.target, state.target), (like.predictor, state.predictor))
     ]
-    assert [len(e.layers) for e in transplanted] == [4, 6]  # depths (3, 5) and the linear last layer
-    like = like._replace(target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0))
+    assert [len(e.layers) for e in transplanted] == [
+        4,
+        6,
+    ]  # depths (3, 5) and the linear last layer
+    like = like._replace(
+        target=transplanted[0], predictor=transplanted[1], scale=jnp.full(2, 600.0)
+    )
     novelty = own.score(state, points, population)
     np.testing.assert_allclose(novelty, standard.score(like, points, population), rtol=1e-4)
 

@@ -54,7 +54,9 @@ def test_random_entry_draws_everyone_equally():
 
 def test_the_most_novel_enter():
     estimator = ArchiveKNN(k=3, additions=3, capacity=50, entry="most_novel")
-    novelty = np.arange(20) % 7 + np.arange(20) / 100  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
+    novelty = (
+        np.arange(20) % 7 + np.arange(20) / 100
+    )  # largest: 6.13 (id 13), 6.06 (6), 5.19 (19), 5.12 (12)
     state = update(estimator, empty(estimator), generation(1, novelty=novelty), jax.random.key(1))
     assert ids(state) == [13, 6, 19]
     np.testing.assert_allclose(state.novelty[:3], [6.13, 6.06, 5.19])
@@ -75,7 +77,9 @@ def full_archive(**settings):
     """Six entries, ids 100 to 105, with novelty and generation of entry in different orders."""
     estimator = ArchiveKNN(k=3, additions=2, capacity=6, **settings)
     points = np.zeros((6, 2))
-    return estimator, archive(estimator, points, range(100, 106), [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4])
+    return estimator, archive(
+        estimator, points, range(100, 106), [5, 1, 4, 2, 6, 3], [3, 6, 2, 5, 1, 4]
+    )
 
 
 @pytest.mark.parametrize(("removal", "gone"), [("oldest", {104, 102}), ("least_novel", {101, 103})])

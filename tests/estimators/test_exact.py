@@ -23,7 +23,9 @@ class Angle(eqx.Module):
         self.weight = jnp.ones(())
 
     def __call__(self, points):
-        return self.weight * jnp.stack([jnp.cos(jnp.pi * points[:, 0]), jnp.sin(jnp.pi * points[:, 0])], axis=1)
+        return self.weight * jnp.stack(
+            [jnp.cos(jnp.pi * points[:, 0]), jnp.sin(jnp.pi * points[:, 0])], axis=1
+        )
 
 
 def test_novelty_prior_and_memory_by_hand():
@@ -31,13 +33,19 @@ def test_novelty_prior_and_memory_by_hand():
     estimator = ExactRecognition(encoder=Angle)
     state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
-    np.testing.assert_allclose(novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6)
+    np.testing.assert_allclose(
+        novelty(estimator, state, [[300, 7], [450, 7], [375, 7]]), [1 / 4, 1, 5 / 8], rtol=1e-6
+    )
     # A = 2 + 3 visits; then, with half a memory, 2 + 3/2 of one and 2 + 3 of the other.
     estimator = ExactRecognition(encoder=Angle, regularization=2.0, forgetting=0.5)
     state = learned(estimator, [[[300, 0]] * 3])
-    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6)
+    np.testing.assert_allclose(
+        novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 5, 1], rtol=1e-6
+    )
     state = learned(estimator, [[[450, 0]] * 3], state)
-    np.testing.assert_allclose(novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6)
+    np.testing.assert_allclose(
+        novelty(estimator, state, [[300, 0], [450, 0]]), [2 / 3.5, 2 / 5], rtol=1e-6
+    )
 
 
 def test_founders_are_learned_once_and_give_the_scale():
@@ -48,7 +56,9 @@ def test_founders_are_learned_once_and_give_the_scale():
         state, _ = SEARCH.step(state, KEY)
         assert state.estimator.seen == 8 + 6 * g
         np.testing.assert_allclose(state.estimator.frame.center, founders.mean(0), rtol=1e-6)
-        np.testing.assert_allclose(state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5)
+        np.testing.assert_allclose(
+            state.estimator.frame.scale, np.sqrt(founders.var(0).mean()) / 100, rtol=1e-5
+        )
         assert state.estimator.frame.wide == 1
 
 
@@ -79,7 +89,9 @@ def test_it_is_the_variance_of_a_gaussian_process():
     np.testing.assert_allclose(novelty(estimator, state, points), deviation**2, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("regularization", "founders", "offspring"), [(1.0, 12, 1), (1e-4, 100, 5)])
+@pytest.mark.parametrize(
+    ("regularization", "founders", "offspring"), [(1.0, 12, 1), (1e-4, 100, 5)]
+)
 def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, founders, offspring):
     """lambda / (lambda + N) on the spot, by few and by many at once, as scored before and as learned: Q(0, 0), Q(0, 1).
 
@@ -96,11 +108,15 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
         state, total = update(estimator, state, Generation(living, born, born)), total + offspring
         found.append(novelty(estimator, state, probes))
         rounding = 1e-6 * np.sqrt(1 + total / regularization)
-        np.testing.assert_allclose(found[-1][0], regularization / (regularization + total), rtol=rounding)
+        np.testing.assert_allclose(
+            found[-1][0], regularization / (regularization + total), rtol=rounding
+        )
         assert (found[-1] <= np.min(found[:-1], axis=0) * (1 + rounding)).all()
     assert state.seen == total
     np.testing.assert_allclose(
-        found[0][0], regularization / (regularization + founders), rtol=1e-6 * np.sqrt(1 + founders / regularization)
+        found[0][0],
+        regularization / (regularization + founders),
+        rtol=1e-6 * np.sqrt(1 + founders / regularization),
     )
 
 
@@ -110,7 +126,10 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
     estimator = ExactRecognition(size=32, regularization=regularization)
     generator = np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
-        batches = [generator.uniform(0, 600, (8, 2)), *(300 + spread * generator.normal(size=(4, 100, 2)))]
+        batches = [
+            generator.uniform(0, 600, (8, 2)),
+            *(300 + spread * generator.normal(size=(4, 100, 2))),
+        ]
         state = learned(estimator, batches)
         probes = np.concatenate([batches[1][:20], generator.uniform(-300, 900, (40, 2))])
         seen, phi = (
@@ -121,7 +140,9 @@ def test_more_may_be_born_at_once_than_there_are_features(regularization):
             phi * np.linalg.solve(regularization * np.eye(32) + seen.T @ seen, phi.T).T, axis=1
         )
         np.testing.assert_allclose(
-            novelty(estimator, state, probes), expected, rtol=1e-6 * np.sqrt(1 + 408 / regularization)
+            novelty(estimator, state, probes),
+            expected,
+            rtol=1e-6 * np.sqrt(1 + 408 / regularization),
         )
 
 
@@ -170,7 +191,9 @@ LAPACK = ("qr", "geqrf", "triangular_solve")
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
     estimator = ExactRecognition(size=8)
     union = observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
-    states = jax.eval_shape(jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3))
+    states = jax.eval_shape(
+        jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3)
+    )
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
     shrinks = jax.vmap(lambda root: shrunk(root, root[:3], 1.0))
     for program in (jax.make_jaxpr(scored)(states), jax.make_jaxpr(shrinks)(states.root)):

@@ -13,7 +13,9 @@ from brns.estimators.features import Cosines, cosine_and_sine
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(-200, 200, width=32), min_size=20, max_size=20))  # of one length: compiled once
+@given(
+    st.lists(st.floats(-200, 200, width=32), min_size=20, max_size=20)
+)  # of one length: compiled once
 def test_cosine_and_sine_are_as_exact_as_the_angle(angles):
     angle = np.asarray(angles, np.float32)
     bound = 3e-7 + 1.2e-7 * np.abs(angle).max()  # rounding of a float32 of that size, twice
@@ -45,4 +47,6 @@ def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, d
     state = learned(estimator, visited, state)
     points = generator.uniform([0, 0], [250, 600], (200, 2))
     left, right = (novelty(estimator, state, x) for x in (points, [600, 0] + points * [-1, 1]))
-    assert np.mean(left[:, None] < right) > 0.97  # the share of pairs in the right order; 0.5 is blind
+    assert (
+        np.mean(left[:, None] < right) > 0.97
+    )  # the share of pairs in the right order; 0.5 is blind

@@ -9,10 +9,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning import COUNTS, KEY, LEARNERS, SEARCH, SMALL, SQUARE, equations, learned, novelty, uniform, update, walked
+from learning import (
+    COUNTS,
+    KEY,
+    LEARNERS,
+    SEARCH,
+    SMALL,
+    SQUARE,
+    equations,
+    learned,
+    novelty,
+    uniform,
+    update,
+    walked,
+)
 from literal import paper
 
-from brns import ArchiveKNN, BehaviorRecognition, ExactRecognition, VisitCounts, check_estimator, observed, run
+from brns import (
+    ArchiveKNN,
+    BehaviorRecognition,
+    ExactRecognition,
+    VisitCounts,
+    check_estimator,
+    observed,
+    run,
+)
 from brns.core import individuals, scored
 from brns.core import learned as learns
 from brns.experiments import ant

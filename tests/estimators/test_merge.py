@@ -14,9 +14,16 @@ def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
     batches, points = uniform(0, 9, 10), uniform(1, 50)
     common = learned(estimator, batches[:1])
     everything = novelty(estimator, learned(estimator, batches[1:], common), points)
-    islands = [learned(estimator, part, common) for part in (batches[1:4], batches[4:6], batches[6:])]
+    islands = [
+        learned(estimator, part, common) for part in (batches[1:4], batches[4:6], batches[6:])
+    ]
     apart = learned(estimator, batches[1:], estimator.island(common))
-    for order, since in [(islands, common), (islands[::-1], common), ([common, apart], None), ([apart, common], None)]:
+    for order, since in [
+        (islands, common),
+        (islands[::-1], common),
+        ([common, apart], None),
+        ([apart, common], None),
+    ]:
         merged = estimator.merge(order, since)
         assert merged.seen == 90
         before = novelty(estimator, merged, points)

@@ -26,15 +26,21 @@ def test_algorithm_1_written_out(fresh):
     of the 10 ways to split D so must explain the weights. Later D is the offspring, one batch.
     """
     estimator = paper(inputs="scaled", epochs=1, depths=(1, 2))
-    search = NoveltySearch(Identity(), estimator, population_size=2, offspring_size=3, rescore_parents=fresh)
+    search = NoveltySearch(
+        Identity(), estimator, population_size=2, offspring_size=3, rescore_parents=fresh
+    )
     state = search.init(KEY)
     literal = Literal(estimator, state.estimator)
-    np.testing.assert_allclose(state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3)
+    np.testing.assert_allclose(
+        state.population.novelty, literal.novelty(scaled(state.population)), rtol=1e-3
+    )
     parents, stored = scaled(state.population), literal.novelty(scaled(state.population))
     for g in range(1, 7):
         state, facts = search.step(state, KEY)
         offspring = scaled(facts.offspring)
-        novelty = np.concatenate([literal.novelty(parents) if fresh else stored, literal.novelty(offspring)])
+        novelty = np.concatenate(
+            [literal.novelty(parents) if fresh else stored, literal.novelty(offspring)]
+        )
         found = np.concatenate([facts.parents.novelty, facts.offspring.novelty])
         np.testing.assert_allclose(found, novelty, rtol=2e-3)
         survivors = np.argsort(-novelty, kind="stable")[:2]
@@ -73,7 +79,9 @@ def test_three_passes_train_as_written_out():
     for g in range(2, 6):
         offspring = uniform(g, 20)
         points = (np.asarray(offspring) - 300) / 300
-        np.testing.assert_allclose(score(SCALED, state, offspring), literal.novelty(points), rtol=2e-3)
+        np.testing.assert_allclose(
+            score(SCALED, state, offspring), literal.novelty(points), rtol=2e-3
+        )
         state = update(SCALED, state, generation(g, uniform(99, 20), offspring))
         for _ in range(3):
             literal.descend(points)
@@ -96,7 +104,9 @@ A, B, C, D = (uniform(seed, 20) for seed in range(4))
 
 
 def trained(estimator, number, parents, offspring, survivors=None):
-    return update(estimator, init(estimator), generation(number, parents, offspring, survivors)).predictor
+    return update(
+        estimator, init(estimator), generation(number, parents, offspring, survivors)
+    ).predictor
 
 
 def test_founders_are_learned_in_the_first_generation_only():
@@ -161,7 +171,9 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
     estimator, unit = paper(inputs="scaled"), Box([-1.0, -1.0], [1.0, 1.0])
     points = uniform(0, 500, unit)
     expected = score(estimator, init(estimator, unit), points)
-    np.testing.assert_allclose(score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3)
+    np.testing.assert_allclose(
+        score(estimator, init(estimator), 300 + 300 * points), expected, rtol=1e-3
+    )
 
 
 def test_the_score_does_not_depend_on_the_population():

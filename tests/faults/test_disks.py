@@ -30,7 +30,9 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half)
     """The system refuses the second kilobyte of any file: EFBIG in the middle of a write."""
     before, limits = bits(half), resource.getrlimit(resource.RLIMIT_FSIZE)
     spared = jax.config.jax_persistent_cache_min_compile_time_secs
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)  # JAX's cache is not what is tried here
+    jax.config.update(
+        "jax_persistent_cache_min_compile_time_secs", math.inf
+    )  # JAX's cache is not what is tried here
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with pytest.raises(RecordError, match=r"000006.npz \(File too large\).* then resume"):
@@ -43,15 +45,23 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half)
     assert bits(half) == bits(whole)
 
 
-UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+UNPRIVILEGED = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+)
 """what makes root obey the permissions of files"""
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere")
+@pytest.mark.skipif(
+    bool(UNPRIVILEGED) and not shutil.which("setpriv"), reason="root may write everywhere"
+)
 def test_a_folder_that_cannot_be_written_is_told_and_can_be_read(tmp_path):
     folder = tmp_path / "closed"
-    run(NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6), 2, out=folder / "old")
+    run(
+        NoveltySearch(brns.DeceptiveMaze(steps=20), brns.VisitCounts(grids=8), 6, 6),
+        2,
+        out=folder / "old",
+    )
     before = bits(folder / "old")
     for path in [folder, *folder.rglob("old/**/*"), folder / "old"]:
         path.chmod(0o555 if path.is_dir() else 0o444)

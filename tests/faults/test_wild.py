@@ -38,7 +38,22 @@ SETTINGS = [
 ]
 VALUES = st.one_of(
     st.sampled_from(
-        ["0", "-1", "1", "5", "0.5", "1e400", "nan", "-inf", "none", "true", "[1, 2]", "[]", "1979-05-27", ""]
+        [
+            "0",
+            "-1",
+            "1",
+            "5",
+            "0.5",
+            "1e400",
+            "nan",
+            "-inf",
+            "none",
+            "true",
+            "[1, 2]",
+            "[]",
+            "1979-05-27",
+            "",
+        ]
     ),
     st.integers().map(str),
     st.floats().map(str),
@@ -58,14 +73,22 @@ CHANGES = st.one_of(
     changes=st.lists(CHANGES, max_size=4),
 )
 @example(experiment="maze", estimator="recognition", changes=["population_size=1979-05-27"])
-def test_whatever_is_set_ends_in_a_run_or_in_one_message(monkeypatch, experiment, estimator, changes):
+def test_whatever_is_set_ends_in_a_run_or_in_one_message(
+    monkeypatch, experiment, estimator, changes
+):
     """Up to where the run would start; `main` makes exit status 2 of a `ValueError`."""
 
     def started(*_, **__):
         raise typer.Exit(0)
 
     monkeypatch.setattr("brns.runs.loop.start", started)
-    command = ["run", experiment, "--estimator", estimator, *(f"--set={change}" for change in changes)]
+    command = [
+        "run",
+        experiment,
+        "--estimator",
+        estimator,
+        *(f"--set={change}" for change in changes),
+    ]
     result = CliRunner().invoke(app, command)
     if isinstance(result.exception, ValueError):
         assert str(result.exception)

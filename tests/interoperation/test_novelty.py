@@ -24,7 +24,9 @@ def test_it_says_what_the_pure_functions_say():
         batch = observed(behaviors, number)
         found = novelty.score(behaviors)
         assert isinstance(found, np.ndarray)
-        np.testing.assert_array_equal(found, score(state, batch.offspring.descriptor, batch.offspring))
+        np.testing.assert_array_equal(
+            found, score(state, batch.offspring.descriptor, batch.offspring)
+        )
         novelty.learn(behaviors, found)
         state = update(state, batch, jax.random.fold_in(key, number))
     assert repr(novelty).endswith("seed=3, 80 behaviors of 2 dimensions in 4 batches)")
@@ -37,11 +39,18 @@ def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
     novelty.learn([[0], [1], [3]])
     novelty.learn([[10], [12]])
     # Who lives is far away: the nearest others are archived, at 0, 3, 10 and 12.
-    assert novelty.score([[0.5], [5], [9], [15]], population=[[20], [19]]).tolist() == [0.5, 2, 1, 3]
+    assert novelty.score([[0.5], [5], [9], [15]], population=[[20], [19]]).tolist() == [
+        0.5,
+        2,
+        1,
+        3,
+    ]
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
-    novelty = Novelty(brns.ArchiveKNN(k=1, additions=1, capacity=9, entry="most_novel"), Box([0.0], [20.0]))
+    novelty = Novelty(
+        brns.ArchiveKNN(k=1, additions=1, capacity=9, entry="most_novel"), Box([0.0], [20.0])
+    )
     points = np.array([[0.0], [1.0], [9.0]])
     novelty.learn(points, novelty.score(points))
     assert novelty.state.descriptor[0, 0] == 9

@@ -22,7 +22,9 @@ def population(ids, descriptors, parents=None, born=None, solved=None):
     """Individuals by their ids and descriptors; founders unless parents and births are given."""
     given = {"id": ids, "parent": parents, "born": born, "solved": solved}
     founders = jax.tree.map(np.array, individuals(np.reshape(descriptors, (len(ids), -1))))
-    return founders._replace(**{name: np.asarray(column) for name, column in given.items() if column is not None})
+    return founders._replace(
+        **{name: np.asarray(column) for name, column in given.items() if column is not None}
+    )
 
 
 class FakeRecord:
@@ -41,10 +43,14 @@ class FakeRecord:
     def column(self, name, generations=None):
         kind, name = name.split(".")
         row = ("offspring", "survivors").index(kind)
-        return np.stack([getattr(self.history[g][row], name) for g in (generations or self.generations)])
+        return np.stack(
+            [getattr(self.history[g][row], name) for g in (generations or self.generations)]
+        )
 
     def state(self, number, search=None):
-        return SearchState(jnp.int32(number), self.history[number][1], self.states[number], jnp.ones(1))
+        return SearchState(
+            jnp.int32(number), self.history[number][1], self.states[number], jnp.ones(1)
+        )
 
 
 def family():
@@ -53,5 +59,7 @@ def family():
     second = population([2], [[3, 4]], parents=[1], born=[1])
     first_survivors = population([0, 2], [[0, 0], [3, 4]], parents=[-1, 1], born=[0, 1])
     third = population([3], [[5.5, 4]], parents=[2], born=[2], solved=[True])
-    second_survivors = population([2, 3], [[3, 4], [5.5, 4]], parents=[1, 2], born=[1, 2], solved=[False, True])
+    second_survivors = population(
+        [2, 3], [[3, 4], [5.5, 4]], parents=[1, 2], born=[1, 2], solved=[False, True]
+    )
     return [(founders, founders), (second, first_survivors), (third, second_survivors)]

@@ -14,10 +14,14 @@ BOX = Box([0.0, 0.0], [600.0, 600.0])
 
 def test_cells_and_their_centers_by_hand():
     points = np.array([[0.0, 0.0], [99.9, 100.0], [600.0, 599.9], [-5.0, 1e9]], np.float32)
-    np.testing.assert_array_equal(coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]])
+    np.testing.assert_array_equal(
+        coverage.cells(points, BOX, (6, 6)), [[0, 0], [0, 1], [5, 5], [0, 5]]
+    )
     box, shape = Box([-1.0, 0.0, 2.0], [1.0, 3.0, 4.0]), (2, 3, 4)
     middle = coverage.centers(box, shape)
-    np.testing.assert_allclose(middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]])
+    np.testing.assert_allclose(
+        middle[[0, 1, -1]], [[-0.5, 0.5, 2.25], [-0.5, 0.5, 2.75], [0.5, 2.5, 3.75]]
+    )
     np.testing.assert_array_equal(coverage.cells(middle, box, shape), list(np.ndindex(shape)))
 
 
@@ -28,7 +32,9 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
     low = generator.uniform(-5, 0, d)
     box = Box(low, low + generator.uniform(1, 9, d))
     shape = tuple(generator.integers(1, 8, d).tolist())
-    points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(box.high - box.low)
+    points = np.asarray(box.low) + generator.uniform(0.001, 0.999, (n, d)) * np.asarray(
+        box.high - box.low
+    )
     limits = list(zip(np.asarray(box.low, float), np.asarray(box.high, float), strict=True))
     counts, _ = np.histogramdd(points, shape, limits)
     assert coverage.coverage(points, box, shape) == (counts > 0).mean()
@@ -37,8 +43,12 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
 def test_cumulative_coverage_by_hand():
     """Generation 1 stays in a cell that is known; generation 2 adds two of the four cells, one of them twice."""
     box = Box([0.0, 0.0], [2.0, 2.0])
-    generations = np.array([[[0.5, 0.5]] * 3, [[0.1, 0.9]] * 3, [[1.5, 1.5], [1.5, 0.5], [1.1, 0.1]]], np.float32)
-    np.testing.assert_array_equal(coverage.cumulative_coverage(generations, box, (2, 2)), [0.25, 0.25, 0.75])
+    generations = np.array(
+        [[[0.5, 0.5]] * 3, [[0.1, 0.9]] * 3, [[1.5, 1.5], [1.5, 0.5], [1.1, 0.1]]], np.float32
+    )
+    np.testing.assert_array_equal(
+        coverage.cumulative_coverage(generations, box, (2, 2)), [0.25, 0.25, 0.75]
+    )
 
 
 def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
@@ -46,7 +56,9 @@ def test_cumulative_coverage_never_falls_and_equals_that_of_all_points_so_far():
     curve = coverage.cumulative_coverage(generations, BOX, (6, 6))
     assert (np.diff(curve) >= 0).all()
     for g in range(20):
-        assert curve[g] == pytest.approx(coverage.coverage(np.concatenate(generations[: g + 1]), BOX, (6, 6)))
+        assert curve[g] == pytest.approx(
+            coverage.coverage(np.concatenate(generations[: g + 1]), BOX, (6, 6))
+        )
 
 
 def test_a_grid_too_large_to_list():
@@ -60,9 +72,14 @@ def test_coverage_of_a_record():
     """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2: the survivors are among the evaluated."""
     record = FakeRecord(family())
     np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 3, 4]) / 9)
-    record.history[1] = (record.history[1][0], record.history[0][1])  # the child of generation 1 does not survive it
+    record.history[1] = (
+        record.history[1][0],
+        record.history[0][1],
+    )  # the child of generation 1 does not survive it
     np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 2, 4]) / 9)
-    np.testing.assert_allclose(coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9)
+    np.testing.assert_allclose(
+        coverage.of_record(record, (3, 3), "evaluated"), np.array([2, 3, 4]) / 9
+    )
 
 
 def test_what_has_no_coverage_is_refused():

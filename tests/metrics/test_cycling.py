@@ -14,7 +14,9 @@ from brns.metrics.cycling import ranks
 from brns.metrics.measures import summary
 
 # Below the diagonal there is anything at all: it must not be read.
-Q = np.array([[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]])
+Q = np.array(
+    [[4.0, 2.0, 1.0, 3.0], [-9.0, 2.0, 4.0, 2.0], [np.nan, -9.0, 1.0, 1.0], [0.0, 0.0, np.inf, 5.0]]
+)
 
 
 class Additive(AlongX):
@@ -39,7 +41,9 @@ def three_generations(estimator, states=None):
     """P_0 = {1, 3}, P_1 = {3, 5}, P_2 = {5, 6}, where 3 and 5 live on."""
     survivors = [line([1, 3], [0, 1]), line([3, 5], [1, 2]), line([6, 5], [3, 2])]
     states = {0: 0.0, 1: 10.0, 2: 20.0} if states is None else states
-    return FakeRecord([(p, p) for p in survivors], {g: jnp.float32(s) for g, s in states.items()}, estimator)
+    return FakeRecord(
+        [(p, p) for p in survivors], {g: jnp.float32(s) for g, s in states.items()}, estimator
+    )
 
 
 def test_eta_by_hand():
@@ -54,10 +58,16 @@ def test_ranks_and_novelty_regained_by_hand():
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
     np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
-    np.testing.assert_allclose(cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0])
+    np.testing.assert_allclose(
+        cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0]
+    )
     # A rank that was low when the population lived, and is again, is not novel again: 0.3 is below one half less 0.1.
-    np.testing.assert_allclose(cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0])
-    np.testing.assert_allclose(ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])), [0.125, 0.5, 1.0])
+    np.testing.assert_allclose(
+        cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0]
+    )
+    np.testing.assert_allclose(
+        ranks(np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])), [0.125, 0.5, 1.0]
+    )
 
 
 class Remembered(eqx.Module):
@@ -94,7 +104,10 @@ def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
 @pytest.mark.parametrize(
     ("epsilon", "expected"),
     [
-        (0.5, [1, 1, 0]),  # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
+        (
+            0.5,
+            [1, 1, 0],
+        ),  # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
         (2.0, [0, 0, 0]),  # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
     ],
 )
@@ -152,7 +165,9 @@ def test_q_by_hand_of_all_generations_and_of_some():
 def test_q_of_more_individuals_than_a_block():
     """700 individuals of whom none lives on: behavior 0 ... 699, so P_i has mean 100 i + 49.5."""
     rows = [line(np.arange(100) + 100 * g, np.arange(100) + 100 * g) for g in range(7)]
-    record = FakeRecord([(p, p) for p in rows], {g: jnp.float32(1000 * g) for g in range(7)}, Additive())
+    record = FakeRecord(
+        [(p, p) for p in rows], {g: jnp.float32(1000 * g) for g in range(7)}, Additive()
+    )
     i, j = np.indices((7, 7))
     expected = np.where(j >= i, 100 * i + 49.5 + 1000 * j + 100, np.nan)
     np.testing.assert_allclose(cycling.of_record(record).q, expected)
@@ -165,7 +180,9 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(finished
     for j in range(3):
         for i in range(j + 1):
             there = jnp.asarray(states[i].population.descriptor)
-            expected[i, j] = novelty_of(mine.estimator, states[j].estimator, there, states[j].population).mean()
+            expected[i, j] = novelty_of(
+                mine.estimator, states[j].estimator, there, states[j].population
+            ).mean()
     found = cycling.of_record(finished, [0, 2, 4], mine)
     np.testing.assert_allclose(found.q, expected, rtol=1e-4)
     np.testing.assert_array_equal(found.generations, [0, 2, 4])

@@ -26,7 +26,9 @@ def test_signatures_and_their_box_by_hand():
 def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
     walks = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
     found = paths.signatures(walks.reshape(5, 14))
-    np.testing.assert_allclose(found, signax.signature(walks, 2, flatten=True), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        found, signax.signature(walks, 2, flatten=True), rtol=1e-4, atol=1e-4
+    )
     slower = np.insert(walks + 5, 3, 5 + (walks[:, 2] + walks[:, 3]) / 2, axis=1)
     np.testing.assert_allclose(paths.signatures(slower.reshape(5, 16)), found, rtol=1e-4, atol=1e-4)
 
@@ -65,5 +67,9 @@ def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
     np.testing.assert_allclose(paths.uniformity_of_record(recorded()), [0, 0], atol=1e-9)
     uneven = recorded(last_novelty=(1, 3))
     expected = jensenshannon([1, 3], [1, 1], base=2)
-    np.testing.assert_allclose(paths.uniformity_of_record(uneven), [0, expected], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(paths.uniformity_of_record(recorded(first_novelty=(0, 0))), [np.nan, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        paths.uniformity_of_record(uneven), [0, expected], rtol=1e-6, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        paths.uniformity_of_record(recorded(first_novelty=(0, 0))), [np.nan, 0], atol=1e-9
+    )

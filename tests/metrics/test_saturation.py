@@ -26,7 +26,9 @@ def test_what_is_found_again_is_not_new_at_any_scale(dimension):
 
 
 def test_a_run_ends_where_it_is_saturated(tmp_path):
-    one = search(HostIdentity(), brns.VisitCounts(grids=3), mutate=brns.PolynomialMutation(rate=0.0))
+    one = search(
+        HostIdentity(), brns.VisitCounts(grids=3), mutate=brns.PolynomialMutation(rate=0.0)
+    )
     (record,) = brns.run(one, 30, out=tmp_path, until=brns.saturated)
     new = saturation.of_record(record)
     assert 0 < record.last < 30

@@ -49,7 +49,13 @@ def test_a_run_without_and_with_states():
     found = summary(record)
     margin = found.pop("epsilon")
     assert 0 < margin < 2
-    cycling = {"eta": 1.75, "eta_below_one": 0.5, "kappa": 1.0, "kappa_share": 0.75, "regained": 0.0}
+    cycling = {
+        "eta": 1.75,
+        "eta_below_one": 0.5,
+        "kappa": 1.0,
+        "kappa_share": 0.75,
+        "regained": 0.0,
+    }
     assert found == pytest.approx({**FACTS, **cycling})
 
 

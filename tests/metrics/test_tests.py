@@ -20,7 +20,10 @@ def test_signed_ranks_by_hand():
     """Of 8 ways to sign ranks 1, 2, 3, two are as far from balance as + + +, and four as - + +."""
     assert paired([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (pytest.approx(2 / 8), 1.0)
     assert paired([1.0, 4.0, 6.0], [2.0, 2.0, 3.0]) == (pytest.approx(4 / 8), pytest.approx(2 / 3))
-    assert paired([1.0, 2.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 9.0, 9.0]) == (pytest.approx(2 / 8), 0.8)
+    assert paired([1.0, 2.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 9.0, 9.0]) == (
+        pytest.approx(2 / 8),
+        0.8,
+    )
     assert paired([5.0, 5.0], [5.0, 5.0]) == (1.0, 0.5)
     assert paired([6.0, 5.0], [5.0, 5.0]) == (1.0, 0.75)
 

@@ -32,7 +32,9 @@ def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
         weights[0] = 1.0
         expected = jensenshannon(weights, np.ones(30), base=2)
         assert uniformity.distance_to_uniform(weights) == pytest.approx(expected)
-        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(expected)
+        assert uniformity.distance_to_uniform(weights[weights > 0], total=30) == pytest.approx(
+            expected
+        )
 
 
 def test_occupancy_and_values_of_cells_by_hand():

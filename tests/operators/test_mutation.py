@@ -12,7 +12,14 @@ from deap.tools import mutPolynomialBounded
 from scipy.stats import binomtest, ks_2samp, kstest
 
 from brns.core import Box
-from brns.operators.mutation import Crossover, GaussianMutation, IsoLineDD, MixedMutation, PolynomialMutation, Redraw
+from brns.operators.mutation import (
+    Crossover,
+    GaussianMutation,
+    IsoLineDD,
+    MixedMutation,
+    PolynomialMutation,
+    Redraw,
+)
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
 BOX_2D = Box([-9.0, -9.0], [9.0, 9.0])
@@ -42,7 +49,10 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
     ours = mutants(PolynomialMutation(eta=eta, rate=1.0), parent)
     random.seed(1)
     theirs = np.array(
-        [mutPolynomialBounded(parent.tolist(), eta, LOW.tolist(), HIGH.tolist(), 1.0)[0] for _ in range(N)]
+        [
+            mutPolynomialBounded(parent.tolist(), eta, LOW.tolist(), HIGH.tolist(), 1.0)[0]
+            for _ in range(N)
+        ]
     )
     for gene in range(3):
         # On a bound half of all draws stay; rounding must not tell 6.0 from 5.9999995.
@@ -101,7 +111,9 @@ def test_gaussian_steps_are_a_share_of_the_width():
 def test_iso_line_steps_vary_along_the_line_and_all_around():
     """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it, in an unequal box."""
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
-    pair = jnp.array([[-30.0, 0.0], [30.0, 0.0]])  # 60 apart along the first gene; widths 200 and 400
+    pair = jnp.array(
+        [[-30.0, 0.0], [30.0, 0.0]]
+    )  # 60 apart along the first gene; widths 200 and 400
     keys = jax.random.split(jax.random.key(0), N)
     moved = jax.jit(jax.vmap(lambda key: IsoLineDD(s1, s2)(key, pair, box)))(keys)
     steps = np.asarray(moved - pair).reshape(-1, 2)
@@ -115,7 +127,9 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
     """Without noise all around, each of three parents steps along a line to one of the two others, equally often."""
     corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     keys = jax.random.split(jax.random.key(1), N)
-    moved = np.asarray(jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))(keys))
+    moved = np.asarray(
+        jax.jit(jax.vmap(lambda key: IsoLineDD(0.0, 0.2)(key, corners, BOX_2D)))(keys)
+    )
     first, second = moved[:, 0], moved[:, 1]
     horizontal = first[:, 1] == 0
     assert (horizontal | (first[:, 0] == 0)).all()
@@ -135,13 +149,19 @@ def test_crossover_takes_each_gene_from_one_of_two_parents(points):
     parents = jnp.tile(jnp.arange(N, dtype=jnp.float32)[:, None], p)
     crossed = np.asarray(mutate(Crossover(points, mutated=0.0), jax.random.key(0), parents, box))
     taken = crossed != np.asarray(parents)
-    assert all(len(set(row[other])) <= 1 for row, other in zip(crossed, taken, strict=True))  # of one other parent
+    assert all(
+        len(set(row[other])) <= 1 for row, other in zip(crossed, taken, strict=True)
+    )  # of one other parent
     before = np.arange(1, p + 1) / (p + 1)
     chances = {None: np.full(p, 0.5), 1: before, 2: 2 * before * (1 - before)}[points]
     for count, chance in zip(taken.sum(axis=0), chances, strict=True):
         assert binomtest(int(count), N, chance).pvalue > 1e-3
-    assert points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()  # in so many pieces
-    np.testing.assert_array_equal(mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1])
+    assert (
+        points is None or (np.diff(taken, axis=1).sum(axis=1) <= points).all()
+    )  # in so many pieces
+    np.testing.assert_array_equal(
+        mutate(Crossover(mutated=0.0), jax.random.key(0), parents[:1], box), parents[:1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +187,8 @@ def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
     box = Box([-1e3] * 16, [1e3] * 16)
     parents = jnp.zeros((N, 16))
     steps, fixed = (
-        np.asarray(jax.jit(PolynomialMutation(rate=rate))(jax.random.key(0), parents, box)) for rate in (None, 0.5)
+        np.asarray(jax.jit(PolynomialMutation(rate=rate))(jax.random.key(0), parents, box))
+        for rate in (None, 0.5)
     )
     np.testing.assert_allclose((steps != 0).mean(), (1 - 1 / 16) / np.log(16), rtol=0.03)
     assert ks_2samp(steps[steps != 0][:N], fixed[fixed != 0][:N]).pvalue > 1e-3
@@ -188,8 +209,12 @@ def test_credit_follows_who_survives():
     mixed = MixedMutation((GaussianMutation(), Redraw()), rate=0.1)
     operator = jnp.array([0, 0, 1, 1, 1, 1])
     survived = jnp.array([True, False, True, True, True, False])
-    np.testing.assert_allclose(mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6)
-    np.testing.assert_array_equal(mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5])
+    np.testing.assert_allclose(
+        mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6
+    )
+    np.testing.assert_array_equal(
+        mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
+    )
 
 
 def test_a_redraw_is_uniform_and_knows_no_parents():

@@ -58,7 +58,9 @@ def page(near, archived, folder):
 @pytest.fixture(scope="session")
 def attack():
     owned = "document.title='owned'"
-    return f'</script><script>{owned}</script><img src=x onerror="{owned}">{{{{ plotly }}}}$\\frac{{'
+    return (
+        f'</script><script>{owned}</script><img src=x onerror="{owned}">{{{{ plotly }}}}$\\frac{{'
+    )
 
 
 @pytest.fixture(scope="session")

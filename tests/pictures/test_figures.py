@@ -32,7 +32,10 @@ def copied(record, path):
 CURVES = {
     "coverage": lambda record: (record.generations, coverage.of_record(record, (6, 6))),
     "age": lambda record: (record.generations, dynamics.age_of_record(record)),
-    "parent-distance": lambda record: (record.generations, dynamics.parent_distance_of_record(record)),
+    "parent-distance": lambda record: (
+        record.generations,
+        dynamics.parent_distance_of_record(record),
+    ),
     "uniformity": lambda record: (record.snapshots, uniformity.of_record(record, (6, 6))),
     "eta": lambda record: (record.snapshots[:-1], cycling.of_record(record).eta),
     "kappa": lambda record: (record.snapshots[:-1], cycling.of_record(record).kappa),
@@ -108,7 +111,9 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
     assert image[row, column] == pytest.approx(float(expected), rel=1e-4)
     assert ax.images[0].get_extent() == [0, 600, 0, 600]
     assert ax.yaxis_inverted()
-    np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [4])[0])
+    np.testing.assert_allclose(
+        ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [4])[0]
+    )
 
 
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
@@ -119,9 +124,16 @@ def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
     np.testing.assert_allclose(points.get_offsets(), np.concatenate([founders, *later]))
     np.testing.assert_array_equal(points.get_array(), np.repeat(np.arange(7), 20))
     walls = np.asarray(ax.images[0].get_array())
-    assert ax.images[0].get_extent() == [-1.5, 598.5, -1.5, 598.5]  # Pixel (i, j) has its centre at (3 i, 3 j).
+    assert ax.images[0].get_extent() == [
+        -1.5,
+        598.5,
+        -1.5,
+        598.5,
+    ]  # Pixel (i, j) has its centre at (3 i, 3 j).
     assert walls[100, 58] == 1  # The long vertical wall at x = 174.
-    assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(walls[150, 20])  # The start, at (60, 450), is free.
+    assert np.ma.getmaskarray(walls)[150, 20] or np.isnan(
+        walls[150, 20]
+    )  # The start, at (60, 450), is free.
 
 
 def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax, tmp_path):
@@ -189,7 +201,9 @@ def test_elites_are_the_fittest_of_their_cells(near, ax):
 def test_a_new_cell_never_lowers_the_qd_score(near):
     record = near[0]
     (ax,) = drawn.draw("qd-score", [record]).axes
-    least = float(min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1)))
+    least = float(
+        min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1))
+    )
     np.testing.assert_allclose(ax.lines[0].get_ydata(), qd_score(record, (20, 20), offset=least))
     assert (np.diff(ax.lines[0].get_ydata()) >= 0).all()
 
@@ -199,7 +213,9 @@ def ant_run(path, seed, reach):
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
     metadata.create(path, metadata.new(search, seed, [seed], 1, 1))
     record = Record(path)
-    steps = np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
+    steps = (
+        np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
+    )
     people = individuals(steps.reshape(3, 32))._replace(genotype=np.zeros((3, 608), np.float32))
     record.append(0, founding(people), np.zeros(0))
     return record
@@ -217,7 +233,9 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     )
     ax.figure.draw_without_rendering()
     labels = [label.get_text() for label in ax.get_yticklabels(which="both")]
-    assert all(re.fullmatch(r"[\d.e+-]*", label) for label in labels)  # numbers, no code of a formula
+    assert all(
+        re.fullmatch(r"[\d.e+-]*", label) for label in labels
+    )  # numbers, no code of a formula
     assert sum(label != "" for label in labels) > 2
 
 

@@ -32,7 +32,10 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
     assert note == "\n(median and quartiles)"
-    values = [np.array([[4.0], [6.0]]), np.array([[-1.0], [1.0]])]  # what can be negative may reach below 0
+    values = [
+        np.array([[4.0], [6.0]]),
+        np.array([[-1.0], [1.0]]),
+    ]  # what can be negative may reach below 0
     (first, second), note = middles(values)
     root = np.sqrt(2)
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
@@ -66,7 +69,13 @@ def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
     figure = Figure(figsize=(5, 5))
     ax = figure.subplots()
     colorbar(ax, ax.imshow([[1.0, 1000.0]], norm=scale), "novelty")
-    assert [tick.get_text() for tick in ax.child_axes[0].get_yticklabels()] == ["1", "2", "3", "4", "1000"]
+    assert [tick.get_text() for tick in ax.child_axes[0].get_yticklabels()] == [
+        "1",
+        "2",
+        "3",
+        "4",
+        "1000",
+    ]
     assert by_rank(np.zeros(3))(0.0) == 0.0  # nothing to rank
 
 
@@ -75,7 +84,9 @@ def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
     walls[:, 2] = True
     world = Scene((0.0, 0.0), (4.0, 4.0), walls=walls, walls_extent=(0, 4, 0, 4))
     np.testing.assert_array_equal(open_cells(world, 4), [[True, True, False, True]] * 4)
-    np.testing.assert_array_equal(open_cells(world._replace(start=(0.5, 0.5)), 4), [[True, True, False, False]] * 4)
+    np.testing.assert_array_equal(
+        open_cells(world._replace(start=(0.5, 0.5)), 4), [[True, True, False, False]] * 4
+    )
     assert open_cells(world._replace(walls=None), 4).all()
 
 
@@ -84,7 +95,9 @@ def test_the_table_says_of_which_worlds_each_figure_is():
     assert set(PAPER.values()) <= set(FIGURES)
     with pytest.raises(ValueError, match="did you mean age"):
         draw("ages", [])
-    assert set(figures_of("planar")) & set(figures_of("paths")) == {k for k, f in FIGURES.items() if f.worlds == "all"}
+    assert set(figures_of("planar")) & set(figures_of("paths")) == {
+        k for k, f in FIGURES.items() if f.worlds == "all"
+    }
     assert "signature" not in figures_of("planar")
     assert "novelty-map" not in figures_of("paths")
 

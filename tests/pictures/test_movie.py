@@ -32,7 +32,9 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch
     list(movie.frames(maze))
     assert drawn == [(0, 0), (2, 3), (6, 6)]
     novelty_map(maze, ax, 2, living=3)
-    np.testing.assert_allclose(ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [3])[0])
+    np.testing.assert_allclose(
+        ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [3])[0]
+    )
 
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path):

@@ -61,10 +61,16 @@ class Wide(Genes):
     """A scene of NumPy's numbers; behaviors leave the box to the right."""
 
     def scene(self):
-        return Scene(tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0])))
+        return Scene(
+            tuple(np.float32([-2, -2])), tuple(np.float32([2, 2])), start=tuple(np.float32([0, 0]))
+        )
 
     def evaluate(self, genotypes, key):
-        return super().evaluate(genotypes, key)._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.5]))
+        return (
+            super()
+            .evaluate(genotypes, key)
+            ._replace(descriptor=genotypes[:, :2] + jnp.array([0.5, 3.5]))
+        )
 
 
 def run_of(task, path):
@@ -90,7 +96,9 @@ def test_a_picture_of_the_run_needs_no_search(wide, strides):
         alone = Record(known.path)
         points = overview(alone).axes[1].collections[-1].get_offsets()
         world = scene_of(alone)
-        np.testing.assert_allclose(points, world.place(alone.column("survivors.descriptor", [3])[0]))
+        np.testing.assert_allclose(
+            points, world.place(alone.column("survivors.descriptor", [3])[0])
+        )
         assert world.walls is None
 
 
@@ -107,7 +115,9 @@ def test_what_needs_the_search_says_how_to_give_it(name, wide):
         draw(name, [Record(wide.path)])
 
 
-def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(wide, tmp_path, monkeypatch):
+def test_the_report_says_what_is_left_out_and_the_movie_shows_the_population(
+    wide, tmp_path, monkeypatch
+):
     monkeypatch.setattr(report.page, "FIGURES", {"eta": FIGURES["eta"]})
     monkeypatch.setattr(movie, "MOST_FRAMES", 2)
     alone = Record(wide.path)
@@ -137,10 +147,14 @@ def test_a_world_that_tells_how_it_looks_is_drawn_so(strides):
     left = overview(strides).axes[0]
     assert "goal" in left.get_legend_handles_labels()[1]
     assert left.get_xlabel() == "east"
-    np.testing.assert_array_equal(np.isfinite(np.asarray(left.images[0].get_array(), float)).sum(), 4)
+    np.testing.assert_array_equal(
+        np.isfinite(np.asarray(left.images[0].get_array(), float)).sum(), 4
+    )
     way = next(line for line in left.lines if line.get_color() == SOLVED)
     np.testing.assert_allclose(way.get_xydata()[0], [0, 0])
-    np.testing.assert_allclose(way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6)
+    np.testing.assert_allclose(
+        way.get_xydata()[-1], strides.solutions().descriptor[0, -2:], rtol=1e-6
+    )
 
 
 def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
@@ -149,12 +163,18 @@ def test_the_best_is_filmed_by_its_own_world(strides, wide, tmp_path):
     with Image.open(movie.write_individual(strides, tmp_path / "best.gif")) as film:
         assert film.n_frames in (1, 3)  # Pillow joins pictures that are alike.
         shown = np.asarray(film.convert("RGB"))[4, 4]
-    fitness = np.concatenate([strides.column("offspring.fitness", [g])[0] for g in strides.generations])
-    ends = np.concatenate([strides.column("offspring.descriptor", [g])[0] for g in strides.generations])
+    fitness = np.concatenate(
+        [strides.column("offspring.fitness", [g])[0] for g in strides.generations]
+    )
+    ends = np.concatenate(
+        [strides.column("offspring.descriptor", [g])[0] for g in strides.generations]
+    )
     reach = np.hypot(*ends[:, -2:].T)
     best = movie.genotype(strides, "best")  # of which the last position is genes 30 and 31
     assert np.hypot(*best[30:32]) == pytest.approx(reach[fitness == fitness.max()].max())
-    np.testing.assert_allclose(shown, [int(100 * (1 + best[0])), 140, 20], atol=2)  # the world's own colours
+    np.testing.assert_allclose(
+        shown, [int(100 * (1 + best[0])), 140, 20], atol=2
+    )  # the world's own colours
 
 
 def test_behaviors_on_a_line_lie_at_height_0():

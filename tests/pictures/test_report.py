@@ -84,10 +84,18 @@ def test_the_view_holds_the_record(maze, shown):
         place = np.stack([people.x, people.y], axis=1)
         np.testing.assert_array_equal(place, record.column("survivors.descriptor", [g])[0])
         who, born, _, parent, _, solved = zip(*people.customdata, strict=True)
-        for name, column in (("id", who), ("born", born), ("parent", [-1 if p == "none" else p for p in parent])):
+        for name, column in (
+            ("id", who),
+            ("born", born),
+            ("parent", [-1 if p == "none" else p for p in parent]),
+        ):
             assert list(column) == record.column(f"survivors.{name}", [g])[0].tolist()
-        assert [one == "yes" for one in solved] == record.column("survivors.solved", [g])[0].tolist()
-        np.testing.assert_array_equal(novelty.z, shown.frames[g - g % 2].data[0].z)  # its state is kept
+        assert [one == "yes" for one in solved] == record.column("survivors.solved", [g])[
+            0
+        ].tolist()
+        np.testing.assert_array_equal(
+            novelty.z, shown.frames[g - g % 2].data[0].z
+        )  # its state is kept
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
@@ -99,7 +107,9 @@ def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
 
 
-def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(near, attacked, monkeypatch):
+def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(
+    near, attacked, monkeypatch
+):
     assert 'class="warning"' in attacked.read_text()
     monkeypatch.setattr(view, "MOST_FRAMES", 3)
     assert view.generations_shown(near) == [0, 3, 6]
@@ -124,7 +134,9 @@ def test_a_test_of_the_table_is_that_of_compare():
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):
     found = Elements(attacked.read_text())
-    assert all(tag != "img" or one["src"].startswith("data:image/svg") for tag, one in found.elements)
+    assert all(
+        tag != "img" or one["src"].startswith("data:image/svg") for tag, one in found.elements
+    )
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
     assert attack in [cell.strip() for cell in found.cells]
     assert not re.search(r"<script[^>]*>document\.title", attacked.read_text())

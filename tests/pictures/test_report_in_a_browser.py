@@ -17,7 +17,10 @@ def opened(browser, path, theme="light"):
     tab.set_default_timeout(120_000)
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
+    tab.on(
+        "request",
+        lambda request: said.append(request.url) if request.url.startswith("http") else None,
+    )
     tab.goto(path.as_uri())
     tab.wait_for_selector("#view .slider-rail-rect")
     tab.locator("#view").scroll_into_view_if_needed()
@@ -46,17 +49,23 @@ def test_the_slider_moves_the_points(browser, maze, folder):
         generation = slide(tab, part)
         assert generation == round(6 * part)
         x, told = tab.evaluate(PLACES)
-        np.testing.assert_allclose(x, maze.column("survivors.descriptor", [generation])[0][:, 0], rtol=1e-6)
+        np.testing.assert_allclose(
+            x, maze.column("survivors.descriptor", [generation])[0][:, 0], rtol=1e-6
+        )
         assert [row[0] for row in told] == maze.column("survivors.id", [generation])[0].tolist()
     assert tab.locator("#view .scatterlayer .trace").first.locator("path.point").count() == 20
     tab.locator("#view .updatemenu-button", has_text="Play").click()
-    tab.locator("#view .slider-label", has_text=re.compile("^generation 6$")).wait_for(timeout=30_000)
+    tab.locator("#view .slider-label", has_text=re.compile("^generation 6$")).wait_for(
+        timeout=30_000
+    )
     assert said == []
 
 
 def test_pointing_tells_who_it_is(browser, page):
     tab, said = opened(browser, page)
-    point = tab.locator("#view .scatterlayer .trace").last.locator("path.point").first.bounding_box()
+    point = (
+        tab.locator("#view .scatterlayer .trace").last.locator("path.point").first.bounding_box()
+    )
     tab.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     tab.wait_for_timeout(300)
     text = tab.locator("#view .hoverlayer").text_content()
@@ -82,7 +91,17 @@ CONTRAST = """(selector) => {
     const [light, dark] = [luminance(ink), luminance(paper)].sort((a, b) => b - a);
     return (light + 0.05) / (dark + 0.05);
 }"""
-TEXTS = ("h1", ".soft", "td.number", ".spread", "td.meaning", "figcaption", "summary", ".marks li", "tr.differs td")
+TEXTS = (
+    "h1",
+    ".soft",
+    "td.number",
+    ".spread",
+    "td.meaning",
+    "figcaption",
+    "summary",
+    ".marks li",
+    "tr.differs td",
+)
 DRAWN = ("#view .xtick text", "#view .slider-label")
 
 

@@ -8,7 +8,16 @@ import pytest
 from reproduction import ant_claims, claims
 from reproduction.plan import SCALES
 from reproduction.results import read_json, write_json
-from reproduction.verdicts import FAILS, HOLDS, MIXED, OPPOSITE, PARTLY, UNCONFIRMED, UNTESTED, larger
+from reproduction.verdicts import (
+    FAILS,
+    HOLDS,
+    MIXED,
+    OPPOSITE,
+    PARTLY,
+    UNCONFIRMED,
+    UNTESTED,
+    larger,
+)
 
 GOOD = {
     "first_solved": [40.0] * 20,
@@ -36,7 +45,10 @@ def results(planned=400, **methods):
     for name, measures in methods.items():
         seeds = max(map(len, measures.values()))
         rows = [{k: v[i] for k, v in measures.items() if i < len(v)} for i in range(seeds)]
-        summary = {k: {"mean": float(np.mean(v)), "deviation": 0.0, "seeds": len(v)} for k, v in measures.items()}
+        summary = {
+            k: {"mean": float(np.mean(v)), "deviation": 0.0, "seeds": len(v)}
+            for k, v in measures.items()
+        }
         name = name.replace("_", "-")
         found[name] = {"label": name, "rows": rows, "summary": summary, "seeds": list(range(seeds))}
     return {"planned_generations": planned, "methods": found}
@@ -59,7 +71,9 @@ def verdicts(ours, archive=ARCHIVE, planned=400, name="paper"):
 
 def test_the_short_scale_judges_every_claim_of_the_maze():
     plan = SCALES["short"].maze
-    ours, archive = ({name: values[: plan.seeds] for name, values in one.items()} for one in (GOOD, ARCHIVE))
+    ours, archive = (
+        {name: values[: plan.seeds] for name, values in one.items()} for one in (GOOD, ARCHIVE)
+    )
     for name in ("paper", "recognition"):
         assert UNTESTED not in verdicts(ours, archive, plan.generations, name).values()
 
@@ -68,7 +82,11 @@ def test_the_short_scale_judges_every_claim_of_the_maze():
     ("claim", "change", "verdict"),
     [
         ("novelty search finds the goal", {"first_solved": [40.0] * 7}, FAILS),
-        ("both methods reach full coverage of the 6 × 6 cells", {"full_coverage": [80.0] * 19}, PARTLY),
+        (
+            "both methods reach full coverage of the 6 × 6 cells",
+            {"full_coverage": [80.0] * 19},
+            PARTLY,
+        ),
         ("BR-NS covers a little later", {"coverage_at_50": [0.99] * 20}, OPPOSITE),
         ("individuals live further", {"parent_distance": [50.0] * 8 + [170.0] * 12}, UNCONFIRMED),
         ("BR-NS's novelty converges", {"uniformity_last": [0.3] * 20}, PARTLY),
@@ -85,7 +103,10 @@ def test_a_claim_on_the_maze_falls_with_its_numbers(claim, change, verdict):
 
 
 def test_too_few_seeds_and_short_runs_decide_no_difference():
-    few = {name: values[:3] for name, values in GOOD.items()}, {name: values[:3] for name, values in ARCHIVE.items()}
+    few = (
+        {name: values[:3] for name, values in GOOD.items()},
+        {name: values[:3] for name, values in ARCHIVE.items()},
+    )
     found = verdicts(*few)
     assert found.pop("novelty search finds the goal") == HOLDS
     assert found.pop("both methods reach full coverage of the 6 × 6 cells") == HOLDS
@@ -106,7 +127,11 @@ def test_an_infinite_number_is_above_all_others(tmp_path):
 
 def test_a_goal_that_nobody_reached_is_a_claim_that_fails():
     def lost(numbers):
-        return {name: values for name, values in numbers.items() if name not in ("first_solved", "regained")}
+        return {
+            name: values
+            for name, values in numbers.items()
+            if name not in ("first_solved", "regained")
+        }
 
     found = verdicts(lost(GOOD), lost(ARCHIVE))
     assert told(found, "novelty search finds the goal") == FAILS
@@ -122,19 +147,32 @@ ANT = {
     "regained": [0.01 + 0.001 * i for i in range(20)],
     "uniformity_signatures": [0.05 + 0.001 * i for i in range(20)],
     "coverage_signatures": [3e-4 + 1e-6 * i for i in range(20)],
-    **{f"deviation_{term}": [2.0 + 0.01 * i for i in range(20)] for term in ("x", "y", "xx", "xy", "yx", "yy")},
+    **{
+        f"deviation_{term}": [2.0 + 0.01 * i for i in range(20)]
+        for term in ("x", "y", "xx", "xy", "yx", "yy")
+    },
 }
 
 
 def an_archive(step):
     """The smallest archive is of step 3, the largest of step 1: the smaller, the worse."""
-    raised = {name: [v + 0.1 * step for v in ANT[name]] for name in ("eta", "kappa_share", "regained")}
+    raised = {
+        name: [v + 0.1 * step for v in ANT[name]] for name in ("eta", "kappa_share", "regained")
+    }
     uniform = [v + 0.1 for v in ANT["uniformity_signatures"]]
     return ANT | raised | {"uniformity_signatures": uniform, "coverage_signatures": [5e-4] * 20}
 
 
-ARCHIVES = {"archive_2000": an_archive(3), "archive_4000": an_archive(2), "archive_6000": an_archive(1)}
-SMALL = {"archive_2000": an_archive(1), "archive_4000": an_archive(2), "archive_6000": an_archive(3)}
+ARCHIVES = {
+    "archive_2000": an_archive(3),
+    "archive_4000": an_archive(2),
+    "archive_6000": an_archive(1),
+}
+SMALL = {
+    "archive_2000": an_archive(1),
+    "archive_4000": an_archive(2),
+    "archive_6000": an_archive(3),
+}
 
 
 def of_ant(ours=ANT, archives=ARCHIVES, planned=1000):
@@ -160,11 +198,21 @@ SOLVES = "every method solves the task within the first hundred generations"
     [
         ("every method solves the task", {"first_solved": [60.0] * 19 + [101.0]}, {}, PARTLY),
         ("a larger archive gives lower η and κ", {}, SMALL, OPPOSITE),
-        ("every archive has η < 1 in all generations", {}, all_changed(eta_below_one=[0.9] * 20), OPPOSITE),
+        (
+            "every archive has η < 1 in all generations",
+            {},
+            all_changed(eta_below_one=[0.9] * 20),
+            OPPOSITE,
+        ),
         ("archives have a high κ", {}, all_changed(kappa_share=[0.04] * 20), OPPOSITE),
         ("BR-NS gives the lowest η and κ", {"eta": [0.9] * 20}, {}, MIXED),
         ("BR-NS regains", {"regained": [0.9] * 20}, {}, OPPOSITE),
-        ("BR-NS's novelty is the nearest to uniform", {"uniformity_signatures": [0.9] * 20}, {}, OPPOSITE),
+        (
+            "BR-NS's novelty is the nearest to uniform",
+            {"uniformity_signatures": [0.9] * 20},
+            {},
+            OPPOSITE,
+        ),
         ("an archive of 6000", {"coverage_signatures": [6e-4] * 20}, {}, OPPOSITE),
         ("both reach equally far in signature space", {"deviation_xy": [1.0] * 20}, {}, MIXED),
     ],
@@ -181,7 +229,10 @@ def test_few_seeds_a_short_run_or_one_archive_decide_nothing():
     short_run = of_ant(planned=150)
     assert short_run.pop(SOLVES) == HOLDS
     assert set(short_run.values()) == {UNTESTED}
-    assert of_ant(archives={"archive_6000": an_archive(1)})["a larger archive gives lower η and κ"] == UNTESTED
+    assert (
+        of_ant(archives={"archive_6000": an_archive(1)})["a larger archive gives lower η and κ"]
+        == UNTESTED
+    )
 
 
 SELECTED = {"coverage_signatures": [5e-4] * 5, "uniformity_visits": [0.9] * 5}
@@ -197,6 +248,8 @@ def test_selection_adds_what_random_search_lacks():
 
 
 def test_results_are_strict_json(tmp_path):
-    write_json(tmp_path / "results.json", {"a": float("nan"), "b": [1.0, float("inf")], "c": {"d": (2.0,)}})
+    write_json(
+        tmp_path / "results.json", {"a": float("nan"), "b": [1.0, float("inf")], "c": {"d": (2.0,)}}
+    )
     read = json.loads((tmp_path / "results.json").read_text(), parse_constant=pytest.fail)
     assert read == {"a": None, "b": [1.0, None], "c": {"d": [2.0]}}

@@ -43,7 +43,9 @@ def costs(tmp_path):
         over += [f'"BR-NS, width 3d",32,2000,{g},0,{2 * slower},2,8,0']
         over += [f"k-NN,32,2000,{g},{10 * g},{slower * (1 + g / 1000)},2,8,0"]
         over += [f"KD-tree,32,2000,{g},{10 * g},{slower * (1 + g / 500)},2,8,0"]
-        over += [f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1']  # a second call, on a machine twice as slow
+        over += [
+            f'"{CONTROL}",32,2000,{g},2000,{2 + g / 100},2,8,1'
+        ]  # a second call, on a machine twice as slow
     (tmp_path / "cost-over-time.csv").write_text("\n".join(over) + "\n")
     return Costs(tmp_path, Timing((4, 16), (200, 800, 3200), 1, 2000))
 
@@ -73,9 +75,19 @@ def test_a_table_says_what_made_its_runs(tmp_path):
         metadata.create(tmp_path / f"{seed}", facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
-    made = of_runs({"one": [record("aaa", 0), record("aaa", 1)], "two": [record("aaa", 2)], "three": [record("b", 3)]})
+    made = of_runs(
+        {
+            "one": [record("aaa", 0), record("aaa", 1)],
+            "two": [record("aaa", 2)],
+            "three": [record("b", 3)],
+        }
+    )
     assert [each["rows"] for each in made] == [["one", "two"], ["three"]]
-    here = {"command": "python -m reproduction maze", "commit": "analysis", "versions": {"brns": "2"}}
+    here = {
+        "command": "python -m reproduction maze",
+        "commit": "analysis",
+        "versions": {"brns": "2"},
+    }
     text = provenance_text({"provenance": here, "made": made, "scale": "Small."})
     assert "- Runs: one; two: Commit aaa; brns 1." in text
     assert "- Runs: three: Commit b; brns 1." in text
@@ -108,7 +120,9 @@ def here(monkeypatch):
     """Work in a thread of this process, two figures a part, and the least to run."""
     monkeypatch.setattr(runs, "side_by_side", lambda workers: ThreadPoolExecutor(1))
     monkeypatch.setattr(parts, "side_by_side", lambda workers: ThreadPoolExecutor(1))
-    monkeypatch.setattr(parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False)
+    monkeypatch.setattr(
+        parts.timing.os, "sched_setaffinity", lambda process, cores: None, raising=False
+    )
     monkeypatch.setattr(parts, "figures_of", lambda kind: ("age", "kappa"))
     tiny = SCALES["smoke"]._replace(
         maze=Runs(2, 2, 1),
@@ -128,7 +142,10 @@ def test_each_part_from_end_to_end(tmp_path, here, capsys):
         text = (tmp_path / "README.md").read_text()
     assert text.count("**cannot be tested at this scale**") > 11 + 12 + 12
     assert "| no archive: k-NN in the population | 0 of 1 |" in text
-    assert "An episode has 16 control steps. In 2 generations no archive above 20 entries fills up" in text
+    assert (
+        "An episode has 16 control steps. In 2 generations no archive above 20 entries fills up"
+        in text
+    )
     assert "1 repeats. Measured by:" in text
     for picture in ("maze/age.png", "ant/age.png", "ablation/ablation.png", "timing/over-time.png"):
         assert (tmp_path / picture).exists()

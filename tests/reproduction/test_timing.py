@@ -59,7 +59,9 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     assert (tmp_path / "timing.csv").read_text() == text
     assert not (tmp_path / "sessions.json").exists()
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
-    found = [(row["method"], row["entries"], row["repeat"]) for row in read(tmp_path / "timing.csv")]
+    found = [
+        (row["method"], row["entries"], row["repeat"]) for row in read(tmp_path / "timing.csv")
+    ]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
 
 
@@ -71,7 +73,10 @@ def test_costs_speak_of_what_was_asked(tmp_path):
         fixed = [(WIDE, d, 0, 50, 0, 1.0, 1.0, 8, 0)]
         fixed += [(name, d, n, 50, 0, 2.0, 1.0, 8, 0) for name in (KNN, BRUTE)]
         append(tmp_path / "timing.csv", timing.COLUMNS, fixed)
-        over = [(KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0) for g in range(0, plan.generations, 20)]
+        over = [
+            (KNN, d, plan.generations, g, 10 * g, 1.0 + g, 1.0, 8, 0)
+            for g in range(0, plan.generations, 20)
+        ]
         append(tmp_path / "cost-over-time.csv", timing.OVER_TIME, over)
     for plan, blocks in zip(plans, (1, 2), strict=True):
         costs = Costs(tmp_path, plan)
@@ -104,6 +109,8 @@ def test_only_the_call_is_timed():
 
 def test_exact_searches_agree_and_keep_their_entries():
     references = np.random.default_rng(0).random((500, 8), dtype=np.float32)
-    np.testing.assert_allclose(brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5)
+    np.testing.assert_allclose(
+        brute_force(references, 20, 15), kd_tree(references, 20, 15), rtol=1e-5
+    )
     search = Exact(kd_tree, references, 20)
     assert (search.entries, search.bytes) == (480, 480 * 8 * 4)

@@ -50,9 +50,14 @@ def test_equal_seeds_are_compared_with_each_other():
 def test_fewer_than_six_common_seeds_are_two_groups():
     """Five pairs could never confirm anything: 2 / 32."""
     (one,) = larger(FOUR, BELOW)
-    assert (one.p, one.effect) == (pytest.approx(2 / 70), 1.0)  # 2 of the C(8, 4) orders are as far apart
+    assert (one.p, one.effect) == (
+        pytest.approx(2 / 70),
+        1.0,
+    )  # 2 of the C(8, 4) orders are as far apart
     (one,) = larger(seeds(1.0, 2.0), seeds(1.0, 3.0))
-    assert one.effect == 0.375  # of the pairs 1-1 is a tie, 1-3 and 2-3 are not, 2-1 is: (0.5 + 1) / 4
+    assert (
+        one.effect == 0.375
+    )  # of the pairs 1-1 is a tie, 1-3 and 2-3 are not, 2-1 is: (0.5 + 1) / 4
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,10 @@ def test_fewer_than_six_common_seeds_are_two_groups():
     [
         (larger(HIGH, LOW), HOLDS),
         (larger(LOW, HIGH), OPPOSITE),
-        (larger(seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6)), UNCONFIRMED),
+        (
+            larger(seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6)),
+            UNCONFIRMED,
+        ),
         (larger(seeds(0.0, 1.0, 2.0, 3.0, 5.5, 6.6), seeds(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)), FAILS),
         (larger(HIGH, HIGH), FAILS),
         (larger(MORE, THREE), UNTESTED),  # 3 a side give p = 0.1 at best
@@ -76,7 +84,10 @@ def test_fewer_than_six_common_seeds_are_two_groups():
         (alike(LOW, HIGH, 1.5), MIXED),
         (falls(seeds(*[0.4] * 6), seeds(*[0.1] * 6)), HOLDS),
         (falls(seeds(*[0.4] * 6), seeds(*[0.3] * 6)), PARTLY),  # not to a half
-        (falls(seeds(*[0.4] * 8), seeds(*[0.1] * 5, *[0.5] * 3)), UNCONFIRMED),  # 5 of 8 seeds: p = 0.73
+        (
+            falls(seeds(*[0.4] * 8), seeds(*[0.1] * 5, *[0.5] * 3)),
+            UNCONFIRMED,
+        ),  # 5 of 8 seeds: p = 0.73
         (falls(seeds(*[0.4] * 5), seeds(*[0.1] * 5)), UNTESTED),  # 5 seeds give 2 / 32 at best
         (below(seeds(*[0.01] * 6), 0.05), HOLDS),
         (below(seeds(*[0.0] * 5, 0.2), 0.05), UNCONFIRMED),  # 5 of 6: p = 0.22
@@ -99,7 +110,9 @@ def test_each_rule_on_both_sides(finding, expected):
 @pytest.mark.parametrize(
     "finding",
     [
-        larger(seeds(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1000.0), seeds(*map(float, range(1, 10)))),
+        larger(
+            seeds(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1000.0), seeds(*map(float, range(1, 10)))
+        ),
         below(seeds(*[0.051] * 8, -10.0), 0.05),
         falls(seeds(*[0.1] * 8, 5.0), seeds(*[0.15] * 8, 0.1)),
     ],
@@ -120,7 +133,11 @@ def test_a_table_is_adjusted_together():
     once = larger(FOUR, BELOW)  # p = 2 / 70
     assert judge([once])[0] == (HOLDS, pytest.approx(2 / 70), (1.0, 1.0))
     twice = judge([once, "holds", once])
-    assert [one.verdict for one in twice] == [UNTESTED, HOLDS, UNTESTED]  # 4 / 70 is the best that they can have
+    assert [one.verdict for one in twice] == [
+        UNTESTED,
+        HOLDS,
+        UNTESTED,
+    ]  # 4 / 70 is the best that they can have
     nine = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9))
     less = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 8, 0.5))
     assert [one.p for one in judge([nine, less])] == pytest.approx([4 / 512, 20 / 512])
@@ -129,7 +146,10 @@ def test_a_table_is_adjusted_together():
 
 
 def test_a_claim_is_as_sure_as_the_least_sure_of_its_comparisons():
-    sure, once = falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)), larger(FOUR, BELOW)  # p = 2 / 512 and 2 / 70
+    sure, once = (
+        falls(seeds(*[0.4] * 9), seeds(*[0.1] * 9)),
+        larger(FOUR, BELOW),
+    )  # p = 2 / 512 and 2 / 70
     assert judge([both(sure, once, sure)])[0] == (HOLDS, pytest.approx(2 / 70), (1.0, 1.0))
     assert [one.p for one in judge([both(sure, once), sure])] == pytest.approx([2 / 70, 4 / 512])
 

@@ -23,9 +23,15 @@ print(jax.config.jax_compilation_cache_dir)
 
 def test_what_was_compiled_is_kept_and_a_users_place_stays(tmp_path):
     told = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
-    told |= {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    told |= {
+        "XDG_CACHE_HOME": str(tmp_path),
+        "HOME": str(tmp_path),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
     command = [sys.executable, "-c", CODE]
-    done = subprocess.run(command, check=True, env=told, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        command, check=True, env=told, cwd=tmp_path, capture_output=True, text=True
+    )
     folder = tmp_path / "brns" / "programs"
     assert done.stdout.split() == [str(folder), str(2**27), "mine"]
     assert list(folder.glob("*-cache"))

@@ -44,7 +44,12 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "source"),
-    [("genotype", "mutation"), ("descriptor", "task"), ("fitness", "task"), ("novelty", "estimator")],
+    [
+        ("genotype", "mutation"),
+        ("descriptor", "task"),
+        ("fitness", "task"),
+        ("novelty", "estimator"),
+    ],
 )
 def test_every_column_must_be_numbers(column, source):
     values = np.array(getattr(SOUND, column))

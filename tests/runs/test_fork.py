@@ -38,7 +38,10 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert len(bits(copy)) > 13
         assert bits(copy).items() <= bits(whole / "one").items()
         source = whole / "one"
-        assert origin(record.metadata) == f"Forked from {source} after generation {at}: nothing changed."
+        assert (
+            origin(record.metadata)
+            == f"Forked from {source} after generation {at}: nothing changed."
+        )
     assert files(whole / "one") == before
 
 
@@ -48,7 +51,8 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
     assert (record.seed, record.seeds, record.metadata.lanes, record.last) == (1, [1], 1, 8)
     np.testing.assert_array_equal(
-        record.column("offspring.genotype", range(1, 5)), source.column("offspring.genotype", range(1, 5))
+        record.column("offspring.genotype", range(1, 5)),
+        source.column("offspring.genotype", range(1, 5)),
     )
     for column in ("offspring.genotype", "survivors.descriptor"):
         found = record.column(column, range(1, 7))
@@ -57,13 +61,17 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
 
 def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     """Without mutation the offspring have their parents' genes."""
-    first, still = (replace(HOST, mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0))
+    first, still = (
+        replace(HOST, mutate=PolynomialMutation(eta=2.0, rate=rate)) for rate in (0.6, 0.0)
+    )
     fork(whole / "one", 6, first, out=tmp_path / "first")
     fork(tmp_path / "first", 6, still, out=tmp_path / "fork", generations=8)
     (record,) = resume(tmp_path / "fork", search=still)
     parents = Record(whole / "one", HOST).state(6).population
     ids = parents.id.tolist()
-    (named,), (genotypes,) = (record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype"))
+    (named,), (genotypes,) = (
+        record.column(f"offspring.{name}", [7]) for name in ("parent", "genotype")
+    )
     rows = [ids.index(parent) for parent in named]
     np.testing.assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
     assert "mutate.rate was 0.6 and is 0.0" in origin(record.metadata)
@@ -85,7 +93,9 @@ DEEPER = HostIdentity(behavior_space=Box([0.0] * 3, [600.0] * 3))
         (6, replace(HOST, population_size=9), "population_size: .* has 8; got 9"),
     ],
 )
-def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(whole, tmp_path, at, other, message):
+def test_what_cannot_be_gone_on_with_is_refused_and_nothing_is_made(
+    whole, tmp_path, at, other, message
+):
     with pytest.raises(ValueError, match=message):
         fork(whole / "one", at, other, out=tmp_path / "fork")
     assert list(tmp_path.iterdir()) == []

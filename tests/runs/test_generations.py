@@ -44,7 +44,9 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
 
 
 @pytest.mark.parametrize(("seeds", "saved"), [([0], [0, 1, 2]), ([0, 1], [0])])
-def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(seeds, saved, tmp_path, monkeypatch):
+def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
+    seeds, saved, tmp_path, monkeypatch
+):
     """It comes in the fourth evaluation: of one seed generation 3, of two the second's of generation 1."""
     evaluate, calls = HostIdentity.evaluate, []
 
@@ -55,7 +57,9 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(seeds, saved,
         return evaluate(self, genotypes, key)
 
     monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
-    with pytest.raises(KeyboardInterrupt) as kept:  # as a notebook keeps it, and with it every frame
+    with pytest.raises(
+        KeyboardInterrupt
+    ) as kept:  # as a notebook keeps it, and with it every frame
         brns.run(HOST, 4, out=tmp_path / "run", seeds=seeds, checkpoint_every=2)
     for record in brns.records(tmp_path / "run", HOST):
         assert record.generations == saved
@@ -104,7 +108,9 @@ def test_a_cell_that_was_changed_is_refused_and_nothing_is_written(changes, mess
     assert bits(tmp_path) == before
 
 
-def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(tmp_path, monkeypatch, capsys):
+def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
+    tmp_path, monkeypatch, capsys
+):
     brns.run(HOST, 1, out=tmp_path / "silent")
     assert capsys.readouterr() == ("", "")
     shown = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)

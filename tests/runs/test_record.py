@@ -34,7 +34,9 @@ def test_the_facts_of_a_run_are_plain_json(whole):
 def test_numpy_alone_reads_a_generation(whole):
     each = ["descriptor", "fitness", "solved", "novelty", "id", "parent", "born"]
     with np.load(whole / "generations" / "000003.npz", allow_pickle=False) as arrays:
-        found = {name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files}
+        found = {
+            name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files
+        }
         np.testing.assert_array_equal(arrays["offspring"]["id"], 8 + 2 * 6 + np.arange(6))
         assert arrays["survivors"]["descriptor"].shape == (8, 2)
     assert found == {
@@ -58,7 +60,9 @@ def test_columns_are_stacked_over_generations(whole):
     assert record.column("offspring.genotype").shape == (10, 6, 5)
     assert record.column("parents.novelty").shape == (10, 8)
     np.testing.assert_array_equal(record.column("parents.id"), record.column("survivors.id")[:-1])
-    np.testing.assert_array_equal(record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6])
+    np.testing.assert_array_equal(
+        record.column("offspring.id", [4, 2])[:, 0], [8 + 3 * 6, 8 + 1 * 6]
+    )
     with pytest.raises(RecordError, match=r"no column .*; it has .*survivors.descriptor"):
         record.column("survivors.genotype")
     with pytest.raises(RecordError, match=r"no generation to read offspring.novelty of"):
@@ -114,7 +118,9 @@ def test_solutions_stand_once_each_with_their_generation_of_birth(whole):
     assert solutions.born.tolist() == seen
     assert solutions.solved.all()
     assert (solutions.genotype[:, :2] > 0.8).all()
-    np.testing.assert_allclose(solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5)
+    np.testing.assert_allclose(
+        solutions.descriptor, 300 + 300 * solutions.genotype[:, :2], rtol=1e-5
+    )
 
 
 def test_a_frame_and_progress_hold_one_row_a_generation(whole):
@@ -129,7 +135,9 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     np.testing.assert_allclose(frame["novelty_max"], novelty.max(axis=1), rtol=1e-6)
     age = (np.arange(11)[:, None] - record.column("survivors.born")).mean(axis=1)
     np.testing.assert_allclose(frame["age_mean"], age)
-    np.testing.assert_allclose(frame["coverage"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8)
+    np.testing.assert_allclose(
+        frame["coverage"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8
+    )
     rows = pandas.read_csv(whole / "progress.csv")
     assert list(rows.columns) == list(Row._fields)
     np.testing.assert_allclose(rows, frame.drop(columns="seed"), rtol=1e-8)
@@ -138,10 +146,14 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
 def test_a_state_comes_back_with_its_bits(whole):
     record = Record(whole)
     state = record.state(9, SEARCH)
-    assert repr(state).startswith("SearchState(generation=9, population=Population(genotype=float32[8, 5], ")
+    assert repr(state).startswith(
+        "SearchState(generation=9, population=Population(genotype=float32[8, 5], "
+    )
     assert repr(record) == f"Record('{whole}', seed=7, generations=10 of 10)"
     again, _ = SEARCH.step(state, jax.random.key(7))
-    np.testing.assert_array_equal(again.population.genotype, record.state(10, SEARCH).population.genotype)
+    np.testing.assert_array_equal(
+        again.population.genotype, record.state(10, SEARCH).population.genotype
+    )
     with pytest.raises(RecordError, match=r"no state of generation 4; it has 0, 3 \.\.\. 10"):
         record.state(4, SEARCH)
     with pytest.raises(RecordError, match="no generation 11; it has 0"):
@@ -155,7 +167,10 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
     alone = Record(whole)
     with pytest.raises(ValueError, match=r"not a part of brns"):
         alone.search  # noqa: B018
-    assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == ([0, 0], [600, 600])
+    assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == (
+        [0, 0],
+        [600, 600],
+    )
 
 
 def test_records_finds_one_run_or_those_below(whole, tmp_path):

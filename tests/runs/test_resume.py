@@ -91,7 +91,13 @@ for saved in start(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
 @pytest.mark.processes
 def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
     whole, _ = made("host", 2)
-    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent.parent), str(tmp_path / "run")]
+    command = [
+        sys.executable,
+        "-c",
+        CHILD,
+        str(Path(__file__).parent.parent),
+        str(tmp_path / "run"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while (line := child.stdout.readline()) and int(line) < 3:
             pass
@@ -106,12 +112,19 @@ def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
 @pytest.mark.parametrize(
     ("below", "generations", "changes", "message"),
     [
-        (".", 7, {"mutate": PolynomialMutation(eta=2.0, rate=0.25)}, r"mutate.rate was 0.5 and is 0.25"),
+        (
+            ".",
+            7,
+            {"mutate": PolynomialMutation(eta=2.0, rate=0.25)},
+            r"mutate.rate was 0.5 and is 0.25",
+        ),
         (".", 0, {}, "generations must be a whole number from 1 on; got 0"),
         ("seed0001", 7, {}, r"holds seeds \[1\], .* with seeds \[0, 1\]"),
     ],
 )
-def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(below, generations, changes, message, made):
+def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(
+    below, generations, changes, message, made
+):
     _, path = made("host", 2)
     before = {file: file.read_bytes() for file in path.rglob("*.*")}
     with pytest.raises(ValueError, match=message):
@@ -177,14 +190,19 @@ def test_seeds_have_one_meaning(asked, found):
     [
         ({"generations": 0}, "generations must be a whole number from 1 on"),
         ({"exist": "overwrite"}, "exist must be refuse or resume; got 'overwrite'"),
-        ({"search": HOST.task}, r"needs a search, as in brns\.NoveltySearch\(task\); got HostIdentity"),
+        (
+            {"search": HOST.task},
+            r"needs a search, as in brns\.NoveltySearch\(task\); got HostIdentity",
+        ),
         ({"checkpoint_every": 0}, "checkpoint_every must be a whole number from 1 on"),
         ({"seeds": []}, r"different seeds from 0 to 2\*\*32 - 1; got \[\]"),
         ({"seed": -1}, r"got \[-1\]"),
         ({"seeds": np.array([0, 1.5])}, "a seed is a whole number"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_written(wrong, message, tmp_path, capsys, monkeypatch):
+def test_what_cannot_be_run_is_refused_before_anything_is_written(
+    wrong, message, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it
     with pytest.raises(ValueError, match=message):
         run(out=tmp_path / "run", **({"search": HOST, "generations": 2} | wrong))
@@ -199,7 +217,9 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks = {}, []
     try:
-        for saved in brns.generations(SEARCHES["counts"], 80, out=tmp_path / "run", checkpoint_every=20):
+        for saved in brns.generations(
+            SEARCHES["counts"], 80, out=tmp_path / "run", checkpoint_every=20
+        ):
             if saved.number == 5:
                 tracemalloc.start()
             if saved.number in (20, 80):  # both keep a state

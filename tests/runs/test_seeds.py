@@ -77,12 +77,16 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
     begun, saved, step, append = queue.SimpleQueue(), [], NoveltySearch.step, Record.append
 
     def saving(record, number, *rest):
-        for _ in range({1: 2, 2: 1}.get(number, 0)):  # 1 and 2 are begun when 1 is saved, and then 3
+        for _ in range(
+            {1: 2, 2: 1}.get(number, 0)
+        ):  # 1 and 2 are begun when 1 is saved, and then 3
             begun.get(timeout=120)
         saved.append(number)
         return append(record, number, *rest)
 
-    monkeypatch.setattr(NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args))
+    monkeypatch.setattr(
+        NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
+    )
     monkeypatch.setattr(Record, "append", saving)
     for (shown,) in start(search(Identity()), 3, out=tmp_path):
         assert saved[-1] == shown.number
@@ -155,16 +159,22 @@ for generations in map(int, sys.argv[6:]):
         shutil.copytree(sys.argv[5], "part")
 """
 several_cores = pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="two cores to choose from"
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="two cores to choose from",
 )
 
 
 @several_cores
 @pytest.mark.parametrize(
     ("method", "size", "seeds"),
-    [("ExactRecognition", 500, 1), pytest.param("BehaviorRecognition", 300, 2, marks=pytest.mark.slow)],
+    [
+        ("ExactRecognition", 500, 1),
+        pytest.param("BehaviorRecognition", 300, 2, marks=pytest.mark.slow),
+    ],
 )
-def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(method, size, seeds, tmp_path):
+def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(
+    method, size, seeds, tmp_path
+):
     environment = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",  # as users compile

@@ -6,4 +6,6 @@ from brns.tasks.maze.rules import POLICY
 
 
 def genotypes(n: int, seed: int = 0):
-    return jax.random.uniform(jax.random.key(seed), (n, POLICY.genotype_length), minval=-1, maxval=1)
+    return jax.random.uniform(
+        jax.random.key(seed), (n, POLICY.genotype_length), minval=-1, maxval=1
+    )

@@ -20,7 +20,9 @@ KEY = jax.random.key(0)
 
 
 def genotypes(n, seed=1):
-    return np.random.default_rng(seed).uniform(-1, 1, (n, POLICY.genotype_length)).astype(np.float32)
+    return (
+        np.random.default_rng(seed).uniform(-1, 1, (n, POLICY.genotype_length)).astype(np.float32)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,16 @@ def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
     assert model.body_mass.sum() == pytest.approx(41.449, rel=1e-6)
     assert (model.nq, model.nv, model.nu) == (15, 14, 8)
     motors = [model.joint(model.actuator(i).trnid[0]).name for i in range(8)]
-    assert motors == ["hip_4", "ankle_4", "hip_1", "ankle_1", "hip_2", "ankle_2", "hip_3", "ankle_3"]
+    assert motors == [
+        "hip_4",
+        "ankle_4",
+        "hip_1",
+        "ankle_1",
+        "hip_2",
+        "ankle_2",
+        "hip_3",
+        "ankle_3",
+    ]
     assert (model.actuator_gear[:, 0] == 150).all()
     assert (model.dof_armature[6:] == 1).all()
     assert (model.dof_damping[6:] == 1).all()
@@ -45,7 +56,10 @@ def test_the_ant_has_the_original_s_mass_joints_and_motors(model):
 def test_head_is_a_five_hundredth_as_dense_as_the_torso(model):
     torso = model.body("torso").mass[0]
     ball = 4 / 3 * np.pi * 0.25**3
-    limbs = sum(4 * (np.pi * 0.08**2 * length + 4 / 3 * np.pi * 0.08**3) for length in np.sqrt([0.08, 0.08, 0.32]))
+    limbs = sum(
+        4 * (np.pi * 0.08**2 * length + 4 / 3 * np.pi * 0.08**3)
+        for length in np.sqrt([0.08, 0.08, 0.32])
+    )
     density = 41.449 / (ball + ball / 500 + limbs)
     assert torso == pytest.approx(density * ball * (1 + 1 / 500))
 
@@ -113,7 +127,9 @@ def test_a_control_step_is_mujoco_s_own_with_a_cleared_warm_start():
 
 def test_visits_are_rewarded_once_and_the_last_one_ends_the_episode(monkeypatch):
     # Areas around the start, one of them out of reach at first: the ant is put on a path by hand.
-    places = np.array([[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]])
+    places = np.array(
+        [[0, -24], [34, -25], [34, -25], [-24, 33], [0, 0], [15, 15], [20, 20], [30, 30.0]]
+    )
     task = AntMaze(steps=16)
     physics = Physics("large", "implicitfast", 1)
     taken = iter(range(1, 99))
@@ -140,7 +156,9 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
 
     def with_a_kick(state, action, physics_steps):
         state = state.copy()
-        state[np.isclose(state[:, 0], 0.25) & (np.arange(len(state)) == 2), 18] = 1e9  # m/s upwards, after ten steps
+        state[np.isclose(state[:, 0], 0.25) & (np.arange(len(state)) == 2), 18] = (
+            1e9  # m/s upwards, after ten steps
+        )
         return advance(state, action, physics_steps)
 
     monkeypatch.setattr(physics, "advance", with_a_kick)
@@ -152,7 +170,9 @@ def test_unstable_physics_ends_at_the_last_sound_position_and_is_counted(monkeyp
     assert (episodes.path[2, 10:] == calm.path[2, 10]).all()
     assert "1 of 4" in caplog.text
     monkeypatch.undo()
-    assert np.array_equal(task.evaluate(rows, KEY).descriptor, task.descriptor(calm.path).astype(np.float32))
+    assert np.array_equal(
+        task.evaluate(rows, KEY).descriptor, task.descriptor(calm.path).astype(np.float32)
+    )
     assert np.array_equal(task.trajectory(rows, every=16), calm.path[:, [0, 16, 32, 40]])
 
 
@@ -163,7 +183,10 @@ def test_stuck_ants_end_after_a_whole_window_in_one_place():
     task = AntMaze(steps=60, stuck_distance=0.05, stuck_window=20)
     episodes = task.episodes(rows)
     extent = [np.ptp(free.path[:, t - 20 : t + 1], axis=1).max(axis=1) for t in (20, 40, 60)]
-    first = [next((t for t, e in zip((20, 40, 60), extent, strict=True) if e[i] < 0.05), 60) for i in range(4)]
+    first = [
+        next((t for t, e in zip((20, 40, 60), extent, strict=True) if e[i] < 0.05), 60)
+        for i in range(4)
+    ]
     assert episodes.length.tolist() == first
     assert episodes.length[0] < 60
     assert not episodes.stuck.all()
@@ -177,11 +200,16 @@ def test_conforms_and_is_its_own_description():
     check_task(task, n=2)
     assert task.behavior_space.dimension == 96
     assert describe(task)["stuck_distance"] == 0.5
-    assert describe(build(describe(task))) == describe(task) == describe(pickle.loads(pickle.dumps(task)))
+    assert (
+        describe(build(describe(task)))
+        == describe(task)
+        == describe(pickle.loads(pickle.dumps(task)))
+    )
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"arena": "vast"}, "'vast'"), ({"steps": 0}, "at least 16, the positions")]
+    ("settings", "message"),
+    [({"arena": "vast"}, "'vast'"), ({"steps": 0}, "at least 16, the positions")],
 )
 def test_settings_out_of_range_are_refused(settings, message, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users have it

@@ -32,7 +32,9 @@ def test_every_step_is_gymnasiums(theirs):
 
 
 def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
-    genotypes = np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
+    genotypes = (
+        np.random.default_rng(1).uniform(-1, 1, (20, POLICY.genotype_length)).astype(np.float32)
+    )
     found = MountainCar(steps=150).evaluate(jnp.asarray(genotypes), jax.random.key(0))
     for i in range(20):
         layers = POLICY.layers(genotypes[i : i + 1].astype(float))

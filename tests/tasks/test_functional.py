@@ -31,7 +31,9 @@ class Corridor:
 
     def step(self, state, action):
         x = state.obs["x"] + 1 + action[0]
-        return State({"x": x, "old": state.obs["x"][None]}, x, jnp.float32(x >= 3), state.pushes + action[0])
+        return State(
+            {"x": x, "old": state.obs["x"][None]}, x, jnp.float32(x >= 3), state.pushes + action[0]
+        )
 
 
 class Growing(Corridor):
@@ -66,7 +68,9 @@ def test_a_batch_is_a_plain_loop_of_the_environment():
         np.testing.assert_allclose(episode.observations[:n], watched, rtol=1e-5)
         assert (episode.observations[n:] == episode.observations[n - 1]).all()
         np.testing.assert_allclose(found.descriptor[i], watched[-1], rtol=1e-5)
-        np.testing.assert_allclose(found.fitness[i], sum(state.reward for state in states), rtol=1e-5)
+        np.testing.assert_allclose(
+            found.fitness[i], sum(state.reward for state in states), rtol=1e-5
+        )
         lengths.add(n)
     assert len(lengths) > 2
 

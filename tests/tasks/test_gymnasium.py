@@ -74,7 +74,9 @@ def test_an_episode_is_that_of_the_seed_or_of_the_generation():
     descriptor = task.evaluate(rows, KEY).descriptor
     assert task.episodes(rows)[0].observations[-1] == pytest.approx(descriptor[0])
     assert task.episodes(rows, 8)[0].observations[0] != task.episodes(rows)[0].observations[0]
-    one, other = (corridor(seed=None, steps=1).evaluate(rows, jax.random.key(n)).descriptor for n in (0, 1))
+    one, other = (
+        corridor(seed=None, steps=1).evaluate(rows, jax.random.key(n)).descriptor for n in (0, 1)
+    )
     assert one[0] == one[1]
     assert one[0] != other[0]
 
@@ -142,7 +144,10 @@ def test_a_batch_is_a_plain_loop_of_single_environments():
 def test_an_id_is_enough_where_observations_are_bounded():
     task = GymnasiumTask("Pendulum-v1", steps=5)
     assert task.policy == FeedForward((3, 10, 10, 1), squash_output=True)
-    assert (task.behavior_space.low.tolist(), task.behavior_space.high.tolist()) == ([-1, -1, -8], [1, 1, 8])
+    assert (task.behavior_space.low.tolist(), task.behavior_space.high.tolist()) == (
+        [-1, -1, -8],
+        [1, 1, 8],
+    )
     with pytest.raises(ValueError, match=r"give behavior_space, .*describe=last_obs"):
         GymnasiumTask("CartPole-v1")
     with pytest.raises(ValueError, match=r"describe=last_place"):
@@ -173,4 +178,7 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
     for _ in range(2):
         (episode,) = task.episodes(np.array([[0.5]]))
         assert episode.observations.ravel().tolist() == [0, 0.5, 1.5, 3]
-    assert np.asarray(task.evaluate(np.array([[0.5], [0.0]]), KEY).descriptor).ravel().tolist() == [3, 0]
+    assert np.asarray(task.evaluate(np.array([[0.5], [0.0]]), KEY).descriptor).ravel().tolist() == [
+        3,
+        0,
+    ]

@@ -43,7 +43,9 @@ def test_a_robot_of_its_size_can_go_into_every_room(side):
 def test_the_path_is_the_mazes_trajectory():
     hall = np.ones((40, 40), bool)
     hall[1:-1, 1:-1] = False
-    task = DeceptiveMaze(steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0), positions=3)
+    task = DeceptiveMaze(
+        steps=60, bitmap=hall, start=(60.0, 60.0, 0.0), goal=(90.0, 90.0), positions=3
+    )
     some = genotypes(8)
     found = task.evaluate(some, KEY)
     assert_array_equal(found.descriptor, task.trajectory(some, every=20)[:, 1:, :2].reshape(8, 6))

@@ -30,14 +30,18 @@ def test_a_policy_worked_out_by_hand():
     np.testing.assert_allclose(squashed, np.tanh(action), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("sizes", "squash_output"), [((5, 10, 10, 10, 2), False), ((29, 10, 10, 10, 8), True)])
+@pytest.mark.parametrize(
+    ("sizes", "squash_output"), [((5, 10, 10, 10, 2), False), ((29, 10, 10, 10, 8), True)]
+)
 def test_agrees_with_matrix_products(sizes, squash_output):
     policy, random = FeedForward(sizes, squash_output), np.random.default_rng(0)
     assert policy.genotype_length == {2: 302, 8: 29 * 10 + 10 + 2 * 110 + 88}[sizes[-1]]
     genotypes = random.uniform(-1, 1, (7, policy.genotype_length)).astype(np.float32)
     observations = random.normal(0, 2, (7, sizes[0])).astype(np.float32)
     actions = policy(jnp.asarray(genotypes), jnp.asarray(observations))
-    expected = [dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)]
+    expected = [
+        dense(sizes, squash_output, g, o) for g, o in zip(genotypes, observations, strict=True)
+    ]
     np.testing.assert_allclose(actions, expected, atol=1e-5)
     layers, sensed = policy.layers(genotypes.astype(float)), observations.T.astype(float)
     on_host = policy.act(layers, sensed)

@@ -99,7 +99,9 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
             n = len(genotypes)
             return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
 
-    assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY))
+    assert same(
+        Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY)
+    )
 
 
 def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
@@ -154,7 +156,9 @@ def test_a_dead_worker_costs_no_result(shared, tmp_path):
     ],
 )
 def test_individuals_whom_an_error_met_are_named(shared, fault, told):
-    with pytest.raises(EvaluationError, match=rf"Faulty.*individuals 8 to 11 of 26 .*{told}") as caught:
+    with pytest.raises(
+        EvaluationError, match=rf"Faulty.*individuals 8 to 11 of 26 .*{told}"
+    ) as caught:
         Chunked(Faulty(fault), executor=shared).evaluate(GENOTYPES, KEY)
     if fault == "raises":
         assert "worlds.py" in "".join(caught.value.__notes__)
@@ -177,7 +181,9 @@ def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
 
     threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
-        Chunked(Faulty("hangs", flag=str(tmp_path / "met")), executor=shared).evaluate(GENOTYPES, KEY)
+        Chunked(Faulty("hangs", flag=str(tmp_path / "met")), executor=shared).evaluate(
+            GENOTYPES, KEY
+        )
     assert time.monotonic() - begun[0] < 5
     assert shared.opened is None
 
@@ -206,7 +212,9 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         Dask(HostIdentity(), cluster.scheduler_address, timeout=60.0) as spread,
         distributed.Client(cluster) as client,
     ):

@@ -52,7 +52,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     watched = view.view(firsts)
     columns = [leaves(record.experiment) for record in firsts.values()]
     names = sorted(set().union(*columns))
-    pages = Environment(loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True)
+    pages = Environment(
+        loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
+    )
     filled = pages.get_template("page.html").render(
         world=firsts[reference].metadata.world,
         runs=runs,
@@ -66,7 +68,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
         level=LEVEL,
         left_out=without_search(records),
-        view=watched.to_html(CONFIG, auto_play=False, include_plotlyjs=False, full_html=False, div_id="view"),
+        view=watched.to_html(
+            CONFIG, auto_play=False, include_plotlyjs=False, full_html=False, div_id="view"
+        ),
         frames=len(watched.frames),
         mapped=mapped(firsts[reference]),
         areas=scene_of(firsts[reference]).areas,
@@ -84,14 +88,21 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     return out
 
 
-def table(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
+def table(
+    runs: Mapping[str, Sequence[Record]],
+) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
     """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
 
     p is corrected for the whole table.
     """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    found = {name: [summary(record, of_paths=of_paths) for record in seeds] for name, seeds in runs.items()}
-    measures = dict.fromkeys(measure for seeds in found.values() for seed in seeds for measure in seed)
+    found = {
+        name: [summary(record, of_paths=of_paths) for record in seeds]
+        for name, seeds in runs.items()
+    }
+    measures = dict.fromkeys(
+        measure for seeds in found.values() for seed in seeds for measure in seed
+    )
     estimates, values = {}, {}
     for measure, name in itertools.product(measures, runs):
         known = [seed[measure] for seed in found[name] if measure in seed]
@@ -99,10 +110,15 @@ def table(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[tuple[Estimate
         lacking = len(runs[name]) - len(known) if measure == NEVER_LATE else 0
         values[measure, name] = known + [math.inf] * lacking
     told = tests(values, next(iter(runs)))
-    return {measure: [(estimates[measure, name], told.get((measure, name))) for name in runs] for measure in measures}
+    return {
+        measure: [(estimates[measure, name], told.get((measure, name))) for name in runs]
+        for measure in measures
+    }
 
 
-def tests(values: Mapping[tuple[str, str], Sequence[float]], reference: str) -> dict[tuple[str, str], Tested]:
+def tests(
+    values: Mapping[tuple[str, str], Sequence[float]], reference: str
+) -> dict[tuple[str, str], Tested]:
     """Each measure of each method against that of the reference, where a test could confirm anything."""
     found = {}
     for (measure, name), ours in values.items():
@@ -110,7 +126,9 @@ def tests(values: Mapping[tuple[str, str], Sequence[float]], reference: str) -> 
         if measure not in NOT_TESTED and name != reference and testable(len(ours), len(theirs)):
             found[measure, name] = mann_whitney(ours, theirs)
     corrected = holm([test.p for test in found.values()])
-    return {place: test._replace(p=p) for (place, test), p in zip(found.items(), corrected, strict=True)}
+    return {
+        place: test._replace(p=p) for (place, test), p in zip(found.items(), corrected, strict=True)
+    }
 
 
 def _image(figure: Figure) -> tuple[str, bool]:

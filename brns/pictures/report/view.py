@@ -97,12 +97,21 @@ def _population(record: Record, world: Scene, now: int) -> go.Scatter:
     x, y = world.place(column["descriptor"]).T
     people = zip(*(column[name].tolist() for name in names[1:]), strict=True)
     told = [
-        [who, born, now - born, "none" if parent < 0 else parent, f"{novelty:.4g}", "yes" if solved else "no"]
+        [
+            who,
+            born,
+            now - born,
+            "none" if parent < 0 else parent,
+            f"{novelty:.4g}",
+            "yes" if solved else "no",
+        ]
         for who, born, parent, novelty, solved in people
     ]
     edge = {"width": 1.3, "color": np.where(column["solved"], SOLVED, INK)}
     marker = {"size": 8, "line": edge, "color": np.where(column["born"] == now, BORN, "white")}
-    return go.Scatter(x=x, y=y, mode="markers", customdata=told, hovertemplate=POINTED_AT, marker=marker)
+    return go.Scatter(
+        x=x, y=y, mode="markers", customdata=told, hovertemplate=POINTED_AT, marker=marker
+    )
 
 
 def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
@@ -113,7 +122,14 @@ def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
     x, y = ended.reshape(-1, 2).T
     told = "on the way of individual %{customdata}<extra></extra>"
     whose = np.repeat(who, ended.shape[1])
-    return go.Scatter(x=x, y=y, mode="lines", customdata=whose, hovertemplate=told, line={"width": 1, "color": PATH})
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        customdata=whose,
+        hovertemplate=told,
+        line={"width": 1, "color": PATH},
+    )
 
 
 def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
@@ -147,7 +163,9 @@ def _draw_world(figure: go.Figure, world: Scene) -> None:
     figure.update_yaxes(title_text=world.axes[1], range=up, **AXIS)
     if world.walls is not None:
         figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
-        walls = world.walls if world.down else world.walls[::-1]  # of an image, the first row is the top
+        walls = (
+            world.walls if world.down else world.walls[::-1]
+        )  # of an image, the first row is the top
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         left, right, low, high = world.walls_extent
         figure.add_layout_image(
@@ -166,18 +184,39 @@ def _draw_world(figure: go.Figure, world: Scene) -> None:
         figure.add_shape(type="circle", **ends, line={"color": area.color}, **everywhere)
     if world.start is not None:
         x, y = world.start
-        star = {"size": 13, "symbol": "star", "color": "white", "line": {"width": 1.5, "color": INK}}
-        start = go.Scatter(x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star)
+        star = {
+            "size": 13,
+            "symbol": "star",
+            "color": "white",
+            "line": {"width": 1.5, "color": INK},
+        }
+        start = go.Scatter(
+            x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star
+        )
         figure.add_trace(start, **everywhere)
 
 
 def _controls(generations: Sequence[int]) -> dict[str, Any]:
     """The slider over generations, and the buttons beside it."""
-    steps = [{"label": f"{g}", "method": "animate", "args": [[f"{g}"], AT_ONCE]} for g in generations]
+    steps = [
+        {"label": f"{g}", "method": "animate", "args": [[f"{g}"], AT_ONCE]} for g in generations
+    ]
     place = {"y": 1, "yanchor": "bottom", "pad": {"b": 30, "l": 150}}
-    slider = {"steps": steps, "active": len(steps) - 1, "currentvalue": {"prefix": "generation "}, **place}
+    slider = {
+        "steps": steps,
+        "active": len(steps) - 1,
+        "currentvalue": {"prefix": "generation "},
+        **place,
+    }
     play = {"label": "Play", "method": "animate", "args": [None, PLAYED]}
     pause = {"label": "Pause", "method": "animate", "args": [[None], AT_ONCE]}
-    place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 40}, "direction": "left"}
+    place = {
+        "x": 0,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "bottom",
+        "pad": {"b": 40},
+        "direction": "left",
+    }
     buttons = {"type": "buttons", "buttons": [play, pause], "showactive": False, **place}
     return {"sliders": [slider], "updatemenus": [buttons]}

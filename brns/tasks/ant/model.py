@@ -49,7 +49,13 @@ ARENAS = {
         floor=(0, 0),
         walls=(
             *((0, 50, 50, 0.3), (0, -50, 50, 0.3), (-50, 0, 0.3, 50), (50, 0, 0.3, 50)),
-            *((-15, -40, 0.3, 10), (5, 40, 35, 0.3), (5, -30, 35, 0.3), (40, 20, 0.3, 20), (40, -20, 0.3, 10)),
+            *(
+                (-15, -40, 0.3, 10),
+                (5, 40, 35, 0.3),
+                (5, -30, 35, 0.3),
+                (40, 20, 0.3, 20),
+                (40, -20, 0.3, 10),
+            ),
             *((-30, 5, 0.3, 35), *_INNER),
         ),
         areas={**_AREAS, "violet": (-21.0, -40.0)},
@@ -74,7 +80,10 @@ def ant_xml(arena: str, integrator: str) -> str:
         f'<body><geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="0.55 0.5 0.45 0.4"/></body>'
         for x, y, a, b in walls
     )
-    balls = "".join(f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>' for x in (-FAR, FAR))
+    balls = "".join(
+        f'<body><geom type="sphere" pos="{x} 0 0" size="1" class="arena"/></body>'
+        for x in (-FAR, FAR)
+    )
     discs = "".join(
         f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{_rgb(COLOURS[colour])} 1"/>'
         for colour, (x, y) in areas.items()

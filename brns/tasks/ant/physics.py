@@ -18,8 +18,13 @@ from brns.tasks.ant.model import ant_xml
 from brns.tasks.cpu import cores
 
 BOUND = 50.0  # metres, of the world, in every dimension
-SHIFT, SCALE = np.array([5.0, 5.0, *27 * [0.0]]), np.array([70.0, 70.0, *27 * [1.0]])  # of an observation
-SOUND = np.array([np.inf, *3 * [BOUND], *26 * [1e10]])  # of time, the torso's place; MuJoCo's own limit for the rest
+SHIFT, SCALE = (
+    np.array([5.0, 5.0, *27 * [0.0]]),
+    np.array([70.0, 70.0, *27 * [1.0]]),
+)  # of an observation
+SOUND = np.array(
+    [np.inf, *3 * [BOUND], *26 * [1e10]]
+)  # of time, the torso's place; MuJoCo's own limit for the rest
 WIDTH, HEIGHT = 480, 360
 # MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a display, or the variable
 # MUJOCO_GL from before MuJoCo was first imported.
@@ -36,7 +41,9 @@ def load_mujoco() -> Any:
     except ImportError:
         found = "none"
     if tuple(int(number) for number in re.findall(r"\d+", found)[:2]) < (3, 5):
-        raise ImportError(f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'")
+        raise ImportError(
+            f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'"
+        )
     return mujoco
 
 
@@ -125,7 +132,9 @@ def pictures(
             context.make_current()
             mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
             mujoco.mj_forward(model, data)
-            mujoco.mjv_updateScene(model, data, option, None, view, mujoco.mjtCatBit.mjCAT_ALL, scene)
+            mujoco.mjv_updateScene(
+                model, data, option, None, view, mujoco.mjtCatBit.mjCAT_ALL, scene
+            )
             picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
             mujoco.mjr_render(frame, scene, drawing)
             mujoco.mjr_readPixels(picture, None, frame, drawing)
@@ -143,5 +152,7 @@ def _context():
             try:
                 return importlib.import_module(f"mujoco.{backend}").GLContext(WIDTH, HEIGHT)
             except Exception as error:  # each back end has its own kinds of failure
-                raise RuntimeError(f"drawing the ant through {backend} failed ({error}). {ADVICE}") from error
+                raise RuntimeError(
+                    f"drawing the ant through {backend} failed ({error}). {ADVICE}"
+                ) from error
     raise RuntimeError(f"drawing the ant needs EGL or OSMesa, and neither was found. {ADVICE}")

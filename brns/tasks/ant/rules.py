@@ -110,7 +110,10 @@ class AntMaze(eqx.Module):
     def scene(self) -> Scene:
         """The arena from above, with its areas, in metres."""
         arena, world = ARENAS[self.arena], plain(self.behavior_space)
-        areas = tuple(Area(*at, AREA_RADIUS, f"{colour} area", COLOURS[colour]) for colour, at in arena.areas.items())
+        areas = tuple(
+            Area(*at, AREA_RADIUS, f"{colour} area", COLOURS[colour])
+            for colour, at in arena.areas.items()
+        )
         return world._replace(
             axes=("x (m)", "y (m)"),
             paths=True,
@@ -138,7 +141,9 @@ class AntMaze(eqx.Module):
         for t in range(last + 1):
             if t % every == 0:
                 yield state[0]
-            state, _ = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
+            state, _ = world.advance(
+                state, POLICY.act(layers, observation(state).T).T, self.frame_skip
+            )
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
         """Whole episodes of all genotypes on so many threads, by default `physics.threads()`."""
@@ -149,7 +154,11 @@ class AntMaze(eqx.Module):
         areas = np.array(list(ARENAS[self.arena].areas.values()))
         path = np.empty((self.steps + 1, n, 2))
         length = np.full(n, self.steps)
-        visited, stuck, unstable = np.zeros((n, len(areas)), bool), np.zeros(n, bool), np.zeros(n, bool)
+        visited, stuck, unstable = (
+            np.zeros((n, len(areas)), bool),
+            np.zeros(n, bool),
+            np.zeros(n, bool),
+        )
 
         world = physics.shared(self.arena, self.integrator, threads or physics.threads())
         state = np.tile(world.start, (n, 1))
@@ -158,7 +167,9 @@ class AntMaze(eqx.Module):
         for t in range(1, self.steps + 1):
             if not alive.size:
                 break
-            state, sound = world.advance(state, POLICY.act(layers, observation(state).T).T, self.frame_skip)
+            state, sound = world.advance(
+                state, POLICY.act(layers, observation(state).T).T, self.frame_skip
+            )
             path[t, alive] = here = position(state)
             inside = within(here, areas)
             checked = self.stuck_distance and t % self.stuck_window == 0
@@ -174,13 +185,17 @@ class AntMaze(eqx.Module):
             alive, state = alive[~ended], state[~ended]
             layers = [(weights[..., ~ended], biases[:, ~ended]) for weights, biases in layers]
         if unstable.any():
-            logger.warning("unstable physics ended %d of %d episodes before their last step", unstable.sum(), n)
+            logger.warning(
+                "unstable physics ended %d of %d episodes before their last step", unstable.sum(), n
+            )
         # After the end the last again.
         times = np.minimum(np.arange(self.steps + 1), (length - unstable)[:, None])
         return Episodes(path[times, np.arange(n)[:, None]], length, visited, stuck, unstable)
 
 
-def within(here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]) -> Bool[np.ndarray, "n areas"]:
+def within(
+    here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]
+) -> Bool[np.ndarray, "n areas"]:
     """In which areas the torso stands."""
     offset = here[:, None] - areas
     return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2

@@ -34,13 +34,17 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
     """The map of `side` x `side` rooms whose doors are drawn from a seed; all rooms are joined."""
     if not 2 <= side <= 8 or seed < 0:
-        raise ValueError(f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} and {seed}")
+        raise ValueError(
+            f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} and {seed}"
+        )
     random = np.random.default_rng(seed)
     edges = [round(i * (PIXELS - WALL) / side) for i in range(side + 1)]
     wall = np.zeros((PIXELS, PIXELS), bool)
     for edge in edges:
         wall[edge : edge + WALL] = wall[:, edge : edge + WALL] = True
-    joined = np.arange(side * side).reshape(side, side)  # rooms with the same number are joined by doors
+    joined = np.arange(side * side).reshape(
+        side, side
+    )  # rooms with the same number are joined by doors
     between = list(product(range(side), range(side), (True, False)))
     for index in random.permutation(len(between)):
         row, column, down = between[index]
@@ -72,7 +76,9 @@ class Tables(NamedTuple):
 def tables(obstacles: bytes) -> Tables:
     """The tables of a map that is given as its bytes, so that equal maps share them."""
     k = math.isqrt(len(obstacles))
-    free = np.pad(1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH)  # beside the map all is wall
+    free = np.pad(
+        1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH
+    )  # beside the map all is wall
 
     def seen(i: int, j: int) -> np.ndarray:
         """Whether the pixel at that offset is free, for every pixel of the robot."""
@@ -98,7 +104,9 @@ def tables(obstacles: bytes) -> Tables:
         goals.append((63, 63))  # no obstacle: further than RANGE, to which readings are cut
         i, j = np.array(goals, np.int16).T + 64
         stops[end] = (i << 7 | j)[moves]
-    with jax.ensure_compile_time_eval():  # a maze made inside a traced function must not leave tracers in the cache
+    with (
+        jax.ensure_compile_time_eval()
+    ):  # a maze made inside a traced function must not leave tracers in the cache
         return Tables(jnp.asarray(touched), jnp.asarray(ends), jnp.asarray(stops))
 
 
@@ -109,7 +117,9 @@ def _laser_ends() -> list[tuple[int, int]]:
         (i, j)
         for i in span
         for j in span
-        if math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0)) <= RANGE / PIXEL <= math.hypot(abs(i) + 1, abs(j) + 1)
+        if math.hypot(max(abs(i) - 1, 0), max(abs(j) - 1, 0))
+        <= RANGE / PIXEL
+        <= math.hypot(abs(i) + 1, abs(j) + 1)
     ]
 
 

@@ -86,7 +86,11 @@ class DeceptiveMaze(eqx.Module):
 
     def __reduce__(self) -> tuple:
         """Its settings alone: the tables, 41 MB, are made again when it is unpickled."""
-        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
+        settings = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.init
+        }
         return partial(type(self), **settings), ()
 
     @property
@@ -112,10 +116,14 @@ class DeceptiveMaze(eqx.Module):
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """Where n policies end, or their paths. Nothing is random: `key` changes nothing."""
         path = self.trajectory(genotypes, every=self.steps // (self.positions or 1))[:, 1:, :2]
-        return Evaluation(path.reshape(len(path), -1), jnp.zeros(len(path)), self.solved(path[:, -1]))
+        return Evaluation(
+            path.reshape(len(path), -1), jnp.zeros(len(path)), self.solved(path[:, -1])
+        )
 
     @eqx.filter_jit
-    def trajectory(self, genotypes: Genotypes, every: int | None = None) -> Float[Array, "n times 3"]:
+    def trajectory(
+        self, genotypes: Genotypes, every: int | None = None
+    ) -> Float[Array, "n times 3"]:
         """Poses (x, y, heading) of n policies at the start and after every `every` steps.
 
         `every` must divide `steps`; by default it is the largest divisor of both `steps` and 20.
@@ -138,7 +146,9 @@ class DeceptiveMaze(eqx.Module):
             return state, state[0]
 
         _, path = cpu.scan(stretch, (pose, observation), self.steps // every, self.tables, layers)
-        columns = [jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)]
+        columns = [
+            jnp.concatenate([first[None], later]).T for first, later in zip(pose, path, strict=True)
+        ]
         return jnp.stack(columns, axis=2)[: len(genotypes)]
 
     @eqx.filter_jit
@@ -166,7 +176,10 @@ class DeceptiveMaze(eqx.Module):
 
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
         """Whether a position lies within `goal_radius` of the goal."""
-        return jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1]) <= self.goal_radius
+        return (
+            jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1])
+            <= self.goal_radius
+        )
 
 
 class RoomsMaze(DeceptiveMaze):
@@ -220,7 +233,9 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     return (x, y, heading), (*_lasers(tables, x, y, heading), *_bumpers(touched, heading))
 
 
-def _lasers(tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], heading: Float[Array, " n"]) -> Rows:
+def _lasers(
+    tables: Tables, x: Float[Array, " n"], y: Float[Array, " n"], heading: Float[Array, " n"]
+) -> Rows:
     i, j = _pixel(x), _pixel(y)
     cos, sin = _cos_sin(heading)
     readings = []
