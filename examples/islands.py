@@ -50,10 +50,13 @@ def islands(client, number, share, seed=0, generations=200, individuals=100):
         states, descriptors = map(list, zip(*client.gather(told), strict=True))
         visited += descriptors
         if share:
-            common = jax.device_get(
-                VISITS.merge([state.estimator for state in states], since=common)
-            )
-            states = [state._replace(estimator=common) for state in states]
+            merged = VISITS.merge([state.estimator for state in states], since=common)
+            merged = jax.device_get(merged)
+            states = [
+                state._replace(estimator=estimator)
+                for state, estimator in zip(states, merged, strict=True)
+            ]
+            common = merged[0]
     cells = np.floor(np.clip(np.concatenate(visited), 0, 0.999) * 25).astype(int)
     return len(np.unique(cells @ [25, 1]))
 

@@ -1,6 +1,5 @@
 """Novelty by counting visits in random grids of every scale: the estimator to copy for your own."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -8,23 +7,29 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
 from brns.checks import refuse_unless
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
 
+GRIDS, MOST_GRIDS = 64, 256  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
-FINEST = (
-    0.03  # of the founders' scale: the finest pitch of some grids where that is below the setting's
-)
+DIRECTIONS = 256  # random directions at most, which the grids share
+UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
+FURTHEST = 4.0  # half boxes from the center; what lies further counts there
+LIMB = 4096.0  # a rounded descriptor is two integers below this, so that float32 sums them exactly
+LONGEST = 4055.0  # the sum of a direction's integers: times 2048 it stays below 2^24
+MANTISSA = 10  # bits by which numbers of visits are told apart: all up to 2^11, then 1 in 1000
 
 
 class Grids(NamedTuple):
     """Where the cells of every grid lie; drawn once."""
 
-    direction: Float[Array, "grids d axes"]
-    """unit vectors at right angles, every other grid's those of coordinates; zeros where a grid has fewer axes"""
+    direction: Int16[Array, "d directions"]
+    """random directions that all grids share, each of small integers"""
+    axis: Int[Array, "grids axes"]
+    """the axes of a grid: numbers of coordinates, and from d on of directions"""
     shift: Float[Array, "grids axes"]
     """in cells"""
     multiplier: UInt32[Array, "grids axes"]
@@ -47,152 +52,242 @@ class Counts(NamedTuple):
 class VisitCounts(eqx.Module):
     r"""Novelty as the rarity of visits, in random grids of every scale.
 
-    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the visits of b's cell in
-    grid t. Grids lie in turn over two random coordinates and over a random plane, each with a random shift.
-    Pitches lie evenly on a logarithmic axis. A grid too fine or too coarse to tell behaviors apart tells all of them
-    the same, so that no scale has to be set. $1 / M - 1$ are the effective `visits`: N where all grids count N.
+    $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the
+    visits of b's cell in grid t. $1 / M - 1$ are the effective `visits`: N where all grids count N.
 
-    Counts only grow and the function of them only falls, so that the novelty of a fixed behavior never rises, not by a
-    bit. The state is grids x rows integers, and a generation of n costs $O(n T d)$, whatever was seen. Each individual
-    counts once; whoever lives and is not learned yet counts when parents and offspring are scored.
+    A grid lies over all dimensions of a behavior, or over `axes` of them, drawn at random; every
+    other grid over random directions instead, which are at right angles where there are enough.
+    Each has a random shift and a pitch of its own. Two behaviors share a cell of a grid of k axes
+    with a probability near $\exp(-\sum_a |\Delta_a| / pitch)$, which tells most where the pitch is
+    some .03 to .6 of k times the spread of behaviors along an axis. So pitches lie in that range,
+    evenly on a logarithmic axis: for half of the grids with the spread of uniform behaviors in the
+    box, for a quarter with that of the founders, for a quarter with the geometric mean of both. A
+    grid too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
 
-    A cell finds its row by a hash. After D cells of a grid, a new one shares its row with one of them with a
-    probability of $1 - (1 - 1 / \mathrm{rows})^D$; then it counts as visited there.
+    Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
+    never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
+    integers, and so a behavior has one cell and one novelty in every batch and order and on every
+    machine. The state is grids x rows integers. A generation of n costs $O(n (d m + T k))$ with m
+    at most 256 directions, whatever was seen. Each individual counts once; whoever lives and is
+    not learned yet counts when parents and offspring are scored.
 
-    Source: $1 / \sqrt{N}$ of visits as a bonus: Strehl & Littman 2008, doi:10.1016/j.jcss.2007.08.009; of hash codes:
-    Tang et al. 2017, arXiv:1611.04717. Random grids as features: Rahimi & Recht 2007; for rarity in streams: Sathe &
-    Aggarwal 2016, Pevny 2016; hashed counters: Cormode & Muthukrishnan 2005. With the cells of one grid as features,
-    `ExactRecognition` is $1 / (1 + N)$.
+    A cell finds its row by a hash. After D cells of a grid, a new one shares its row with one of
+    them with a probability of $1 - (1 - 1 / \mathrm{rows})^D$; then it counts as visited there.
+
+    Source: $1 / \sqrt{N}$ of visits as a bonus: Strehl & Littman 2008,
+    doi:10.1016/j.jcss.2007.08.009; of hash codes: Tang et al. 2017, arXiv:1611.04717. Random grids
+    as features: Rahimi & Recht 2007; for rarity in streams: Sathe & Aggarwal 2016, Pevny 2016;
+    hashed counters: Cormode & Muthukrishnan 2005. With the cells of one grid as features,
+    `ExactRecognition` is $1 / (1 + N)$. The defaults were chosen on half of some worlds
+    (results/dimensions.md has both halves).
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in (0, 1].
-    Errors: `ValueError` for settings out of range.
+
+    Raises:
+        ValueError: for settings out of range.
     """
 
-    grids: int = 128
-    """T, the number of grids"""
-    rows: int = 4096
-    """counters of a grid, a power of two; more for more than some 50,000 behaviors"""
-    pitches: tuple[float, float] = (0.03, 6.0)
-    """the finest and the coarsest, of half the box; every eighth grid may be finer, where founders are narrow: they may
-    be alike, or the box too large"""
-    axes: tuple[int, ...] = (2,)
-    """how many dimensions a grid has, in turn; (2, 4, 8) where many numbers of a behavior vary each by itself"""
+    grids: int | None = None
+    """T, the number of grids; by default 64 for each dimension of a behavior, at most 256"""
+    rows: int = 8192
+    """counters of a grid, a power of two; more help where many more cells than that are found"""
+    axes: int = 16
+    """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
+    pitches: tuple[float, float] = (0.0175, 0.35)
+    """the finest and the coarsest, of half the box and for each axis that a grid has: over two
+    axes 0.035 to 0.7. Where founders fill less than the box, half of the grids are finer"""
 
     def __check_init__(self):
         finest, coarsest = self.pitches
         refuse_unless(
             self,
-            grids=(self.grids >= 1, "at least 1"),
-            rows=(self.rows >= 1 and not self.rows & (self.rows - 1), "a power of two"),
-            pitches=(0 < finest <= coarsest < math.inf, "0 < finest <= coarsest, both finite"),
-            axes=(self.axes and min(self.axes) >= 1, "numbers of dimensions from 1 on"),
+            grids=(self.grids is None or self.grids >= 1, "at least 1, or None"),
+            rows=(
+                1 <= self.rows < 2**31 // (self.grids or MOST_GRIDS)
+                and not self.rows & (self.rows - 1),
+                "a power of two, and grids x rows below 2^31",
+            ),
+            axes=(self.axes >= 1, "at least 1"),
+            pitches=(1e-6 <= finest <= coarsest <= 1e6, "1e-6 <= finest <= coarsest <= 1e6"),
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale."""
         turn, pick, place, row = jax.random.split(key, 4)
-        d, axes = space.dimension, min(space.dimension, max(self.axes))
-        own = jnp.asarray(self.axes)[jnp.arange(self.grids) // 2 % len(self.axes)]
-        plane = jnp.linalg.qr(jax.random.normal(turn, (self.grids, d, axes)))[0]
-        order = jax.vmap(lambda key: jax.random.permutation(key, d))(
-            jax.random.split(pick, self.grids)
-        )
-        coordinates = jax.nn.one_hot(order[:, :axes], d, axis=1)
-        direction = jnp.where(jnp.arange(self.grids)[:, None, None] % 2, plane, coordinates)
-        direction *= jnp.arange(axes) < own[:, None, None]
-        shift = jax.random.uniform(place, (self.grids, axes))
-        grids = Grids(direction, shift, jax.random.bits(row, (self.grids, axes), jnp.uint32) | 1)
-        empty = jnp.zeros(self.grids * self.rows, jnp.int32)
+        d = space.dimension
+        axes = min(d, self.axes)
+        total = self.grids or min(GRIDS * d, MOST_GRIDS)
+        direction = _directions(turn, d)
+        blocks = max(1, direction.shape[1] // d)
+        number = jnp.arange(total, dtype=jnp.int32)
+        first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
+        draw = jax.vmap(lambda key: jax.random.permutation(key, min(d, DIRECTIONS))[:axes])
+        turned = first[:, None] + draw(jax.random.split(jax.random.fold_in(pick, 0), total))
+        draw = jax.vmap(lambda key: jax.random.permutation(key, d)[:axes])
+        coordinates = draw(jax.random.split(pick, total))
+        axis = jnp.where(number[:, None] % 2, turned, coordinates).astype(jnp.int32)
+        shape = (total, axes)
+        shift = jax.random.uniform(place, shape, jnp.float32)
+        grids = Grids(direction, axis, shift, jax.random.bits(row, shape, jnp.uint32) | 1)
+        empty = jnp.zeros(total * self.rows, jnp.int32)
         return Counts(empty, grids, declared(space), jnp.int32(0), jnp.int32(-1))
 
     def score(
         self, state: Counts, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The rarity of descriptors; whoever of the population is not learned yet counts as a visit."""
-        novelty = 1 / (1 + self.visits(self._counted(state, population), descriptors))
+        """The rarity of descriptors.
+
+        Whoever of the population is not learned yet counts as a visit.
+        """
+        novelty = self._rarity(self._counted(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """Effective visits: how many of one cell, alone in every grid, make a behavior as familiar."""
-        visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
-        visits = jax.lax.optimization_barrier(
-            visits
-        )  # roots that are fused with the look-up take eight times as long
-        return jnp.mean(1 / jnp.sqrt(1.0 + visits), axis=1) ** -2 - 1
+        """Effective visits: how many of one cell in every grid make a behavior as familiar.
+
+        Args:
+            state: the estimator's, after any generation.
+            descriptors: `(n, d)`, in the units of the box.
+
+        Returns:
+            `(n,)`, from 0 on.
+        """
+        return 1 / self._rarity(state, descriptors) - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
         """The offspring counted, and at a search's beginning the founders."""
-        # In the order in which the loop scored them, so that the compiler does the work for both once.
+        # In the order in which the loop scored them, so that the compiler does both at once.
         state = self._counted(state, unite(generation.parents, generation.offspring))
         return state._replace(newest=jnp.max(generation.offspring.born))
 
     def island(self, state: Counts) -> Counts:
-        """A state that has counted nothing, with the grids of `state`: those of islands can be merged.
+        """A state that has counted nothing, with the grids of `state`: islands' can be merged.
 
-        It begins a new search, or goes on with the one that `state` is from, whose population does not count again.
+        It begins a new search, or goes on with the one that `state` is from, whose population does
+        not count again.
         """
         return state._replace(visits=jnp.zeros_like(state.visits), seen=jnp.int32(0))
 
-    def merge(self, states: Sequence[Counts], since: Counts | None = None) -> Counts:
-        """What several searches have visited, as one state, whatever their order: counts are added.
+    def merge(self, states: Sequence[Counts], since: Counts | None = None) -> tuple[Counts, ...]:
+        """What several searches have visited: counts are added, whatever the order.
 
-        What `since` holds, the state from which all of them went on, counts once. States share grids and scale if they
-        began from `island(state)` or from one another; other states are a `ValueError`.
+        Args:
+            states: of searches that began from `island(state)` or from one another, each at a
+                generation of its own.
+            since: the state from which all of them went on; what it holds counts once.
+
+        Returns:
+            A state for each search to go on with. They differ only in whom that search has learned.
+
+        Raises:
+            ValueError: where states do not share grids and scale.
         """
         common = self.island(states[0]) if since is None else since
         refuse_unlike([(state.grids, state.frame) for state in (*states, common)])
         gains = [self.subtract(state, common) for state in states]
-        return common._replace(
-            visits=common.visits + sum(gain.visits for gain in gains),
-            seen=common.seen + sum(gain.seen for gain in gains),
-            newest=jnp.max(jnp.array([state.newest for state in (*states, common)])),
-        )
+        visits = common.visits + sum(gain.visits for gain in gains)
+        seen = common.seen + sum(gain.seen for gain in gains)
+        return tuple(state._replace(visits=visits, seen=seen) for state in states)
 
     def subtract(self, state: Counts, other: Counts) -> Counts:
         """The state without the visits of another, such as one of those that were merged."""
         return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
 
     def emptied(self, state: Counts) -> Counts:
-        """The state without its visits, which follow from the descriptors that a run keeps anyway."""
+        """The state without its visits, which follow from the descriptors in a run's record."""
         return state._replace(visits=state.visits[:0])
 
     def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
-        visits = np.zeros(self.grids * self.rows, np.int64)
+        visits = np.zeros(len(state.grids.axis) * self.rows, np.int64)
         place = eqx.filter_jit(self._place)
         for part in _chunks(descriptors if state.seen else ()):
-            padded = np.pad(
-                part, ((0, CHUNK - len(part)), (0, 0))
-            )  # of one size, so that it is compiled once
+            padded = np.pad(part, ((0, CHUNK - len(part)), (0, 0)))  # of one size: compiled once
             places = np.asarray(place(state, jnp.asarray(padded)))[: len(part)]
-            visits += np.bincount(places.ravel(), minlength=len(visits))
+            counted = places[np.isfinite(part).all(axis=1)]
+            visits += np.bincount(counted.ravel(), minlength=len(visits))
         return state._replace(visits=jnp.asarray(visits, jnp.int32))
+
+    def _rarity(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """M, from a sum of integers."""
+        visits = state.visits.at[self._place(state, descriptors)].get(mode="promise_in_bounds")
+        bits = jax.lax.bitcast_convert_type(visits.astype(jnp.float32) + 1, jnp.int32)
+        table = _roots(visits.shape[1])
+        bins = (bits >> (23 - MANTISSA)) - (127 << MANTISSA)
+        roots = jnp.asarray(table).at[bins].get(mode="promise_in_bounds")
+        total = jnp.sum(roots, axis=1, dtype=jnp.int32).astype(jnp.float32)
+        return jnp.minimum(total / np.float32(visits.shape[1] * table[0]), 1.0) ** 2
 
     def _counted(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
-        new = unlearned(state.seen, state.newest, population)
+        new = unlearned(state.seen, state.newest, population).astype(jnp.int32)
         state = state._replace(frame=founded(state.frame, population))
         place = self._place(state, population.descriptor)
-        visits = state.visits.at[place].add(
-            new[:, None].astype(jnp.int32), mode="promise_in_bounds"
-        )
-        return state._replace(visits=visits, seen=state.seen + jnp.sum(new))
+        visits = state.visits.at[place].add(new[:, None], mode="promise_in_bounds")
+        seen = state.seen + jnp.sum(new, dtype=jnp.int32)
+        return state._replace(visits=visits, seen=seen)
 
     def _place(self, state: Counts, descriptors: Float[Array, "n d"]) -> Int[Array, "n grids"]:
-        """Where each descriptor's cell is counted, in each grid."""
-        frame, grids, (usual, coarsest) = state.frame, state.grids, self.pitches
-        number = jnp.arange(self.grids, dtype=jnp.int32)
-        # Every eighth grid may be finer: it reaches down to the founders' scale where that is narrow.
-        finest = jnp.where(number % 8 == 7, jnp.minimum(usual, FINEST * frame.scale), usual)
-        pitch = finest * (coarsest / finest) ** ((number + 0.5) / self.grids)
-        points = 2 * (descriptors - frame.center) / (frame.space.high - frame.space.low)
-        along = (
-            jnp.einsum("nd,tda->nta", points, grids.direction, precision="highest") / pitch[:, None]
-        )
-        cell = jnp.floor(along + grids.shift).astype(jnp.int32).astype(jnp.uint32)
-        mixed = jnp.sum(cell * grids.multiplier, axis=2, dtype=jnp.uint32)
+        """Where each descriptor's cell is counted, in each grid; the same in every batch."""
+        frame, grids = state.frame, state.grids
+        offset, cells, box = jax.lax.optimization_barrier(self._pitched(state))
+        points = jnp.clip((descriptors - frame.center) * box, -FURTHEST, FURTHEST)
+        fixed = jnp.round(points / UNIT)
+        high = jnp.round(fixed / LIMB)
+        low = fixed - high * LIMB
+        direction = grids.direction.astype(jnp.float32)
+        # Both products are of integers below 2^24, so that no order of their sums rounds.
+        turned = jnp.matmul(high, direction, precision="highest")
+        turned += jnp.matmul(low, direction, precision="highest") / LIMB
+        along = jnp.concatenate([fixed / LIMB, turned], axis=1).T
+
+        def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
+            axis, offset, cells, multiplier = grid
+            cell = jnp.floor((along[axis] + offset[:, None]) * cells[:, None]).astype(jnp.int32)
+            return jnp.sum(cell.astype(jnp.uint32) * multiplier[:, None], axis=0, dtype=jnp.uint32)
+
+        mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier)).T
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
         row = (mixed ^ (mixed >> 13)) % self.rows
-        return row.astype(jnp.int32) + self.rows * number
+        return row.astype(jnp.int32) + self.rows * jnp.arange(len(grids.axis), dtype=jnp.int32)
+
+    def _pitched(
+        self, state: Counts
+    ) -> tuple[Float[Array, "grids axes"], Float[Array, "grids axes"], Float[Array, " d"]]:
+        """Shifts in the unit of `along`, cells in one such unit, and half boxes in one of b's."""
+        frame, grids = state.frame, state.grids
+        total, axes = grids.axis.shape
+        finest, coarsest = self.pitches
+        even = (np.arange(total) + 0.5) / total
+        pitch = jnp.asarray(axes * finest * (coarsest / finest) ** even, jnp.float32)
+        # The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times.
+        narrow = jnp.minimum(frame.scale / 3**0.5, 1.0)
+        narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
+        group = np.arange(total) // 2 % 4
+        pitch *= narrower[np.array([0, 0, 1, 2])[group]]
+        length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
+        length = jnp.concatenate([jnp.ones_like(frame.center), length])[grids.axis]
+        cells = UNIT * LIMB / (length * pitch[:, None])
+        return grids.shift / cells, cells, 2 / (frame.space.high - frame.space.low)
+
+
+def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
+    """Random directions in small integers, at right angles in blocks of d where there are d."""
+    if d <= DIRECTIONS:
+        normal = jax.random.normal(key, (DIRECTIONS // d, d, d), jnp.float32)
+        direction = jnp.concatenate(jnp.linalg.qr(normal)[0], axis=1)
+    else:
+        direction = jax.random.normal(key, (d, DIRECTIONS), jnp.float32)
+    sums = jnp.sum(jnp.abs(direction), axis=0)
+    # Of many thousand dimensions only the largest entries are left, as in a sparse projection.
+    scale = jnp.maximum(LONGEST / sums, 0.25 * (d > DIRECTIONS))
+    return jnp.trunc(direction * scale).astype(jnp.int16)
+
+
+def _roots(grids: int) -> Int[np.ndarray, " bins"]:
+    """1 / sqrt(1 + N) as integers whose sum over all grids stays below 2^31, by the bits of 1 + N."""
+    bits = np.arange(31 << MANTISSA, dtype=np.int32) + (127 << MANTISSA)
+    visits = (bits << (23 - MANTISSA)).view(np.float32).astype(np.float64)
+    return np.floor(2**30 // grids / np.sqrt(visits)).astype(np.int32)
 
 
 def _chunks(generations: Iterable[np.ndarray]) -> Iterator[np.ndarray]:

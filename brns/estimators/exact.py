@@ -141,14 +141,25 @@ class ExactRecognition(eqx.Module):
         """
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
-    def merge(self, states: Sequence[ExactState], since: ExactState | None = None) -> ExactState:
-        r"""What several searches have seen, as one state: $A = A_1 + A_2 + \dots$; the common part counts once.
+    def merge(
+        self, states: Sequence[ExactState], since: ExactState | None = None
+    ) -> tuple[ExactState, ...]:
+        r"""What several searches have seen, $A = A_1 + A_2 + \dots$, whatever the order.
 
-        The common part is $\lambda I$, or all that `since` holds: the state from which all of them went on. Their
-        searches are taken to count the same generations. Computed in float64; the order does not matter.
+        Computed in float64.
 
-        Errors: `ValueError` if states differ in features, box or scale, as those of `island(state)` do not, and for
-        `since` with `forgetting` below 1.
+        Args:
+            states: of searches that began from `island(state)` or from one another, each at a
+                generation of its own.
+            since: the state from which all of them went on; what it holds counts once. By default
+                they share $\lambda I$ alone.
+
+        Returns:
+            A state for each search to go on with. They differ only in whom that search has learned.
+
+        Raises:
+            ValueError: where states differ in features, box or scale; for `since` with
+                `forgetting` below 1.
         """
         if since is not None and self.forgetting < 1:
             raise ValueError(
@@ -157,15 +168,13 @@ class ExactRecognition(eqx.Module):
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
-        known = _precision(common)
-        total = known + sum(_precision(state) - known for state in states)
+        precision = _precision(common)
+        total = precision + sum(_precision(state) - precision for state in states)
         value, vector = np.linalg.eigh(total)
         root = vector / np.sqrt(np.maximum(value, 1.0))  # nothing is less known than at the start
-        seen = common.seen + sum(state.seen - common.seen for state in states)
-        newest = max(state.newest for state in everyone)
-        return states[0]._replace(
-            root=jnp.asarray(root.T, jnp.float32), seen=jnp.int32(seen), newest=jnp.int32(newest)
-        )
+        root = jnp.asarray(root.T, jnp.float32)
+        seen = jnp.int32(common.seen + sum(state.seen - common.seen for state in states))
+        return tuple(state._replace(root=root, seen=seen) for state in states)
 
     def _refuse_large(self, encoder: Callable[..., Any], d: int) -> None:
         with (

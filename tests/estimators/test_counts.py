@@ -5,14 +5,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learning import COUNTS, KEY, SQUARE, init, learned, novelty, uniform, update
+from learning import COUNTS, KEY, SQUARE, init, learned, novelty, people, uniform, update
 from searches import search
 from worlds import HostIdentity
 
 from brns import Box, VisitCounts, observed, run
 from brns.core import individuals
+from brns.estimators.counts import _roots
 
-FINE = VisitCounts(grids=16, rows=4096, pitches=(1e-3, 1e-3))
+FINE = VisitCounts(grids=16, rows=4096, pitches=(5e-4, 5e-4))
 
 
 @eqx.filter_jit
@@ -39,19 +40,21 @@ def test_visits_by_hand():
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
     d, generator = 40, np.random.default_rng(40)
-    estimator = VisitCounts(grids=4, rows=2**20, pitches=(0.01, 2.0), axes=(2, 3))
+    estimator = VisitCounts(grids=8, rows=2**20, axes=3, pitches=(0.01, 2.0))
     box = Box(np.zeros(d), np.full(d, 600.0))
-    seen, probes = generator.uniform(0, 600, (60, d)), generator.uniform(0, 600, (40, d))
+    seen, probes = generator.uniform(200, 300, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
-    center, scale = seen.mean(0), 3 * np.sqrt(seen.var(0).mean()) / 300
-    pitch = np.geomspace(min(0.01, 0.03 * scale), 2.0, 9)[1::2]  # the middles of four equal parts
+    center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
+    narrow = spread * np.sqrt(3)  # of a uniform box's
+    pitch = 3 * np.geomspace(0.01, 2.0, 17)[1::2]  # the middles of eight equal parts
+    pitch *= np.repeat([1, 1, narrow, np.sqrt(narrow)], 2)
+    integers = np.asarray(state.grids.direction, float)
+    directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     remaining = []
-    for t in range(4):
+    for t in range(8):
+        direction = directions[:, state.grids.axis[t]]
         cells = [
-            np.floor(
-                (x - center) / 300 @ np.asarray(state.grids.direction[t]) / pitch[t]
-                + state.grids.shift[t]
-            )
+            np.floor((x - center) / 300 @ direction / pitch[t] + state.grids.shift[t])
             for x in (seen, probes)
         ]
         row = np.unique(np.concatenate(cells), axis=0, return_inverse=True)[1].ravel()
@@ -60,6 +63,50 @@ def test_each_grid_is_exact_recognition_with_its_cells_as_features():
         remaining.append(np.sum(phi[60:] * np.linalg.solve(a, phi[60:].T).T, axis=1))
     expected = np.mean(np.sqrt(remaining), axis=0) ** 2
     np.testing.assert_allclose(1 / (1 + visits(estimator, state, probes)), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("d", [1, 3, 100, 300, 1000])
+def test_a_behavior_has_one_place_in_every_batch(d):
+    """Alone, in any batch, and in any order of a sum: products of the directions are exact."""
+    estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
+    points = np.random.default_rng(d).uniform(-1, 1, (64, d)).astype(np.float32)
+    state = learned(estimator, [points], init(estimator, box))
+    place = eqx.filter_jit(VisitCounts._place)
+    together = np.asarray(place(estimator, state, jnp.asarray(points)))
+    for rows in (slice(0, 1), slice(3, 20)):
+        apart = place(estimator, state, jnp.asarray(points[rows]))
+        np.testing.assert_array_equal(apart, together[rows])
+    integers = np.abs(np.asarray(state.grids.direction, int)).sum(axis=0)
+    assert 0 < integers.min() <= integers.max() * 2048 < 2**24
+
+
+def test_novelty_of_every_number_of_visits():
+    """Exact where few were counted, to a thousandth where many were, and never rising."""
+    table = _roots(100) / _roots(100)[0]
+    number = np.concatenate([np.arange(2000), np.geomspace(2000, 2e9, 500)]).astype(np.float32)
+    bins = ((number + 1).view(np.int32) >> 13) - (127 << 10)
+    np.testing.assert_allclose(table[bins], 1 / np.sqrt(1 + number), rtol=6e-4, atol=1e-7)
+    np.testing.assert_allclose(table[bins][:2000], 1 / np.sqrt(1 + number[:2000]), rtol=1e-5)
+    assert (np.diff(_roots(100)) <= 0).all()
+
+
+def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions():
+    """Clusters on a sphere as embeddings have them, half of them learned."""
+    for d in (32, 384):
+        generator = np.random.default_rng(d)
+        centers = generator.normal(size=(20, d)) / np.sqrt(d)
+
+        def draw(clusters, n=200):
+            points = centers[generator.choice(clusters, n)]
+            points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
+            return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+        estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
+        state = learned(estimator, [draw(np.arange(10), 2000)], init(estimator, box))
+        nobody = people(np.zeros((0, d), np.float32))
+        unseen = novelty(estimator, state, draw(np.arange(10, 20)), nobody)
+        seen = novelty(estimator, state, draw(np.arange(10)), nobody)
+        assert (unseen[:, None] > seen).mean() > 0.97
 
 
 @pytest.mark.slow
@@ -89,7 +136,7 @@ def test_ten_million_behaviors():
 
 def test_new_cells_share_rows_as_often_as_the_docstring_says():
     """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
-    estimator = VisitCounts(grids=64, rows=64, pitches=(1e-3, 1e-3))
+    estimator = VisitCounts(grids=64, rows=64, pitches=(5e-4, 5e-4))
     state = learned(estimator, [uniform(0, 64)])
     places = eqx.filter_jit(VisitCounts._place)(
         estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)
@@ -117,4 +164,4 @@ def test_a_record_keeps_no_visits_and_counts_them_again(tmp_path):
                 np.testing.assert_array_equal, record.state(number).estimator, state.estimator
             )
         state, _ = one.step(state, KEY)
-    assert (tmp_path / "run" / "states" / "000004.npz").stat().st_size < 4 * 16 * 256
+    assert not np.load(tmp_path / "run" / "states" / "000004.npz")["visits"].size

@@ -24,7 +24,7 @@ def test_merged_islands_have_seen_what_one_search_has_seen(estimator, rounding):
         ([common, apart], None),
         ([apart, common], None),
     ]:
-        merged = estimator.merge(order, since)
+        merged = estimator.merge(order, since)[0]
         assert merged.seen == 90
         before = novelty(estimator, merged, points)
         np.testing.assert_allclose(before, everything, rtol=10 * rounding)
@@ -42,7 +42,9 @@ def test_subtracting_takes_visits_out():
     batches = uniform(0, 9, 10)
     first = learned(COUNTS, batches[:1])
     mine, yours = (learned(COUNTS, part, first) for part in (batches[1:4], batches[4:]))
-    less = COUNTS.subtract(COUNTS.merge([mine, yours], since=first), COUNTS.subtract(yours, first))
+    less = COUNTS.subtract(
+        COUNTS.merge([mine, yours], since=first)[0], COUNTS.subtract(yours, first)
+    )
     np.testing.assert_array_equal(less.visits, mine.visits)
 
 
@@ -57,9 +59,20 @@ def test_an_island_of_a_search_under_way_does_not_learn_its_population_again():
         state, _ = SEARCH.step(state, KEY)
         island, _ = SEARCH.step(island, KEY)
     assert island.estimator.seen == 2 * 6
-    assert SMALL.merge([before, island.estimator]).seen == state.estimator.seen == 8 + 5 * 6
+    assert SMALL.merge([before, island.estimator])[1].seen == state.estimator.seen == 8 + 5 * 6
     new, _ = SEARCH.step(SEARCH.init(KEY)._replace(estimator=SMALL.island(before)), KEY)
     assert new.estimator.seen == 8 + 6  # a search that begins learns its founders
+
+
+@LEARNERS
+def test_islands_of_unequal_ages_go_on_where_they_were(estimator, rounding):
+    """An island at generation 2 and one at 5 each learn their next generation, and nobody twice."""
+    common = learned(estimator, uniform(0, 1, 10))
+    old = learned(estimator, uniform(1, 4, 10), estimator.island(common))
+    young = learned(estimator, uniform(2, 1, 10), estimator.island(common))
+    for state, age in zip(estimator.merge([old, young]), (5, 2), strict=True):
+        assert (state.seen, state.newest) == (50, age)
+        assert learned(estimator, uniform(3, 1, 10), state).seen == 60
 
 
 def test_what_cannot_be_merged():
