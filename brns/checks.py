@@ -152,8 +152,8 @@ def check_task(
             raise ValueError(
                 f"{name}.genotype_space and {name}.behavior_space must be a brns.Box; got {space!r}"
             )
-    key = jax.random.key(0)
-    genotypes = task.genotype_space.uniform(key, n)
+    draw, key = jax.random.split(jax.random.key(0))
+    genotypes = task.genotype_space.uniform(draw, n)
     first = conform(task.evaluate(genotypes, key), n, task)
     if not (np.isfinite(first.descriptor).all() and np.isfinite(first.fitness).all()):
         raise ValueError(
@@ -271,11 +271,12 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
 def _three_generations(
     estimator: NoveltyEstimator, dimension: int, n: int
 ) -> tuple[PyTree, Population]:
-    space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
-    state = _compiled(estimator, "init", space, key)
-    parents = union = individuals(space.uniform(jax.random.fold_in(key, 0), n))
-    for g in range(1, 4):
-        offspring = individuals(space.uniform(jax.random.fold_in(key, g), n), g, g * n)
+    space = Box([0.0] * dimension, [1.0] * dimension)
+    begin, first, *keys = jax.random.split(jax.random.key(0), 8)
+    state = _compiled(estimator, "init", space, begin)
+    parents = union = individuals(space.uniform(first, n))
+    for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
+        offspring = individuals(space.uniform(born, n), g, g * n)
         union = unite(parents, offspring)
         union = union._replace(
             novelty=_compiled(estimator, "score", state, union.descriptor, union)
@@ -286,7 +287,7 @@ def _three_generations(
             )
         survivors = take(union, jnp.argsort(-union.novelty, stable=True)[:n])
         generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
-        learned = _compiled(estimator, "update", state, generation, key)
+        learned = _compiled(estimator, "update", state, generation, learn)
         same_structure(estimator, state, learned)
         state, parents = learned, survivors
     return state, union
