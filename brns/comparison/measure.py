@@ -18,7 +18,7 @@ from brns.core import Population
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
-from brns.search import NoveltySearch, SearchState
+from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
 """of a run, at which coverage is kept"""
@@ -86,6 +86,8 @@ def measured(
             if stop and stop.is_set():
                 raise CancelledError
             times.append(time.perf_counter())
+            for _, generation in () if peer else after:
+                check_generation(search, generation)
             born = stacked(after if peer else [generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
