@@ -24,6 +24,7 @@ from brns.core import (
     Selection,
     Task,
     conform,
+    in_float32,
     individuals,
     refuse_shape,
     scored,
@@ -454,11 +455,10 @@ def _three_generations(
 @eqx.filter_jit
 def _compiled(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
     """What a method gives, compiled as the search compiles it."""
-    return (
-        scored(estimator, *arguments)
-        if method == "score"
-        else getattr(estimator, method)(*arguments)
-    )
+    if method == "score":
+        return scored(estimator, *arguments)
+    with in_float32():
+        return getattr(estimator, method)(*arguments)
 
 
 def _near(found: Any, wanted: Any, law: str) -> None:

@@ -1,6 +1,7 @@
 """The nouns of novelty search, and the contracts between its parts."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -49,7 +50,8 @@ class Box(eqx.Module):
 
     def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """`n` points drawn uniformly from the box."""
-        return jax.random.uniform(key, (n, self.dimension), minval=self.low, maxval=self.high)
+        shape = (n, self.dimension)
+        return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
 
 class Evaluation(NamedTuple):
@@ -269,8 +271,10 @@ def individuals(descriptors: Any, born: Any = 0, first: Any = 0) -> Population:
     if descriptor.ndim != 2:
         raise ValueError(f"individuals need descriptors of shape (n, d); got {descriptor.shape}")
     n = len(descriptor)
-    evaluation = Evaluation(descriptor, jnp.zeros(n), jnp.zeros(n, bool))
-    return newborn(jnp.zeros((n, 1)), evaluation, jnp.full(n, -1, jnp.int32), first, born)
+    evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), jnp.zeros(n, bool))
+    return newborn(
+        jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
+    )
 
 
 def observed(descriptors: Any, number: int) -> Generation:
@@ -289,21 +293,31 @@ def founding(population: Population) -> Generation:
     return Generation(take(population, slice(0)), population, population)
 
 
+@contextlib.contextmanager
+def in_float32() -> Generator[None, None, None]:
+    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`, and its products in full.
+
+    Accelerators' own products are short. A task is compiled as JAX is set.
+    """
+    with jax.default_matmul_precision("highest"), jax.enable_x64(False):
+        yield
+
+
 def scored(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`; a `ValueError` where the shape is another."""
-    with jax.default_matmul_precision("highest"):  # accelerators' own products are short
+    with in_float32():
         novelty = estimator.score(state, descriptors, population)
-    refuse_shape("score", estimator, novelty, descriptors.shape[:1])
-    return jnp.asarray(novelty, jnp.float32)
+        refuse_shape("score", estimator, novelty, descriptors.shape[:1])
+        return jnp.asarray(novelty, jnp.float32)
 
 
 def learned(
     estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
 ) -> PyTree:
     """The estimator's state after one more generation."""
-    with jax.default_matmul_precision("highest"):
+    with in_float32():
         return estimator.update(state, generation, key)
 
 
@@ -311,7 +325,8 @@ def begun(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
     """The founders with their novelty, and the estimator's state, which has not learned them yet."""
-    state = estimator.init(space, key)
+    with in_float32():
+        state = estimator.init(space, key)
     return founders._replace(novelty=scored(estimator, state, founders.descriptor, founders)), state
 
 
@@ -320,4 +335,6 @@ def novelty_of(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     """`scored`, compiled: for measures and pictures, which ask again and again."""
+    # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
+    state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
     return scored(estimator, state, descriptors, population)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, offspring_of
 from brns.comparison.worlds import Cells, World
-from brns.core import Population
+from brns.core import Population, scored
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
@@ -126,6 +126,6 @@ def _novelty(
     """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
     def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:
-        return estimator.score(state.estimator, points, state.population).mean()
+        return scored(estimator, state.estimator, points, state.population).mean()
 
     return jax.vmap(mean)(states, kept)
