@@ -158,7 +158,8 @@ def refuse_not_finite(number: int, generation: Generation) -> None:
             ids = np.asarray(rows.id)[bad].tolist()
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
-                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}). {SAFE}"
+                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}); the descriptors reach "
+                f"{np.max(np.abs(rows.descriptor)):g}. {SAFE}"
             )
 
 

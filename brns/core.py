@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 T = TypeVar("T")
 
+WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
+
 
 def columns(rows: Any) -> str:
     """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
@@ -24,7 +26,12 @@ def columns(rows: Any) -> str:
 class Box(eqx.Module):
     r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$: a genotype space or a behavior space.
 
-    `low`, `high`: `(d,)`, float32, finite, `low < high` in every dimension; anything else is a `ValueError`.
+    Args:
+        low: the least values, `(d,)`, kept in float32.
+        high: the largest, above `low` in every dimension.
+
+    Raises:
+        ValueError: where they differ in shape, reach beyond 1e30, or lie less than 1e-30 apart in float32.
     """
 
     low: Float[Array, " d"]
@@ -38,9 +45,11 @@ class Box(eqx.Module):
             )
         with np.errstate(over="ignore", invalid="ignore"):
             width = high - low
-        if not (np.isfinite(width) & (width > 0)).all():
+        # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
+        if not ((np.abs(low) <= WIDEST) & (np.abs(high) <= WIDEST) & (width >= 1 / WIDEST)).all():
             raise ValueError(
-                f"a box needs low < high, both and their difference finite in float32; got {low}, {high}"
+                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} apart in float32; got "
+                f"{low}, {high}; give genes and behaviors in another unit"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 
