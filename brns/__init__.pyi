@@ -3,6 +3,9 @@
 from . import experiments as experiments
 from . import pictures as pictures
 from .checks import check_estimator as check_estimator
+from .checks import check_founders as check_founders
+from .checks import check_mutation as check_mutation
+from .checks import check_selection as check_selection
 from .checks import check_task as check_task
 from .comparison.run import compare as compare
 from .comparison.statistics import Comparison as Comparison

@@ -1,4 +1,4 @@
-"""What is refused, and why: the search asks at every start, `check_task` and `check_estimator` before a long run."""
+"""What is refused, and why: the search asks at every start and generation, the `check_...` before a long run."""
 
 import contextlib
 import itertools
@@ -11,17 +11,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from brns.core import (
     Box,
     Evaluation,
+    Founders,
     Generation,
+    Mutation,
     NoveltyEstimator,
     Population,
+    Selection,
     Task,
     conform,
+    in_float32,
     individuals,
+    refuse_shape,
     scored,
     take,
     unite,
@@ -65,14 +70,75 @@ def refuse_wrong(name: str, part: Any, contract: type) -> None:
         )
 
 
-def refuse_outside(founders: Float[Array, "n p"], space: Box) -> None:
-    """A `ValueError` where founders lie outside the genotype space or are no numbers, if they are known yet."""
-    if not isinstance(founders, Tracer):
-        outside = int((~((founders >= space.low) & (founders <= space.high))).any(axis=1).sum())
-        if outside:
-            raise ValueError(
-                f"{outside} of {len(founders)} founders lie outside the genotype space; clip them to its bounds"
-            )
+def refuse_outside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
+    """Refuse genotypes outside the genotype space, or that are no numbers, once they have values.
+
+    Args:
+        source: the argument of the search that gave them, founders or mutate.
+        part: what it is.
+        genotypes: as it gave them, `(n, p)`; traced ones are not looked at.
+        space: the genotype space.
+
+    Raises:
+        ValueError: with their number, the first such gene and its bounds.
+    """
+    if isinstance(genotypes, Tracer):
+        return
+    rows = np.asarray(genotypes)
+    low, high = np.asarray(space.low), np.asarray(space.high)
+    outside = ~((rows >= low) & (rows <= high))
+    if outside.any():
+        row, gene = np.argwhere(outside)[0].tolist()
+        raise ValueError(
+            f"{source} must give genotypes inside the genotype space; {_name(part)} gave "
+            f"{outside.any(axis=1).sum()} of {len(rows)} outside it, such as gene {gene} = {rows[row, gene]:g} in "
+            f"row {row}, whose bounds are {low[gene]:g} and {high[gene]:g}. "
+            "Clip them, as in jnp.clip(genotypes, box.low, box.high)"
+        )
+
+
+def refuse_rows(select: Selection, rows: Any, size: int) -> None:
+    """Refuse what a selection gave if it is not `size` row numbers; their values are not looked at.
+
+    Args:
+        select: the selection.
+        rows: what it gave.
+        size: how many individuals must live on.
+
+    Raises:
+        ValueError: for another shape, and for rows that are no integers.
+    """
+    refuse_shape("select", select, rows, (size,))
+    if not jnp.issubdtype(jnp.result_type(rows), jnp.integer):
+        raise ValueError(
+            f"select must give the survivors' rows as integers; {_name(select)} gave {jnp.result_type(rows)}"
+        )
+
+
+def refuse_twice(select: Selection, survivors: Population) -> None:
+    """Refuse survivors of whom one lives on twice, once they have values.
+
+    Args:
+        select: the selection that gave them.
+        survivors: the rows that it selected; traced ones are not looked at.
+
+    Raises:
+        ValueError: with their number and the first ids.
+    """
+    if isinstance(survivors.id, Tracer):
+        return
+    ids, times = np.unique(np.asarray(survivors.id), return_counts=True)
+    if (times > 1).any():
+        first = ", ".join(map(str, ids[times > 1][:3].tolist()))
+        raise ValueError(
+            f"select must give distinct rows, from 0 to one below the population's number; {_name(select)} let "
+            f"{(times > 1).sum()} individuals live on twice or more (first ids {first})"
+        )
+
+
+def _name(part: Any) -> str:
+    """What a function or an operator is called."""
+    return getattr(part, "__name__", type(part).__name__)
 
 
 def refuse_not_finite(number: int, generation: Generation) -> None:
@@ -92,7 +158,8 @@ def refuse_not_finite(number: int, generation: Generation) -> None:
             ids = np.asarray(rows.id)[bad].tolist()
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
-                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}). {SAFE}"
+                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}); the descriptors reach "
+                f"{np.max(np.abs(rows.descriptor)):g}. {SAFE}"
             )
 
 
@@ -152,8 +219,8 @@ def check_task(
             raise ValueError(
                 f"{name}.genotype_space and {name}.behavior_space must be a brns.Box; got {space!r}"
             )
-    key = jax.random.key(0)
-    genotypes = task.genotype_space.uniform(key, n)
+    draw, key = jax.random.split(jax.random.key(0))
+    genotypes = task.genotype_space.uniform(draw, n)
     first = conform(task.evaluate(genotypes, key), n, task)
     if not (np.isfinite(first.descriptor).all() and np.isfinite(first.fitness).all()):
         raise ValueError(
@@ -268,14 +335,108 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     )
 
 
+def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with a mutation, or return.
+
+    Args:
+        mutate: the variation operator.
+        box: a genotype space, such as `task.genotype_space`.
+        n: how many genotypes it varies at once; two of them stand on corners of the box, and it must vary one alone.
+
+    Raises:
+        ValueError: where it does not compile, as the search compiles it; where mutants have another shape than the
+            genotypes, or lie outside the box; and where the same key gives others.
+    """
+    refuse_wrong("mutate", mutate, Mutation)
+    corners = jnp.stack([box.low, box.high])
+    genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
+    for key in jax.random.split(jax.random.key(1), 4):
+        for batch in (genotypes, genotypes[:1]):
+            mutants, again = (_operated("mutate", mutate, key, batch, box) for _ in range(2))
+            refuse_shape("mutate", mutate, mutants, batch.shape)
+            refuse_outside("mutate", mutate, mutants, box)
+            _refuse_unequal("mutate", mutate, mutants, again, "the same genotypes and key")
+
+
+def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with founders, or return.
+
+    Args:
+        founders: what draws them.
+        box: a genotype space, such as `task.genotype_space`.
+        n: how many are drawn, such as the search's `population_size`.
+
+    Raises:
+        ValueError: where they are not of shape `(n, p)`, lie outside the box, or are others for the same key.
+    """
+    refuse_wrong("founders", founders, Founders)
+    for key in jax.random.split(jax.random.key(0), 4):
+        drawn, again = (founders(key, n, box) for _ in range(2))
+        refuse_shape("founders", founders, drawn, (n, box.dimension))
+        refuse_outside("founders", founders, drawn, box)
+        _refuse_unequal("founders", founders, drawn, again, "the same key")
+
+
+def check_selection(select: Selection, size: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with a selection, or return.
+
+    It selects from twice as many with random novelty and fitness, and where all of both are the same.
+
+    Args:
+        select: the survivor selection.
+        size: how many live on.
+
+    Raises:
+        ValueError: where it does not compile, as the search compiles it; where its rows are not `size` distinct
+            integers from 0 on within the population; and where the same population gives others.
+    """
+    refuse_wrong("select", select, Selection)
+    random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
+    parents, offspring = individuals(random[:2, :size].T), individuals(random[:2, size:].T, 1, size)
+    alike = unite(parents, offspring)
+    unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
+    for union in (unlike, alike):
+        rows, again = (_operated("select", select, union, size) for _ in range(2))
+        refuse_rows(select, rows, size)
+        outside = np.asarray((rows < 0) | (rows >= 2 * size))
+        if outside.any():
+            raise ValueError(
+                f"select must give rows from 0 to {2 * size - 1} of a population of {2 * size}; {_name(select)} gave "
+                f"{np.asarray(rows)[outside][0]}"
+            )
+        refuse_twice(select, take(union, rows))
+        _refuse_unequal("select", select, rows, again, "the same population")
+
+
+@eqx.filter_jit
+def _compiled_operator(operator: Any, *arguments: Any) -> Any:
+    return operator(*arguments)
+
+
+def _operated(name: str, operator: Any, *arguments: Any) -> Any:
+    """What an operator gives, compiled as the search compiles it."""
+    try:
+        return _compiled_operator(operator, *arguments)
+    except NOT_JAX as error:
+        raise ValueError(
+            f"{name} must be JAX code that compiles; {_name(operator)} gave {type(error).__name__}: {error}"
+        ) from error
+
+
+def _refuse_unequal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:
+    if not np.array_equal(result, again):
+        raise ValueError(f"{name} must give the same for {same}; {_name(operator)} did not")
+
+
 def _three_generations(
     estimator: NoveltyEstimator, dimension: int, n: int
 ) -> tuple[PyTree, Population]:
-    space, key = Box([0.0] * dimension, [1.0] * dimension), jax.random.key(0)
-    state = _compiled(estimator, "init", space, key)
-    parents = union = individuals(space.uniform(jax.random.fold_in(key, 0), n))
-    for g in range(1, 4):
-        offspring = individuals(space.uniform(jax.random.fold_in(key, g), n), g, g * n)
+    space = Box([0.0] * dimension, [1.0] * dimension)
+    begin, first, *keys = jax.random.split(jax.random.key(0), 8)
+    state = _compiled(estimator, "init", space, begin)
+    parents = union = individuals(space.uniform(first, n))
+    for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
+        offspring = individuals(space.uniform(born, n), g, g * n)
         union = unite(parents, offspring)
         union = union._replace(
             novelty=_compiled(estimator, "score", state, union.descriptor, union)
@@ -286,7 +447,7 @@ def _three_generations(
             )
         survivors = take(union, jnp.argsort(-union.novelty, stable=True)[:n])
         generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
-        learned = _compiled(estimator, "update", state, generation, key)
+        learned = _compiled(estimator, "update", state, generation, learn)
         same_structure(estimator, state, learned)
         state, parents = learned, survivors
     return state, union
@@ -295,11 +456,10 @@ def _three_generations(
 @eqx.filter_jit
 def _compiled(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
     """What a method gives, compiled as the search compiles it."""
-    return (
-        scored(estimator, *arguments)
-        if method == "score"
-        else getattr(estimator, method)(*arguments)
-    )
+    if method == "score":
+        return scored(estimator, *arguments)
+    with in_float32():
+        return getattr(estimator, method)(*arguments)
 
 
 def _near(found: Any, wanted: Any, law: str) -> None:

@@ -1,6 +1,7 @@
 """The nouns of novelty search, and the contracts between its parts."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Generator, Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -10,6 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 T = TypeVar("T")
+
+WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
 
 
 def columns(rows: Any) -> str:
@@ -23,7 +26,12 @@ def columns(rows: Any) -> str:
 class Box(eqx.Module):
     r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$: a genotype space or a behavior space.
 
-    `low`, `high`: `(d,)`, float32, finite, `low < high` in every dimension; anything else is a `ValueError`.
+    Args:
+        low: the least values, `(d,)`, kept in float32.
+        high: the largest, above `low` in every dimension.
+
+    Raises:
+        ValueError: where they differ in shape, reach beyond 1e30, or lie less than 1e-30 apart in float32.
     """
 
     low: Float[Array, " d"]
@@ -37,9 +45,11 @@ class Box(eqx.Module):
             )
         with np.errstate(over="ignore", invalid="ignore"):
             width = high - low
-        if not (np.isfinite(width) & (width > 0)).all():
+        # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
+        if not ((np.abs(low) <= WIDEST) & (np.abs(high) <= WIDEST) & (width >= 1 / WIDEST)).all():
             raise ValueError(
-                f"a box needs low < high, both and their difference finite in float32; got {low}, {high}"
+                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} apart in float32; got "
+                f"{low}, {high}; give genes and behaviors in another unit"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 
@@ -49,7 +59,8 @@ class Box(eqx.Module):
 
     def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
         """`n` points drawn uniformly from the box."""
-        return jax.random.uniform(key, (n, self.dimension), minval=self.low, maxval=self.high)
+        shape = (n, self.dimension)
+        return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
 
 class Evaluation(NamedTuple):
@@ -269,8 +280,10 @@ def individuals(descriptors: Any, born: Any = 0, first: Any = 0) -> Population:
     if descriptor.ndim != 2:
         raise ValueError(f"individuals need descriptors of shape (n, d); got {descriptor.shape}")
     n = len(descriptor)
-    evaluation = Evaluation(descriptor, jnp.zeros(n), jnp.zeros(n, bool))
-    return newborn(jnp.zeros((n, 1)), evaluation, jnp.full(n, -1, jnp.int32), first, born)
+    evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), jnp.zeros(n, bool))
+    return newborn(
+        jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
+    )
 
 
 def observed(descriptors: Any, number: int) -> Generation:
@@ -289,21 +302,31 @@ def founding(population: Population) -> Generation:
     return Generation(take(population, slice(0)), population, population)
 
 
+@contextlib.contextmanager
+def in_float32() -> Generator[None, None, None]:
+    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`, and its products in full.
+
+    Accelerators' own products are short. A task is compiled as JAX is set.
+    """
+    with jax.default_matmul_precision("highest"), jax.enable_x64(False):
+        yield
+
+
 def scored(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`; a `ValueError` where the shape is another."""
-    with jax.default_matmul_precision("highest"):  # accelerators' own products are short
+    with in_float32():
         novelty = estimator.score(state, descriptors, population)
-    refuse_shape("score", estimator, novelty, descriptors.shape[:1])
-    return jnp.asarray(novelty, jnp.float32)
+        refuse_shape("score", estimator, novelty, descriptors.shape[:1])
+        return jnp.asarray(novelty, jnp.float32)
 
 
 def learned(
     estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
 ) -> PyTree:
     """The estimator's state after one more generation."""
-    with jax.default_matmul_precision("highest"):
+    with in_float32():
         return estimator.update(state, generation, key)
 
 
@@ -311,7 +334,8 @@ def begun(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
     """The founders with their novelty, and the estimator's state, which has not learned them yet."""
-    state = estimator.init(space, key)
+    with in_float32():
+        state = estimator.init(space, key)
     return founders._replace(novelty=scored(estimator, state, founders.descriptor, founders)), state
 
 
@@ -320,4 +344,6 @@ def novelty_of(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
     """`scored`, compiled: for measures and pictures, which ask again and again."""
+    # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
+    state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
     return scored(estimator, state, descriptors, population)

@@ -12,7 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
-from brns.checks import refuse_outside, refuse_wrong, same_structure, traced
+from brns.checks import (
+    refuse_outside,
+    refuse_rows,
+    refuse_twice,
+    refuse_wrong,
+    same_structure,
+    traced,
+)
 from brns.core import (
     Box,
     Evaluation,
@@ -119,7 +126,7 @@ class NoveltySearch(eqx.Module):
         genotype = self.founders(draw, n, space)
         refuse_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
-        refuse_outside(genotype, space)
+        refuse_outside("founders", self.founders, genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
         founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
         population, state = _begun(self.estimator, self.task.behavior_space, founders, estimate)
@@ -132,16 +139,17 @@ class NoveltySearch(eqx.Module):
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
         """The next generation's offspring: mutants of parents drawn with replacement."""
-        return _ask(
-            self.mixture, self.task.genotype_space, self.offspring_size, self.tournament, state, key
-        )
+        space = self.task.genotype_space
+        offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
+        refuse_outside("mutate", self.mutate, offspring.genotype, space)
+        return offspring
 
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
         evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
-        return _tell(
+        after, generation = _tell(
             self.estimator,
             self.mixture,
             self.select,
@@ -151,6 +159,8 @@ class NoveltySearch(eqx.Module):
             evaluation,
             key,
         )
+        refuse_twice(self.select, generation.survivors)
+        return after, generation
 
     @property
     def mixture(self) -> MixedMutation:
@@ -158,6 +168,23 @@ class NoveltySearch(eqx.Module):
         return (
             self.mutate if isinstance(self.mutate, MixedMutation) else MixedMutation((self.mutate,))
         )
+
+
+def check_generation(search: NoveltySearch, generation: Generation) -> None:
+    """Refuse a generation whose offspring or survivors are not what the contracts of mutation and selection say.
+
+    `ask` and `tell` do so too; those that are compiled with a task cannot.
+
+    Args:
+        search: the search that made it.
+        generation: with its values, on the host where it is read anyway.
+
+    Raises:
+        ValueError: for genotypes outside the box, and for survivors of whom one lives on twice.
+    """
+    space = search.task.genotype_space
+    refuse_outside("mutate", search.mutate, generation.offspring.genotype, space)
+    refuse_twice(search.select, generation.survivors)
 
 
 def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
@@ -221,7 +248,7 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     rows = select(union, mu)
-    refuse_shape("select", select, rows, (mu,))
+    refuse_rows(select, rows, mu)
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     after = learned(estimator, state.estimator, generation, key)
     same_structure(estimator, state.estimator, after)

@@ -9,7 +9,16 @@ from jax.experimental import io_callback
 from searches import Distance
 from worlds import HostIdentity, Identity, Windy
 
-from brns import Box, Evaluation, check_estimator, check_task
+import brns
+from brns import (
+    Box,
+    Evaluation,
+    check_estimator,
+    check_founders,
+    check_mutation,
+    check_selection,
+    check_task,
+)
 from brns.checks import refuse_wrong
 from brns.core import Mutation, Task, conform
 
@@ -246,3 +255,134 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
 def test_a_wrong_part_is_refused_by_name(part, contract, message):
     with pytest.raises(ValueError, match=message):
         refuse_wrong("part", part, contract)
+
+
+# Operators. Each is a sound one with one fault.
+
+
+def leaves(key, genotypes, box):
+    return genotypes.at[0, 3].set(29.9)
+
+
+def no_number(key, genotypes, box):
+    return genotypes.at[-1].set(jnp.nan)
+
+
+def random_host(key, genotypes, box):
+    return np.clip(np.asarray(genotypes), box.low, box.high)
+
+
+def drops_one(key, genotypes, box):
+    return genotypes[1:]
+
+
+def forgets_the_key(key, genotypes, box):
+    other = io_callback(lambda: np.float32(next(COUNT)), jax.ShapeDtypeStruct((), jnp.float32))
+    return jnp.clip(genotypes + 1e-3 * other, box.low, box.high)
+
+
+FIVE = Box([-1.0] * 5, [1.0] * 5)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "message"),
+    [
+        (leaves, r"leaves gave 1 of 8 outside it, such as gene 3 = 29\.9 in row 0, .* -1 and 1"),
+        (no_number, "inside the genotype space; no_number gave 1 of 8 outside"),
+        (random_host, "must be JAX code that compiles; random_host gave Tracer"),
+        (drops_one, r"shape \(8, 5\); drops_one gave \(7, 5\)"),
+        (forgets_the_key, "the same for the same genotypes and key; forgets_the_key did not"),
+        (brns.Redraw, "must be made, not a class"),
+    ],
+)
+def test_a_faulty_mutation_is_refused(mutate, message):
+    with pytest.raises(ValueError, match=message):
+        check_mutation(mutate, FIVE)
+
+
+def first_twice(population, size):
+    return jnp.zeros(size, jnp.int32).at[1:].set(jnp.arange(size - 1, dtype=jnp.int32))
+
+
+def beyond(population, size):
+    return len(population.id) - size // 2 + jnp.arange(size)
+
+
+def before(population, size):
+    return jnp.arange(size) - 1
+
+
+def as_floats(population, size):
+    return jnp.arange(size) * 1.0
+
+
+def as_a_mask(population, size):
+    return jnp.arange(len(population.id)) < size
+
+
+def too_many(population, size):
+    return jnp.arange(size + 1)
+
+
+def at_random(population, size):
+    return jnp.arange(size) + io_callback(lambda: np.int32(next(COUNT) % 2), COUNT_SHAPE)
+
+
+COUNT_SHAPE = jax.ShapeDtypeStruct((), jnp.int32)
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        (first_twice, r"distinct rows.* first_twice let 1 individuals live on twice .*ids 0\)"),
+        (beyond, "rows from 0 to 15 of a population of 16; beyond gave 16"),
+        (before, "rows from 0 to 15 of a population of 16; before gave -1"),
+        (as_floats, "rows as integers; as_floats gave float32"),
+        (as_a_mask, r"shape \(8,\); as_a_mask gave \(16,\)"),
+        (too_many, r"shape \(8,\); too_many gave \(9,\)"),
+        (at_random, "the same for the same population; at_random did not"),
+    ],
+)
+def test_a_faulty_selection_is_refused(select, message):
+    with pytest.raises(ValueError, match=message):
+        check_selection(select)
+
+
+@pytest.mark.parametrize(
+    ("founders", "message"),
+    [
+        (lambda key, n, box: 2 * box.uniform(key, n), "outside it, such as gene"),
+        (lambda key, n, box: box.uniform(key, n)[1:], r"shape \(8, 5\); <lambda> gave \(7, 5\)"),
+        (lambda key, n, box: np.full((n, 5), 1e-3 * next(COUNT)), "the same for the same key"),
+    ],
+)
+def test_faulty_founders_are_refused(founders, message):
+    with pytest.raises(ValueError, match=message):
+        check_founders(founders, FIVE)
+
+
+def test_our_operators_keep_their_contracts():
+    for select in (brns.Elitist(), brns.NSGA2(), brns.Latest()):
+        check_selection(select)
+    check_mutation(brns.MixedMutation(), Box([-1.0, 0.0, 10.0], [1.0, 5.0, 11.0]))
+    check_founders(brns.UniformFounders(), FIVE)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"mutate": leaves}, "leaves gave 1 of 6 outside it"),
+        ({"select": beyond}, "beyond let 1 individuals live on twice"),
+    ],
+)
+def test_a_search_ends_where_an_operator_breaks_its_contract(part, message, tmp_path):
+    """In a run of a compiled world, and in a loop without a record."""
+    sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.Redraw()}
+    search = brns.NoveltySearch(Identity(), Distance(), **(sizes | part))
+    with pytest.raises(ValueError, match=message):
+        brns.run(search, 2, out=tmp_path / "run", progress=False)
+    assert brns.Record(tmp_path / "run", search).last == 0
+    search = brns.NoveltySearch(HostIdentity(), Distance(), **(sizes | part))
+    key = jax.random.key(0)
+    with pytest.raises(ValueError, match=message):
+        search.step(search.init(key), key)

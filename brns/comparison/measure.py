@@ -14,11 +14,11 @@ from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, offspring_of
 from brns.comparison.worlds import Cells, World
-from brns.core import Population
+from brns.core import Population, scored
 from brns.metrics import cycling
 from brns.runs.seeds import generations as side_by_side
 from brns.runs.seeds import lanes, stacked
-from brns.search import NoveltySearch, SearchState
+from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
 """of a run, at which coverage is kept"""
@@ -86,6 +86,8 @@ def measured(
             if stop and stop.is_set():
                 raise CancelledError
             times.append(time.perf_counter())
+            for _, generation in () if peer else after:
+                check_generation(search, generation)
             born = stacked(after if peer else [generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
@@ -124,6 +126,6 @@ def _novelty(
     """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
     def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:
-        return estimator.score(state.estimator, points, state.population).mean()
+        return scored(estimator, state.estimator, points, state.population).mean()
 
     return jax.vmap(mean)(states, kept)

@@ -169,6 +169,14 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
+def _unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
+    """A power of two in which squared distances fit float32: 1 unless coordinates are huge or tiny."""
+    finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
+    largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
+    usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))
+    return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
+
+
 def _sparseness(
     k: int,
     descriptors: Float[Array, "n d"],
@@ -181,7 +189,9 @@ def _sparseness(
     references = References(population.descriptor, _finite(population.descriptor))
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
-    distances = jnp.sqrt(nearest(descriptors, references, k + 1))
+    unit = _unit(descriptors, references.point)
+    references = references._replace(point=references.point / unit)
+    distances = unit * jnp.sqrt(nearest(descriptors / unit, references, k + 1))
     itself = distances[:, :1] == 0
     novelty = jnp.mean(jnp.where(itself, distances[:, 1:], distances[:, :-1]), axis=1)
     return jnp.where(_finite(descriptors), novelty, jnp.nan)

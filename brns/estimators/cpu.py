@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.custom_batching import sequential_vmap
 from jax.scipy import linalg
@@ -34,6 +35,10 @@ def _options() -> dict[str, str]:
     return FOR_ANY_CORES
 
 
+def _from_host(leaf: Any) -> Any:
+    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+
 def program(function: Callable) -> Callable:
     """`equinox.filter_jit` of the function, so that the number of cores changes no bit of what it computes."""
     part = eqx.filter_jit(function)
@@ -44,6 +49,8 @@ def program(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
+        if jax.config.jax_disable_jit:  # which leaves the arrays of hosts as they are
+            arguments = jax.tree.map(_from_host, arguments)
         # Within another program it is a part of that one, which has options of its own.
         traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
         return (part if traced else whole())(*arguments)

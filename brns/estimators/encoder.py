@@ -58,13 +58,17 @@ class Encoder(eqx.Module):
         initialisation: str,
         key: Key[Array, ""],
     ):
-        sizes = pairwise([inputs, *[width] * depth, outputs])
-        keys = jax.random.split(key, depth + 1)
-        self.layers = tuple(
-            eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True)
-        )
-        if initialisation != "uniform":
-            self.layers = he(self.layers, key, BIAS if initialisation == "he-biased" else 0.0)
+        sizes = list(pairwise([inputs, *[width] * depth, outputs]))
+
+        def draw(key: Key[Array, ""]) -> tuple[eqx.nn.Linear, ...]:
+            keys = jax.random.split(key, depth + 1)
+            return tuple(eqx.nn.Linear(m, n, key=k) for (m, n), k in zip(sizes, keys, strict=True))
+
+        if initialisation == "uniform":
+            self.layers = draw(key)
+        else:
+            undrawn = eqx.filter_eval_shape(draw, key)
+            self.layers = he(undrawn, key, BIAS if initialisation == "he-biased" else 0.0)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
         *hidden, last = self.layers
@@ -89,7 +93,7 @@ def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
     def is_layer(node):
         return isinstance(node, eqx.nn.Linear | eqx.nn.Conv)
 
-    def begun(node, key):
+    def begun(node, key, key_bias):
         if not is_layer(node):
             return node
         inputs = tuple(range(1, node.weight.ndim))
@@ -101,11 +105,9 @@ def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
         )
         if node.bias is None:
             return node
-        uniform = jax.random.uniform(
-            jax.random.fold_in(key, 0), node.bias.shape, minval=-bias, maxval=bias
-        )
+        uniform = jax.random.uniform(key_bias, node.bias.shape, minval=-bias, maxval=bias)
         return eqx.tree_at(lambda it: it.bias, node, uniform)
 
     nodes, structure = jax.tree.flatten(module, is_leaf=is_layer)
-    keys = jax.random.split(key, len(nodes))
-    return structure.unflatten(map(begun, nodes, keys))
+    keys = jax.random.split(key, 2 * len(nodes))
+    return structure.unflatten(map(begun, nodes, keys[: len(nodes)], keys[len(nodes) :]))

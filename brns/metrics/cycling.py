@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from brns.core import Population
+from brns.core import Population, in_float32, scored
 from brns.metrics.recorded import NoveltySearch, Numbers, Record, kept
 
 PROBES = 256
@@ -102,9 +102,9 @@ def _margin(
         return float(0.1 * np.median(np.diagonal(q)))
     points = record.column("survivors.descriptor", generations)
     state = record.state(generations[-1], search)
-    return epsilon(
-        search.estimator.embed(state.estimator, jnp.asarray(points.reshape(-1, points.shape[-1])))
-    )
+    with in_float32():
+        points = jnp.asarray(points.reshape(-1, points.shape[-1]))
+        return epsilon(search.estimator.embed(state.estimator, points))
 
 
 def matrices(
@@ -149,7 +149,7 @@ def _novelty(
     """Omega^j of the individuals of the first `used` blocks, an array so as to compile once, and NaN of the others."""
 
     def score(b, novelty):
-        return novelty.at[b].set(estimator.score(state, blocks[b], population))
+        return novelty.at[b].set(scored(estimator, state, blocks[b], population))
 
     return jax.lax.fori_loop(
         0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)

@@ -41,11 +41,11 @@ class PolynomialMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        key_which, key_move = jax.random.split(key)
+        key_which, key_move, key_rate = jax.random.split(key, 3)
         rate = self.rate
         if rate is None:
             n, p = genotypes.shape
-            rate = p ** -jax.random.uniform(jax.random.fold_in(key, 0), (n, 1))
+            rate = p ** -jax.random.uniform(key_rate, (n, 1))
         width, power = box.high - box.low, self.eta + 1.0
         delta_1, delta_2 = (genotypes - box.low) / width, (box.high - genotypes) / width
         u = jax.random.uniform(key_move, genotypes.shape)
@@ -209,7 +209,11 @@ class MixedMutation(eqx.Module):
     ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
         """A mutant of each genotype, and the number of the operator that made it."""
         n, k = len(genotypes), len(self.operators)
-        draw, *keys = jax.random.split(key, k + 1) if k > 1 else (key, key)
+        if k == 1:
+            mutant = self.operators[0](key, genotypes, box)
+            refuse_shape("mutate", self.operators[0], mutant, genotypes.shape)
+            return mutant, jnp.zeros(n, jnp.int32)
+        draw, *keys = jax.random.split(key, k + 1)
         mutants = []
         for mutate, one in zip(self.operators, keys, strict=True):
             mutants.append(mutate(one, genotypes, box))

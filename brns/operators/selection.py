@@ -76,7 +76,7 @@ def crowding_distance(
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:
         order = jnp.lexsort((values, front))
-        v, f = values[order], front[order]
+        v, f = values[order] / 2, front[order]  # whose differences are finite
         first: Bool[Array, " n"] = jnp.concatenate([jnp.ones(1, bool), f[1:] != f[:-1]])
         last = jnp.concatenate([f[1:] != f[:-1], jnp.ones(1, bool)])
         gap = jnp.roll(v, -1) - jnp.roll(v, 1)

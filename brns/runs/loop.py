@@ -29,7 +29,7 @@ from brns.runs.paths import (
 from brns.runs.progress import Progress, Row, follow
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
-from brns.search import NoveltySearch, SearchState
+from brns.search import NoveltySearch, SearchState, check_generation
 from brns.settings import changes, describe, shown
 
 Exist = Literal["refuse", "resume"]
@@ -280,6 +280,7 @@ def _advance(
             for number, after in enumerate(steps, kept + 1):
                 told = []
                 for record, (state, generation), one in zip(runs, after, progress, strict=True):
+                    check_generation(search, generation)
                     record.append(number, generation, state.credit)
                     told.append(
                         SavedGeneration(record, number, generation, one.add(number, generation))

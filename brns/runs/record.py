@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from brns.checks import refuse_nan, refuse_not_finite
-from brns.core import Box, Generation, Population, Recounts, begun, founding
+from brns.core import Box, Generation, Population, Recounts, begun, founding, in_float32
 from brns.metrics.numbers import ranges
 from brns.runs import metadata, progress, storage
 from brns.runs.storage import RecordError, numbers_in
@@ -216,7 +216,8 @@ class Record:
             born = (
                 self._facts(g, "offspring")["offspring"]["descriptor"] for g in range(number + 1)
             )
-            estimator = search.estimator.recounted(estimator, born)
+            with in_float32():
+                estimator = search.estimator.recounted(estimator, born)
         return state._replace(estimator=estimator)
 
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:

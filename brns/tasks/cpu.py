@@ -42,4 +42,4 @@ def scan(advance: Callable, state: Any, length: int, *given: Any) -> Any:
 
 def filled(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
     """The rows, padded with zeros to 16: with 3 or fewer the compiler fuses operations and so rounds less often."""
-    return jnp.pad(rows, ((0, max(0, 16 - len(rows))), (0, 0)))
+    return jnp.pad(jnp.asarray(rows, jnp.float32), ((0, max(0, 16 - len(rows))), (0, 0)))

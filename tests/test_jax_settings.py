@@ -1,0 +1,85 @@
+"""JAX's own settings: in double precision and without compiling a search runs like any other."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_keys import ESTIMATORS
+from worlds import HostIdentity, Identity
+
+import brns
+from brns.runs.seeds import on_host
+
+KEY = jax.random.key(0)
+SIZES = {"population_size": 6, "offspring_size": 6}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("select", [brns.Elitist(), brns.NSGA2(), brns.Latest()])
+def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
+    search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
+    state = eqx.filter_eval_shape(search.init, KEY)
+    after = eqx.filter_eval_shape(search.step, state, KEY)
+    with jax.enable_x64(True):
+        double = eqx.filter_eval_shape(search.init, KEY)
+        double_after = eqx.filter_eval_shape(search.step, double, KEY)
+    assert jax.tree.map(lambda a: (a.shape, a.dtype), double) == jax.tree.map(
+        lambda a: (a.shape, a.dtype), state
+    )
+    assert jax.tree.map(lambda a: (a.shape, a.dtype), double_after) == jax.tree.map(
+        lambda a: (a.shape, a.dtype), after
+    )
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        brns.PlanarArm(),
+        brns.DeceptiveMaze(steps=20),
+        brns.RoomsMaze(steps=20),
+        brns.MountainCar(),
+        brns.LinearProjection(),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("precision", [jnp.float32, jnp.float64])
+def test_worlds_can_be_evaluated_in_double_precision(task, precision):
+    with jax.enable_x64(True):
+        genotypes = task.genotype_space.uniform(KEY, 3).astype(precision)
+        evaluation = eqx.filter_eval_shape(task.evaluate, genotypes, KEY)
+    assert evaluation.descriptor.shape == (3, task.behavior_space.dimension)
+
+
+class Fine(Identity):
+    """A world whose criterion needs double precision."""
+
+    def evaluate(self, genotypes, key):
+        nearly = 1 + 1e-12 * jnp.ones(len(genotypes))
+        return super().evaluate(genotypes, key)._replace(solved=nearly > 1)
+
+
+@pytest.fixture
+def double_precision():
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.usefixtures("double_precision")
+def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
+    search = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=brns.Redraw(), **SIZES)
+    (record,) = brns.run(search, 2, out=tmp_path / "run", progress=False)
+    assert record.population(2).solved.all()
+    assert record.population(2).novelty.dtype == np.float32
+
+
+def test_a_search_runs_without_compiling():
+    """Arrays on the host, such as those of a record, are NumPy's then."""
+    estimator = brns.VisitCounts(grids=2, rows=4)
+    search = brns.NoveltySearch(HostIdentity(), estimator, mutate=brns.Redraw(), **SIZES)
+    state = on_host(search.init(KEY))
+    with jax.disable_jit():
+        after, _ = search.step(state, KEY)
+    expected, _ = search.step(state, KEY)
+    np.testing.assert_array_equal(after.estimator.visits, expected.estimator.visits)

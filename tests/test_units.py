@@ -1,0 +1,69 @@
+"""The unit of genes and behaviors changes nothing: in boxes 2^66 times as wide or as narrow all is the same."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_keys import ESTIMATORS, OPERATORS
+
+import brns
+from brns import Box
+from brns.core import individuals, learned, observed, scored
+from brns.operators.selection import crowding_distance
+
+UNITS = [2.0**-66, 2.0**66]
+SCALED = [each for each in ESTIMATORS if not isinstance(each, brns.ArchiveKNN | brns.PopulationKNN)]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("mutate", OPERATORS, ids=lambda each: type(each).__name__)
+def test_mutants_are_the_same_in_another_unit(mutate, unit):
+    low, high = np.array([-1.0, 0.0, 0.5]), np.array([1.0, 2.0, 8.0])
+    genotypes = Box(low, high).uniform(jax.random.key(0), 6)
+    usual = mutate(jax.random.key(3), genotypes, Box(low, high))
+    scaled = mutate(jax.random.key(3), unit * genotypes, Box(unit * low, unit * high))
+    np.testing.assert_array_equal(scaled / unit, usual)
+
+
+def scores(estimator, unit):
+    """The novelty of behaviors after some of them were learned, with one far outside the box."""
+    behaviors = np.random.default_rng(0).uniform(size=(12, 2)).astype(np.float32)
+    behaviors[3] = 40.0
+    behaviors = jnp.asarray(unit * behaviors, jnp.float32)
+    state = estimator.init(Box([0.0, 0.0], [unit, unit]), jax.random.key(0))
+    state = learned(estimator, state, observed(behaviors[:6], 1), jax.random.key(1))
+    return scored(estimator, state, behaviors, individuals(behaviors[6:], 2, 6))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
+def test_novelty_is_the_same_in_another_unit_or_follows_it(estimator, unit):
+    follows = 1.0 if estimator in SCALED else unit
+    np.testing.assert_array_equal(scores(estimator, unit) / follows, scores(estimator, 1.0))
+
+
+def test_crowding_is_that_of_the_largest_numbers_too():
+    objectives = jnp.array([[-3e38, 3e38], [0.0, 0.0], [3e38, -3e38]])
+    np.testing.assert_array_equal(
+        crowding_distance(objectives, jnp.zeros(3, int)), [np.inf, 2, np.inf]
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1e-31), (0.0, 1e-42), (-1e31, 0.0), (1e30, 3e30), (1.0, np.nan)]
+)
+def test_a_box_that_arithmetic_cannot_use_is_refused_with_its_limits(low, high):
+    with pytest.raises(ValueError, match=r"within 1e\+30 of 0 and at least 1e-30 apart"):
+        Box([0.0, low], [1.0, high])
+
+
+def test_behaviors_beyond_float32_end_a_run_with_their_size(tmp_path):
+    class Far(brns.LinearProjection):
+        def evaluate(self, genotypes, key):
+            evaluation = super().evaluate(genotypes, key)
+            return evaluation._replace(descriptor=1e25 * evaluation.descriptor)
+
+    raw = brns.BehaviorRecognition(width=4, divergence_steps=0, inputs="raw")
+    search = brns.NoveltySearch(Far(), raw, population_size=4, offspring_size=4)
+    with pytest.raises(ValueError, match=r"estimator gave a novelty .* descriptors reach \d.*e\+2"):
+        brns.run(search, 1, out=tmp_path / "run", progress=False)
