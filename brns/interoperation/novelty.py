@@ -1,7 +1,9 @@
 """Novelty for a loop that is not ours: behaviors in and novelty out, in NumPy."""
 
+import dataclasses
 import json
 import os
+import threading
 from operator import index
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -10,124 +12,195 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from brns.checks import refuse_wrong, same_structure
 from brns.core import Box, NoveltyEstimator, founding, individuals, learned, scored
+from brns.estimators.archive import ArchiveKNN
 from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
 
 SEAL = "brns.Novelty"
+SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
 
 
 class Novelty:
-    """How novel behaviors are, given all that were learned: an estimator with its state, for any loop.
+    """How novel behaviors are, given all that were learned: an estimator with its state.
 
-    `score` asks, `learn` remembers; neither does the other. `seed` decides all that is random: the same seed
-    and calls give the same bits. Code is compiled for each number of rows, so that batches of one size are quickest.
+    `score` asks, `learn` remembers; neither does the other. Both may be called from several threads.
+    Batches are padded to a power of two, so that few sizes are compiled; an estimator must not
+    learn descriptors that are not finite, by which they are padded.
 
-    Shapes: descriptors `(n, d)` of NumPy or any other kind, finite, in the units of `space`; novelty `(n,)`.
+    An archive takes in all of a batch while it has room, where a search lets `additions` enter a
+    generation: what you do not want remembered you do not give to `learn`.
+
+    Args:
+        estimator: the novelty, such as `brns.VisitCounts()`.
+        space: where behaviors lie; all descriptors are in its units.
+        seed: decides all that is random: the same seed and calls give the same bits.
+
+    Raises:
+        ValueError: where the estimator or the space is none.
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):
         refuse_wrong("estimator", estimator, NoveltyEstimator)
         if not isinstance(space, Box):
             raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
+        if isinstance(estimator, ArchiveKNN):
+            estimator = dataclasses.replace(estimator, additions=estimator.capacity)
         self.estimator = estimator
         self.space = space
         self.seed = index(seed)
         self.batches = self.learned = 0
-        self.state: PyTree = eqx.filter_jit(estimator.init)(space, jax.random.key(self.seed))
+        self._lock = threading.RLock()
+        key = jax.random.fold_in(jax.random.key(self.seed), 0)
+        self.state: PyTree = _init(estimator, space, key)
 
     def __repr__(self) -> str:
-        known = f"{self.learned} behaviors of {self.space.dimension} dimensions in {self.batches} batches"
-        return f"Novelty({shown(self.estimator)}, seed={self.seed}, {known})"
+        dimensions = f"{self.space.dimension} dimensions in {self.batches} batches"
+        memory = f"{self.learned} behaviors of {dimensions}"
+        return f"Novelty({shown(self.estimator)}, seed={self.seed}, {memory})"
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
-        """The novelty of behaviors; higher is more novel.
+        """How novel behaviors are, given all that were learned; higher is more novel.
 
-        `population` are the behaviors `(m, d)` of who lives now, by default those that are scored. Estimators with
-        neighbours look among them too; one that an archive holds has itself as a neighbour.
+        Args:
+            descriptors: `(n, d)` of NumPy or any other kind, finite, in the units of the space.
+            population: behaviors `(m, d)` that count as seen too, such as the batch itself where
+                its members compete: estimators that count count them, an archive looks for
+                neighbours among them too. By default none.
+
+        Returns:
+            Novelty `(n,)`. To an archive that learned fewer than k behaviors the rest of its
+            neighbours are as far away as the space is large.
+
+        Raises:
+            ValueError: where descriptors have another shape or are not finite.
         """
         rows = self._rows(descriptors)
-        living = rows if population is None else self._rows(population)
+        living = rows[:0] if population is None else self._rows(population)
         if not len(rows):
             return np.zeros(0, np.float32)
-        if not len(living):
-            raise ValueError("population is empty; leave it out")
-        return np.asarray(_score(self.estimator, self.state, rows, living, np.int32(self.learned)))
+        with self._lock:
+            state, number, first = self.state, self.batches + 1, self.learned
+        novelty = _score(
+            self.estimator,
+            state,
+            self.space,
+            _padded(rows, rows[-1:]),
+            _padded(living, np.full((1, self.space.dimension), np.nan, np.float32)),
+            np.int32(number),
+            np.int32(first),
+        )
+        return np.asarray(novelty)[: len(rows)]
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
         """Remember behaviors, as one generation's offspring; of none nothing changes.
 
-        `novelty` `(n,)` is what `score` gave them, by default zeros; archives that take in the most novel ask for it.
+        Args:
+            descriptors: `(n, d)`, as `score` takes them.
+            novelty: `(n,)`, what `score` gave them, by default zeros; archives that take in the
+                most novel ask for it.
+
+        Raises:
+            ValueError: where a shape is another, or a number is not finite.
         """
-        rows, number = self._rows(descriptors), self.batches + 1
-        told = (
-            np.zeros(len(rows), np.float32) if novelty is None else np.asarray(novelty, np.float32)
-        )
-        if told.shape != (len(rows),) or not np.isfinite(told).all():
+        rows = self._rows(descriptors)
+        scores = np.zeros(len(rows)) if novelty is None else novelty
+        scores = np.asarray(scores, np.float32)
+        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
             raise ValueError(
-                f"novelty must be {len(rows)} finite numbers, one a descriptor; got shape {told.shape}"
+                f"novelty must be {len(rows)} finite numbers, one a descriptor; "
+                f"got shape {scores.shape}"
             )
         if not len(rows):
             return
-        batch = rows, told, np.int32(number), np.int32(self.learned)
-        after = _learn(self.estimator, self.state, *batch, jax.random.key(self.seed))
-        same_structure(self.estimator, self.state, after)
-        self.state = after
-        self.batches = number
-        self.learned += len(rows)
+        batch = _padded(rows, np.full_like(rows[:1], np.nan)), _padded(scores, scores[:1])
+        with self._lock:
+            numbers = np.int32(self.batches + 1), np.int32(self.learned)
+            after = _learn(self.estimator, self.state, *batch, *numbers, jax.random.key(self.seed))
+            same_structure(self.estimator, self.state, after)
+            self.state = after
+            self.batches += 1
+            self.learned += len(rows)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write all of it to an .npz file that NumPy alone can read, whole or not at all."""
-        facts = {
-            "estimator": describe(self.estimator),
-            "space": {
-                "low": np.asarray(self.space.low).tolist(),
-                "high": np.asarray(self.space.high).tolist(),
-            },
-            "seed": self.seed,
-            "batches": self.batches,
-            "learned": self.learned,
-        }
-        written = {"facts": np.frombuffer(json.dumps(facts).encode(), np.uint8)}
-        write_arrays(
-            Path(path),
-            written | {f"state.{k}": leaf for k, leaf in named_leaves(self.state).items()},
-            SEAL,
-        )
+        """Write all of it to an .npz file that NumPy alone can read, whole or not at all.
+
+        Args:
+            path: of the file.
+        """
+        low, high = np.asarray(self.space.low), np.asarray(self.space.high)
+        with self._lock:
+            facts = {
+                "estimator": describe(self.estimator),
+                "space": {"low": low.tolist(), "high": high.tolist()},
+                "seed": self.seed,
+                "batches": self.batches,
+                "learned": self.learned,
+            }
+            state = self.state
+        arrays = {f"state.{name}": leaf for name, leaf in named_leaves(state).items()}
+        arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+        write_arrays(Path(path), arrays, SEAL)
 
     @classmethod
     def load(cls, path: str | os.PathLike, estimator: NoveltyEstimator | None = None) -> "Novelty":
-        """Read it back; nothing in the file can run code. Give `estimator` where it is your own."""
+        """Read it back; nothing in the file can run code.
+
+        Args:
+            path: of the file that `save` wrote.
+            estimator: the one that was saved, where it is your own.
+
+        Returns:
+            One that goes on to the same bits.
+
+        Raises:
+            RecordError: where the file is damaged, or another estimator made it.
+        """
         arrays = read_arrays(Path(path), SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
-        made = build(facts["estimator"]) if estimator is None else estimator
-        if facts["estimator"] != (now := describe(made)):
-            raise RecordError(
-                f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}"
-            )
-        novelty = cls(made, Box(**facts["space"]), facts["seed"])
+        estimator = build(facts["estimator"]) if estimator is None else estimator
+        novelty = cls(estimator, Box(**facts["space"]), facts["seed"])
+        now = describe(novelty.estimator)
+        if facts["estimator"] != now:
+            difference = told(changes(facts["estimator"], now))
+            raise RecordError(f"{path} was made by another estimator: {difference}")
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
-        leaves = {k.removeprefix("state."): v for k, v in arrays.items()}
+        leaves = {name.removeprefix("state."): leaf for name, leaf in arrays.items()}
         novelty.state = restore(novelty.state, leaves, Path(path))
         return novelty
 
     def _rows(self, descriptors: Any) -> Float[np.ndarray, "n d"]:
         rows = np.asarray(descriptors, np.float32)
+        expected = f"(n, {self.space.dimension})"
         if rows.ndim != 2 or rows.shape[1] != self.space.dimension or not np.isfinite(rows).all():
             raise ValueError(
-                f"descriptors must have shape (n, {self.space.dimension}) and be finite; got {rows.shape}"
+                f"descriptors must have shape {expected} and be finite; got {rows.shape}"
             )
         return rows
 
 
+def _padded(rows: np.ndarray, filling: np.ndarray) -> np.ndarray:
+    """The rows and, up to a power of two, this one again."""
+    size = max(SMALLEST, 1 << (len(rows) - 1).bit_length()) if len(rows) else SMALLEST
+    return np.concatenate([rows, np.repeat(filling, size - len(rows), axis=0)])
+
+
 @eqx.filter_jit
-def _score(estimator: Any, state: PyTree, rows: Any, living: Any, first: Any) -> Float[Array, " n"]:
-    born = -1  # before all that was learned, so that nobody counts as seen who was not
-    return scored(estimator, state, jnp.asarray(rows), individuals(living, born, first))
+def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
+    return estimator.init(space, key)
+
+
+@eqx.filter_jit
+def _score(
+    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, number: Any, first: Any
+) -> Float[Array, " n"]:
+    novelty = scored(estimator, state, jnp.asarray(rows), individuals(living, number, first))
+    diagonal = jnp.sqrt(jnp.sum((space.high - space.low) ** 2))
+    return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
 
 @eqx.filter_jit
