@@ -96,7 +96,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
+        eligible = _living(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = (
@@ -169,6 +169,10 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     return jnp.all(jnp.isfinite(descriptors), axis=1)
 
 
+def _living(population: Population) -> Bool[Array, " n"]:
+    return _finite(population.descriptor) & ~population.failed
+
+
 def _sparseness(
     k: int,
     descriptors: Float[Array, "n d"],
@@ -178,7 +182,7 @@ def _sparseness(
     rows = population.id.shape[0]
     if rows <= k:
         raise ValueError(f"k={k} nearest neighbours need a population above {k}; got {rows}")
-    references = References(population.descriptor, _finite(population.descriptor))
+    references = References(population.descriptor, _living(population))
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
     distances = jnp.sqrt(nearest(descriptors, references, k + 1))

@@ -19,13 +19,21 @@ from searches import HOST
 from worlds import Faulty, HostIdentity, Identity, Windy
 
 import brns
+from brns.core import conform
 from brns.settings import build, describe
 from brns.tasks.workers import Chunked, Dask, EvaluationError, Processes, innermost
 
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
 """26 individuals of which Faulty's faults meet number 9 alone"""
-EXPECTED = HostIdentity().evaluate(GENOTYPES, KEY)
+
+
+def alone(task, genotypes=GENOTYPES):
+    """What a task says about all of them at once."""
+    return conform(task.evaluate(genotypes, KEY), len(genotypes), task)
+
+
+EXPECTED = alone(HostIdentity())
 TESTS = Path(__file__).parents[1]
 
 
@@ -99,13 +107,11 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
             n = len(genotypes)
             return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
 
-    assert same(
-        Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY)
-    )
+    assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), alone(Local()))
 
 
 def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
-    expected = Windy().evaluate(GENOTYPES, KEY)
+    expected = alone(Windy())
     for chunk in (1, 7, 100):
         task = Chunked(Windy(), chunk=chunk)
         assert same(task.evaluate(GENOTYPES, KEY), expected)
@@ -224,7 +230,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
 
         assert same(spread.evaluate(GENOTYPES, KEY), EXPECTED)
         os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-        assert same(on(Windy()).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+        assert same(on(Windy()).evaluate(GENOTYPES, KEY), alone(Windy()))
         once = on(Faulty("dies", flag=str(tmp_path / "died")))
         assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
         told = {"dies": "ended its process 2 times", "raises": "ZeroDivisionError: the floor"}
