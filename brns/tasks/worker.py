@@ -163,9 +163,8 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 
 def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
     """What a task says about one chunk, checked while it is still known which chunk it was."""
-    genotypes, key = jnp.asarray(genotypes), jax.random.wrap_key_data(seed[0], impl=seed[1])
-    evaluation = (
-        _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
-    )
-    evaluation = conform(evaluation, len(genotypes), task)
+    rows = jnp.asarray(genotypes)
+    key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
+    evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)
+    evaluation = conform(evaluation, len(rows), task)
     return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]

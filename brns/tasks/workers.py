@@ -232,7 +232,7 @@ class Batch:
         evaluation, seconds = result
         self.seconds += seconds
         for column, values in zip(self.columns, evaluation, strict=True):
-            column[rows.start : rows.stop] = values[: len(rows)]  # ty: ignore[invalid-assignment]
+            column[rows.start : rows.stop] = values[: len(rows)]
         part = Evaluation(*(column[rows.start : rows.stop] for column in self.columns))
         for row in rows.start + np.flatnonzero(part.failed):
             self.reasons[int(row)] = worker.MARKED
@@ -243,7 +243,7 @@ class Batch:
                 self.fail(int(row), f"a descriptor or fitness that is not finite: {numbers}")
 
     def fail(self, row: int, text: str) -> None:
-        self.columns.failed[row] = True  # ty: ignore[invalid-assignment]
+        self.columns.failed[row] = True
         self.reasons[row] = text
 
 
@@ -393,7 +393,7 @@ class Apart(Executor):
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[invalid-method-override]
+    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
             scatter = getattr(self.opened, "scatter", None)
@@ -434,7 +434,7 @@ def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
         client.wait_for_workers(1, timeout=PATIENCE)
     executor = client.get_executor(pure=False)
-    executor.scatter = functools.partial(client.scatter, broadcast=True)  # ty: ignore[unresolved-attribute]
+    executor.scatter = functools.partial(client.scatter, broadcast=True)
     stack.callback(executor.shutdown, wait=False)
     return executor
 
