@@ -34,6 +34,11 @@ from brns.core import (
 from brns.settings import shown
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
+SKIP = (
+    "To go on without individuals that fail: brns.Chunked(task, chunk=None, failures=0.1), with workers "
+    "brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task itself says which failed, in "
+    "the column `failed` of its Evaluation"
+)
 TRACED = "traceable is True, but evaluate is not JAX code; a task in NumPy or any other Python says traceable = False"
 NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
 
@@ -142,7 +147,11 @@ def _name(part: Any) -> str:
 
 
 def refuse_not_finite(number: int, generation: Generation) -> None:
-    """A `ValueError` where a generation holds what is not a finite number."""
+    """A `ValueError` where what is not a finite number has not failed, or where all failed."""
+    if generation.offspring.failed.all():
+        raise ValueError(
+            f"all {len(generation.offspring.id)} of generation {number} failed. {SAFE}"
+        )
     sources = {
         "genotype": "mutation" if number else "founders",
         "descriptor": "task",
@@ -153,13 +162,16 @@ def refuse_not_finite(number: int, generation: Generation) -> None:
         (generation.offspring, generation.parents), sources.items()
     ):
         finite = np.isfinite(getattr(rows, column))
-        if not finite.all():
-            bad = ~finite.reshape(len(finite), -1).all(axis=1)
+        bad = ~finite.all(axis=tuple(range(1, finite.ndim)))
+        if column != "genotype":
+            bad &= ~np.asarray(rows.failed)
+        if bad.any():
             ids = np.asarray(rows.id)[bad].tolist()
+            hint = f" {SKIP}" if source == "task" else ""
             raise ValueError(
                 f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} individuals of "
-                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}); the descriptors reach "
-                f"{np.max(np.abs(rows.descriptor)):g}. {SAFE}"
+                f"generation {number} (first ids {', '.join(map(str, ids[:3]))}); the descriptors "
+                f"reach {np.max(np.abs(rows.descriptor)):g}. {SAFE}.{hint}"
             )
 
 
@@ -222,13 +234,14 @@ def check_task(
     draw, key = jax.random.split(jax.random.key(0))
     genotypes = task.genotype_space.uniform(draw, n)
     first = conform(task.evaluate(genotypes, key), n, task)
-    if not (np.isfinite(first.descriptor).all() and np.isfinite(first.fitness).all()):
+    living = ~np.asarray(first.failed)
+    finite = np.isfinite(first.descriptor).all(axis=1) & np.isfinite(first.fitness)
+    if not finite[living].all():
         raise ValueError(
             f"{name}.evaluate gave a descriptor or fitness that is not finite for genotypes in the box"
         )
-    outside = np.asarray(
-        ~((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1)
-    )
+    inside = ((first.descriptor >= box.low) & (first.descriptor <= box.high)).all(axis=1)
+    outside = ~np.asarray(inside) & living
     if outside.any():
         raise ValueError(
             f"{name}.evaluate gave {outside.sum()} of {n} descriptors outside behavior_space, such as "
@@ -286,16 +299,21 @@ def _batches(
 
 
 def _agreeing(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
-    """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly."""
+    """The rows in which two evaluations agree: descriptors to a share of the box, fitness as well, success exactly.
+
+    Rows that failed in both agree, whatever else they hold.
+    """
     width = np.asarray(task.behavior_space.high - task.behavior_space.low)
     near = (np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor)) <= share * width).all(
         axis=1
     )
-    return (
+    living = (
         near
         & np.isclose(a.fitness, b.fitness, rtol=share, atol=least)
         & np.equal(a.solved, b.solved)
     )
+    failed, other = np.asarray(a.failed), np.asarray(b.failed)
+    return np.where(failed | other, failed == other, living)
 
 
 def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32) -> None:

@@ -1,7 +1,7 @@
 """The nouns of novelty search, and the contracts between its parts."""
 
 import contextlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -18,7 +18,7 @@ WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
 def columns(rows: Any) -> str:
     """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
     if not isinstance(rows, tuple):
-        return f"{rows.dtype}{list(rows.shape)}"
+        return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
     named = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
     return f"{type(rows).__name__}({', '.join(named)})"
 
@@ -72,6 +72,8 @@ class Evaluation(NamedTuple):
     """the task's own reward; by default zeros"""
     solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
+    failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    """who could not be evaluated: never learned, never selected; the rest of such a row may be anything"""
     __repr__ = columns
 
 
@@ -90,6 +92,8 @@ class Population(NamedTuple):
     """the id of the parent; -1 for founders"""
     born: Int[Array, " n"]
     """the generation of birth; 0 for founders"""
+    failed: Bool[Array, " n"]
+    """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
     __repr__ = columns
 
 
@@ -128,7 +132,8 @@ class Task(Protocol):
         `behavior_space`; grids count what lies outside at their border. `key` is another one in every generation and
         all of a task's chance; chance of an individual's own comes from its genotype folded into the key.
 
-        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the generation is saved.
+        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the generation is saved; but
+        for rows that the evaluation's `failed` names.
         """
         ...
 
@@ -155,13 +160,16 @@ class NoveltyEstimator(Protocol):
 
         `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
         against itself. The same descriptor has the same novelty wherever it stands in the batch.
+
+        Rows of `population.failed` count for nothing. Their descriptors are a parent's, so that no number is NaN.
         """
         ...
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
         """The state after one more generation was seen, with the structure, shapes and types of the one before.
 
-        Called once a generation, after selection; `key` is another one each time.
+        Called once a generation, after selection; `key` is another one each time. Rows of `offspring.failed` are not
+        learned.
         """
         ...
 
@@ -205,30 +213,60 @@ class Selection(Protocol):
 def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
 
-    One value of fitness or `solved` is everyone's.
+    One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness, is the default.
     """
-    said = f"{type(task).__name__}.evaluate of {n} genotypes must return"
+    must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
-        raise ValueError(f"{said} a brns.Evaluation; got {type(evaluation).__name__}")
-    descriptor, fitness, solved = (
-        one if isinstance(one, jax.Array) else np.asarray(one) for one in evaluation
-    )
-    fitness, solved = (
-        jnp.broadcast_to(one, n) if one.ndim == 0 else one for one in (fitness, solved)
-    )
-    shapes = (n, task.behavior_space.dimension), (n,), (n,)
-    for name, values, shape in zip(
-        Evaluation._fields, (descriptor, fitness, solved), shapes, strict=True
-    ):
-        if values.shape != shape:
-            raise ValueError(f"{said} {name} of shape {shape}; got {values.shape}")
-        if values.dtype.kind not in "biuf":
-            raise ValueError(f"{said} {name} as real numbers; got {values.dtype}")
-    if solved.dtype != bool:
-        raise ValueError(f"{said} solved as bools, as in distance < 40; got {solved.dtype}")
+        raise ValueError(f"{must} a brns.Evaluation; got {type(evaluation).__name__}")
+    columns = {"descriptor": _numbers("descriptor", evaluation.descriptor, must)}
+    for name, default in Evaluation._field_defaults.items():
+        value = getattr(evaluation, name)
+        column = _numbers(name, default if value is None else value, must)
+        columns[name] = jnp.broadcast_to(column, n) if column.ndim == 0 else column
+    for name, column in columns.items():
+        shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
+        if column.shape != shape:
+            raise ValueError(f"{must} {name} of shape {shape}; got {column.shape}")
+    for name in ("solved", "failed"):
+        if columns[name].dtype != bool:
+            raise ValueError(
+                f"{must} {name} as bools, as in distance < 40; got {columns[name].dtype}"
+            )
     return Evaluation(
-        jnp.asarray(descriptor, jnp.float32), jnp.asarray(fitness, jnp.float32), jnp.asarray(solved)
+        jnp.asarray(columns["descriptor"], jnp.float32),
+        jnp.asarray(columns["fitness"], jnp.float32),
+        jnp.asarray(columns["solved"]),
+        jnp.asarray(columns["failed"]),
     )
+
+
+def _numbers(name: str, values: Any, must: str) -> Any:
+    """The column of an evaluation as an array; a `ValueError` that says what it is where it is no real numbers."""
+    if isinstance(values, jax.Array):
+        column = values
+    else:
+        try:
+            column = np.asarray(values)
+        except ValueError:  # NumPy's words on rows of unequal length name neither task nor column
+            raise ValueError(
+                f"{must} {name} as one array; got {_shapes(values)}: the rows must be of one shape"
+            ) from None
+    if column.dtype.kind not in "biuf":
+        what = _shapes(values) if column.dtype == object else str(column.dtype)
+        raise ValueError(f"{must} {name} as real numbers; got {what}")
+    return column
+
+
+def _shapes(values: Any) -> str:
+    """What a sequence that is no array of numbers holds, by its first three."""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
+        return type(values).__name__
+    first = []
+    for value in list(values)[:3]:
+        shape = f" of shape {np.shape(value)}" if isinstance(value, np.ndarray | jax.Array) else ""
+        length = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+        first.append(f"{type(value).__name__}{shape}{length}")
+    return f"{type(values).__name__} of {', '.join(first)}{', ...' if len(values) > 3 else ''}"
 
 
 def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
@@ -268,6 +306,7 @@ def newborn(
         id=(first + jnp.arange(n)).astype(jnp.int32),
         parent=parent,
         born=jnp.full(n, born, jnp.int32),
+        failed=jnp.asarray(evaluation.failed),
     )
 
 
@@ -280,7 +319,8 @@ def individuals(descriptors: Any, born: Any = 0, first: Any = 0) -> Population:
     if descriptor.ndim != 2:
         raise ValueError(f"individuals need descriptors of shape (n, d); got {descriptor.shape}")
     n = len(descriptor)
-    evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), jnp.zeros(n, bool))
+    nobody = jnp.zeros(n, bool)
+    evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
     return newborn(
         jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
     )

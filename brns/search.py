@@ -10,6 +10,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
 from brns.checks import (
@@ -121,16 +122,41 @@ class NoveltySearch(eqx.Module):
 
     def init(self, key: Key[Array, ""]) -> SearchState:
         """Generation 0: founders drawn, evaluated and scored, not yet learned."""
+        return self.begin(key)[0]
+
+    def begin(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
+        """Generation 0, and the genotypes of founders that failed: mutants of the others stand in their places.
+
+        Raises:
+            ValueError: no founder lives, or as many failed as there shall be.
+        """
         draw, evaluate, estimate = keys(key, 0)
-        n, space = self.population_size, self.task.genotype_space
+        n, space, credit = self.population_size, self.task.genotype_space, self.mixture.credit()
         genotype = self.founders(draw, n, space)
         refuse_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
         refuse_outside("founders", self.founders, genotype, space)
         evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
+        lost = [genotype[:0]]
+        while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
+            rows = jnp.flatnonzero(evaluation.failed)
+            lost.append(genotype[rows])
+            living = genotype[~evaluation.failed]
+            if not len(living) or sum(map(len, lost)) >= n:
+                raise ValueError(
+                    f"{sum(map(len, lost))} founders failed, of a population of {n}: mend the task, or begin with "
+                    "founders that it can evaluate"
+                )
+            vary = jax.random.fold_in(draw, len(lost))
+            mutants, _ = self.mixture.vary(vary, credit, living[jnp.arange(n) % len(living)], space)
+            others = jnp.asarray(mutants, jnp.float32)[rows]
+            after = conform(self.task.evaluate(others, evaluate), len(rows), self.task)
+            genotype = genotype.at[rows].set(others)
+            columns = zip(evaluation, after, strict=True)
+            evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
         founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
         population, state = _begun(self.estimator, self.task.behavior_space, founders, estimate)
-        return SearchState(jnp.int32(0), population, state, self.mixture.credit())
+        return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
         """One generation. `key` is the run's own key, the same in every generation."""
@@ -242,16 +268,59 @@ def _tell(
     children = newborn(
         offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g
     )
+    children = _filled(children, parents)
     union = unite(parents, children)
     novelty = scored(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
-    rows = select(union, mu)
+    rows = select(_last(union), mu)
     refuse_rows(select, rows, mu)
+    rows = _living(union, rows)
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     after = learned(estimator, state.estimator, generation, key)
     same_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
     credit = mixture.credited(state.credit, offspring.operator, survived[mu:])
+    generation = generation._replace(offspring=_blank(generation.offspring))
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
+
+
+def _filled(children: Population, parents: Population) -> Population:
+    """The children, those that failed with the numbers of a parent, so that nobody computes with NaN."""
+    like = jnp.arange(len(children.id)) % len(parents.id)
+    return children._replace(
+        descriptor=jnp.where(
+            children.failed[:, None], parents.descriptor[like], children.descriptor
+        ),
+        fitness=jnp.where(children.failed, parents.fitness[like], children.fitness),
+        solved=children.solved & ~children.failed,
+    )
+
+
+def _last(union: Population) -> Population:
+    """The union, of which those who failed are as little novel and as little fit as the last of the others."""
+
+    def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
+        return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)
+
+    return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
+
+
+def _living(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:
+    """The selected rows; in place of those who failed the most novel of those not selected."""
+    selected = jnp.zeros(len(union.id), bool).at[rows].set(True)
+    others = jnp.lexsort((-union.novelty, union.failed | selected))
+    failed = union.failed[rows]
+    number = jnp.cumsum(failed) - 1
+    return jnp.where(failed, others[number], rows)
+
+
+def _blank(offspring: Population) -> Population:
+    """The offspring as a record has them: of those who failed nothing was measured."""
+    failed, nothing = offspring.failed, jnp.float32(jnp.nan)
+    return offspring._replace(
+        descriptor=jnp.where(failed[:, None], nothing, offspring.descriptor),
+        fitness=jnp.where(failed, nothing, offspring.fitness),
+        novelty=jnp.where(failed, nothing, offspring.novelty),
+    )

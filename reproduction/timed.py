@@ -62,7 +62,9 @@ class Novelty:
         descriptors = jnp.asarray(self.random.random((n, self.d), dtype=np.float32))
         ids = self.number * n + jnp.arange(n, dtype=jnp.int32)
         born = jnp.full(n, self.number, jnp.int32)
-        everyone = Population(zeros[:, None], descriptors, zeros, zeros > 0, zeros, ids, ids, born)
+        everyone = Population(
+            zeros[:, None], descriptors, zeros, zeros > 0, zeros, ids, ids, born, zeros > 0
+        )
         halves = (take(everyone, slice(half)), take(everyone, slice(half, None)))
         self.given = jax.block_until_ready((halves, jax.random.key(self.number)))
 

@@ -61,9 +61,22 @@ class Faulty(eqx.Module):
                 raise Mute
             if self.fault == "hangs":
                 time.sleep(3600)
+            if self.fault == "nan":
+                evaluation = HostIdentity().evaluate(genotypes, key)
+                evaluation.descriptor[faulty] = np.nan
+                return evaluation
             if self.fault == "wide":
                 return Evaluation(np.zeros((faulty.size, 3)), np.zeros(faulty.size), faulty)
         return HostIdentity().evaluate(genotypes, key)
+
+
+class Fragile(HostIdentity):
+    """The world on the host, which cannot evaluate who has a last gene above 0.6."""
+
+    def evaluate(self, genotypes, key):
+        if (np.asarray(genotypes)[:, 4] > 0.6).any():
+            raise ZeroDivisionError("the floor has no friction")
+        return super().evaluate(genotypes, key)
 
 
 class Mute(Exception):

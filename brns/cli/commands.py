@@ -58,6 +58,8 @@ def run(
     set_: o.Changes = None,
     workers: o.Workers = None,
     timeout: o.Timeout = None,
+    failures: o.Failures = None,
+    worker_log: o.Log = None,
 ) -> None:
     """Run an experiment, and end with its numbers and a picture.
 
@@ -79,7 +81,7 @@ def run(
     out = out or default_place(experiment, estimator, changes, seed, seeds)
     refuse_taken(out)
     search = search_of(experiment, estimator, changes)
-    with in_parallel(search, workers, timeout) as search:
+    with in_parallel(search, workers, timeout, failures, worker_log) as search:
         several = seeds if seeds > 1 else None
         with resumable(out, own):
             done = loop.run(
@@ -101,6 +103,8 @@ def resume(
     until: o.Until = None,
     workers: o.Workers = None,
     timeout: o.Timeout = None,
+    failures: o.Failures = None,
+    worker_log: o.Log = None,
     search: o.Search = None,
 ) -> None:
     """Go on with a run that was stopped, or make it longer.
@@ -124,7 +128,7 @@ def resume(
     whole = done[0].search
     if workers and not isinstance(whole.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
-    with in_parallel(whole, workers, timeout) as whole:
+    with in_parallel(whole, workers, timeout, failures, worker_log) as whole:
         with resumable(directory, search or ()):
             done = loop.resume(
                 directory, generations, search=whole, until=saturated if until else None
@@ -141,6 +145,8 @@ def fork_(
     generations: o.Total = None,
     workers: o.Workers = None,
     timeout: o.Timeout = None,
+    failures: o.Failures = None,
+    worker_log: o.Log = None,
     search: o.Search = None,
 ) -> None:
     """Go on from one of a run's generations with other settings.
@@ -158,7 +164,14 @@ def fork_(
     if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(directory, at, other, out=out, generations=generations)
-    resume(out, workers=workers, timeout=timeout, search=search)
+    resume(
+        out,
+        workers=workers,
+        timeout=timeout,
+        failures=failures,
+        worker_log=worker_log,
+        search=search,
+    )
 
 
 for command in (runs, show, figure, report, movie, compare):

@@ -53,6 +53,7 @@ def conclude(
     notes = [text for name, text in NOTES.items() if name in there]
     if details:
         notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there]
+    notes += map(_failures, found)
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
@@ -68,6 +69,19 @@ def conclude(
             return
     where = directory / "*" if len(found) > 1 else found[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
+
+
+def _failures(record: Record) -> str:
+    """Who failed in a run, and where to read why; empty where nobody did."""
+    failures = record.failures
+    if not failures:
+        return ""
+    ids = ["a founder" if failure.id < 0 else str(failure.id) for failure in failures]
+    first = f"{', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''}"
+    return (
+        f"{len(ids)} individuals failed ({first}), and were neither learned nor selected: "
+        f"{record.path / 'failed'} has their genotypes and tracebacks, as record.failures"
+    )
 
 
 def print_json(found: Sequence[Record]) -> None:

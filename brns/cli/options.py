@@ -59,6 +59,19 @@ Timeout = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="stop where a worker takes longer for its 4 individuals"),
 ]
+Failures = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        min=0,
+        max=0.99,
+        help="go on without individuals that fail, up to this share of a generation, such as 0.1",
+        show_default="stop",
+    ),
+]
+Log = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="append what workers print to a file")
+]
 Search = Annotated[
     list[str] | None,
     typer.Option(

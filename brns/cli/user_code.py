@@ -91,18 +91,35 @@ def own_object(text: str) -> Any:
 
 @contextlib.contextmanager
 def in_parallel(
-    search: NoveltySearch, workers: str | None, timeout: float | None
+    search: NoveltySearch,
+    workers: str | None,
+    timeout: float | None,
+    failures: float | None,
+    log: Path | None,
 ) -> Generator[NoveltySearch, None, None]:
-    """The search with its task evaluated by workers until the block ends, if any are asked for."""
-    if workers is None and timeout is None:
+    """The search with its task evaluated by workers until the block ends, if any are asked for.
+
+    With `failures` alone it is evaluated here, and goes on without individuals that fail.
+    """
+    if workers is None and (timeout is not None or log is not None):
+        raise SettingsError("--timeout and --worker-log go with --workers")
+    if workers is None and failures is None:
         yield search
         return
-    if workers is None:
-        raise SettingsError("--timeout goes with --workers")
     # A task in chunks keeps its chunk size, so that the bits stay the same.
-    chunk = search.task.chunk if isinstance(search.task, Chunked) else Chunked.chunk
-    settings: dict[str, Any] = {"chunk": chunk, "timeout": timeout}
+    chunked = isinstance(search.task, Chunked)
     world = innermost(search.task)
+    if workers is None:
+        chunk = search.task.chunk if chunked else None
+        alone = Chunked(world, chunk=chunk, failures=failures)
+        yield eqx.tree_at(lambda s: s.task, search, alone)
+        return
+    settings: dict[str, Any] = {
+        "chunk": search.task.chunk if chunked else Chunked.chunk,
+        "timeout": timeout,
+        "failures": failures or 0.0,
+        "log": log,
+    }
     if workers.isdecimal() and int(workers):
         made = Processes(world, int(workers), **settings)
     elif ":" in workers:

@@ -57,7 +57,7 @@ class Cells(NamedTuple):
 
     def visited(self, population: Population) -> Bool[Array, " cells"]:
         """The cells in which individuals lie."""
-        return jnp.zeros(self.side**2, bool).at[self.of(population)].set(True)
+        return jnp.zeros(self.side**2, bool).at[self.of(population)].max(~population.failed)
 
 
 class World(NamedTuple):

@@ -34,13 +34,13 @@ class ArchiveKNN(eqx.Module):
     $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the nearest neighbours of
     $x$ in $A \cup P$; who is in both counts once. Nobody is its own neighbour: one reference at distance exactly 0 is
     left out. Then `additions` of parents and offspring enter, fewer if fewer qualify; in a full archive each takes the
-    place of an entry.
+    place of an entry. Where nobody lives, an entry may be a query itself, at distance 0.
 
     Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021, equation 1 and
     sections 3 and 5. Departs from equation 1 as printed, which sums k + 1 terms and divides by k, and from the
     published code, which averages k - 1.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in those units, NaN where a
-    descriptor is not finite. Errors: `ValueError` if the population has k rows or fewer.
+    descriptor is not finite; where there are fewer neighbours than k, the mean of those that there are.
     """
 
     k: int = 15
@@ -96,7 +96,7 @@ class ArchiveKNN(eqx.Module):
         """The archive with `additions` individuals more."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
-        eligible = _finite(everyone.descriptor) & ~_isin(everyone.id, state.id)
+        eligible = _living(everyone) & ~_isin(everyone.id, state.id)
         if self.threshold is not None:
             eligible &= everyone.novelty > self.threshold
         rank = (
@@ -151,6 +151,11 @@ class PopulationKNN(eqx.Module):
         self, state: tuple[()], descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
         """The mean distance to the k nearest others of P."""
+        rows = len(population.id)
+        if rows <= self.k:
+            raise ValueError(
+                f"k={self.k} nearest neighbours need a population above {self.k}; got {rows}"
+            )
         return _sparseness(self.k, descriptors, population)
 
     def embed(self, state: tuple[()], descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
@@ -177,21 +182,27 @@ def _unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Ar
     return jnp.where(usual, 1.0, jnp.ldexp(jnp.float32(1), jnp.frexp(largest)[1]))
 
 
+def _living(population: Population) -> Bool[Array, " n"]:
+    return _finite(population.descriptor) & ~population.failed
+
+
 def _sparseness(
     k: int,
     descriptors: Float[Array, "n d"],
     population: Population,
     archived: References | None = None,
 ) -> Float[Array, " n"]:
-    rows = population.id.shape[0]
-    if rows <= k:
-        raise ValueError(f"k={k} nearest neighbours need a population above {k}; got {rows}")
-    references = References(population.descriptor, _finite(population.descriptor))
+    living = _living(population)
+    references = References(population.descriptor, living)
     if archived is not None:  # one search among all: a second would be compiled anew
         references = jax.tree.map(lambda *columns: jnp.concatenate(columns), references, archived)
     unit = _unit(descriptors, references.point)
     references = references._replace(point=references.point / unit)
     distances = unit * jnp.sqrt(nearest(descriptors / unit, references, k + 1))
-    itself = distances[:, :1] == 0
-    novelty = jnp.mean(jnp.where(itself, distances[:, 1:], distances[:, :-1]), axis=1)
+    itself = (distances[:, :1] == 0) & jnp.any(living)
+    others = jnp.where(itself, distances[:, 1:], distances[:, :-1])
+    present = jnp.isfinite(others)
+    number = jnp.sum(present, axis=1)
+    novelty = jnp.sum(jnp.where(present, others, 0.0), axis=1) / number
+    novelty = jnp.where(number, novelty, jnp.inf)
     return jnp.where(_finite(descriptors), novelty, jnp.nan)

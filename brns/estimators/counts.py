@@ -59,10 +59,10 @@ class VisitCounts(eqx.Module):
     other grid over random directions instead, which are at right angles where there are enough.
     Each has a random shift and a pitch of its own. Two behaviors share a cell of a grid of k axes
     with a probability near $\exp(-\sum_a |\Delta_a| / pitch)$, which tells most where the pitch is
-    some .03 to .6 of k times the spread of behaviors along an axis. So pitches lie in that range,
-    evenly on a logarithmic axis: for half of the grids with the spread of uniform behaviors in the
-    box, for a quarter with that of the founders, for a quarter with the geometric mean of both. A
-    grid too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
+    some .03 to .6 of k times the spread of behaviors along an axis. So pitches begin at .03 of it,
+    and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform behaviors
+    in the box, of two for the founders', of one for the geometric mean of both. A grid too fine or
+    too coarse to tell behaviors apart tells all the same and changes no rank.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
@@ -92,9 +92,9 @@ class VisitCounts(eqx.Module):
     """counters of a grid, a power of two; more help where many more cells than that are found"""
     axes: int = 16
     """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
-    pitches: tuple[float, float] = (0.0175, 0.35)
-    """the finest and the coarsest, of half the box and for each axis that a grid has: over two
-    axes 0.035 to 0.7. Where founders fill less than the box, half of the grids are finer"""
+    pitches: tuple[float, float] = (0.0175, 6.0)
+    """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
+    Where founders fill less than the box, three of eight grids are finer"""
 
     def __check_init__(self):
         finest, coarsest = self.pitches
@@ -107,7 +107,10 @@ class VisitCounts(eqx.Module):
                 "a power of two, and grids x rows below 2^31",
             ),
             axes=(self.axes >= 1, "at least 1"),
-            pitches=(1e-6 <= finest <= coarsest <= 1e6, "1e-6 <= finest <= coarsest <= 1e6"),
+            pitches=(
+                finest >= 1e-6 and finest * self.axes <= coarsest <= 1e6,
+                "1e-6 <= finest, and finest x axes <= coarsest <= 1e6",
+            ),
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
@@ -256,14 +259,13 @@ class VisitCounts(eqx.Module):
         """Shifts in the unit of `along`, cells in one such unit, and half boxes in one of b's."""
         frame, grids = state.frame, state.grids
         total, axes = grids.axis.shape
-        finest, coarsest = self.pitches
+        finest, coarsest = axes * self.pitches[0], self.pitches[1]
         even = (np.arange(total) + 0.5) / total
-        pitch = jnp.asarray(axes * finest * (coarsest / finest) ** even, jnp.float32)
+        pitch = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
         # The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times.
         narrow = jnp.minimum(frame.scale / 3**0.5, 1.0)
         narrower = jnp.stack([jnp.ones_like(narrow), narrow, jnp.sqrt(narrow)])
-        group = np.arange(total) // 2 % 4
-        pitch *= narrower[np.array([0, 0, 1, 2])[group]]
+        pitch *= narrower[np.array([0, 0, 0, 0, 0, 2, 1, 1])[np.arange(total) // 2 % 8]]
         length = jnp.sqrt(jnp.sum(grids.direction.astype(jnp.float32) ** 2, axis=0))
         length = jnp.concatenate([jnp.ones_like(frame.center), length])[grids.axis]
         cells = UNIT * LIMB / (length * pitch[:, None])

@@ -47,7 +47,8 @@ def founded(frame: Frame, population: Population) -> Frame:
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
-    counts = (oldest & jnp.all(jnp.isfinite(population.descriptor), axis=1))[:, None]
+    finite = jnp.all(jnp.isfinite(population.descriptor), axis=1)
+    counts = (oldest & finite & ~population.failed)[:, None]
     number = jnp.maximum(jnp.sum(counts), 1)
     center = jnp.sum(jnp.where(counts, population.descriptor, 0.0), axis=0) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
@@ -71,7 +72,7 @@ def unlearned(
     """
     beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
     new = (population.born > newest) | (beginning & (population.born >= 0))
-    return new & jnp.all(jnp.isfinite(population.descriptor), axis=1)
+    return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
 def refuse_unlike(shared: Sequence[PyTree]) -> None:

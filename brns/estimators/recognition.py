@@ -163,10 +163,10 @@ class BehaviorRecognition(eqx.Module):
             survivors = generation.survivors
             return survivors.descriptor, jnp.ones_like(survivors.solved), len(survivors.id)
         # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
-        descriptors = unite(generation.parents, generation.offspring).descriptor
+        everyone = unite(generation.parents, generation.offspring)
         born = generation.offspring.born
-        present = (jnp.arange(len(descriptors)) >= len(generation.parents.id)) | (born[0] == 1)
-        return descriptors, present, len(born)
+        newborn = jnp.arange(len(everyone.id)) >= len(generation.parents.id)
+        return everyone.descriptor, (newborn | (born[0] == 1)) & ~everyone.failed, len(born)
 
     def _train(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]

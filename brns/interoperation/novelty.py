@@ -15,7 +15,16 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from brns.checks import refuse_wrong, same_structure
-from brns.core import Box, NoveltyEstimator, founding, individuals, learned, scored
+from brns.core import (
+    Box,
+    NoveltyEstimator,
+    Population,
+    founding,
+    in_float32,
+    individuals,
+    learned,
+    scored,
+)
 from brns.estimators.archive import ArchiveKNN
 from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
 from brns.settings import build, changes, describe, shown, told
@@ -28,8 +37,7 @@ class Novelty:
     """How novel behaviors are, given all that were learned: an estimator with its state.
 
     `score` asks, `learn` remembers; neither does the other. Both may be called from several threads.
-    Batches are padded to a power of two, so that few sizes are compiled; an estimator must not
-    learn descriptors that are not finite, by which they are padded.
+    Batches are padded to a power of two by rows that failed, so that few sizes are compiled.
 
     An archive takes in all of a batch while it has room, where a search lets `additions` enter a
     generation: what you do not want remembered you do not give to `learn`.
@@ -72,8 +80,8 @@ class Novelty:
                 neighbours among them too. By default none.
 
         Returns:
-            Novelty `(n,)`. To an archive that learned fewer than k behaviors the rest of its
-            neighbours are as far away as the space is large.
+            Novelty `(n,)`. An archive takes the mean of the neighbours that there are, and the
+            space's diagonal where there are none.
 
         Raises:
             ValueError: where descriptors have another shape or are not finite.
@@ -88,8 +96,9 @@ class Novelty:
             self.estimator,
             state,
             self.space,
-            _padded(rows, rows[-1:]),
-            _padded(living, np.full((1, self.space.dimension), np.nan, np.float32)),
+            _padded(rows),
+            _padded(living),
+            np.int32(len(living)),
             np.int32(number),
             np.int32(first),
         )
@@ -116,7 +125,7 @@ class Novelty:
             )
         if not len(rows):
             return
-        batch = _padded(rows, np.full_like(rows[:1], np.nan)), _padded(scores, scores[:1])
+        batch = _padded(rows), _padded(scores), np.int32(len(rows))
         with self._lock:
             numbers = np.int32(self.batches + 1), np.int32(self.learned)
             after = _learn(self.estimator, self.state, *batch, *numbers, jax.random.key(self.seed))
@@ -183,29 +192,38 @@ class Novelty:
         return rows
 
 
-def _padded(rows: np.ndarray, filling: np.ndarray) -> np.ndarray:
-    """The rows and, up to a power of two, this one again."""
+def _padded(rows: np.ndarray) -> np.ndarray:
+    """The rows, and up to a power of two the last again; zeros where there are none."""
     size = max(SMALLEST, 1 << (len(rows) - 1).bit_length()) if len(rows) else SMALLEST
-    return np.concatenate([rows, np.repeat(filling, size - len(rows), axis=0)])
+    filling = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
+    return np.pad(rows, filling, mode="edge" if len(rows) else "constant")
+
+
+def _behaviors(rows: Any, number: Any, born: Any, first: Any) -> Population:
+    """The first `number` of these rows; the others failed."""
+    population = individuals(rows, born, first)
+    return population._replace(failed=jnp.arange(len(rows)) >= number)
 
 
 @eqx.filter_jit
 def _init(estimator: Any, space: Box, key: Key[Array, ""]) -> PyTree:
-    return estimator.init(space, key)
+    with in_float32():
+        return estimator.init(space, key)
 
 
 @eqx.filter_jit
 def _score(
-    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, number: Any, first: Any
+    estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, m: Any, born: Any, first: Any
 ) -> Float[Array, " n"]:
-    novelty = scored(estimator, state, jnp.asarray(rows), individuals(living, number, first))
-    diagonal = jnp.sqrt(jnp.sum((space.high - space.low) ** 2))
+    population = _behaviors(living, m, born, first)
+    novelty = scored(estimator, state, jnp.asarray(rows), population)
+    diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
 
 @eqx.filter_jit
 def _learn(
-    estimator: Any, state: PyTree, rows: Any, novelty: Any, number: Any, first: Any, key: Any
+    estimator: Any, state: PyTree, rows: Any, novelty: Any, n: Any, born: Any, first: Any, key: Any
 ) -> PyTree:
-    batch = individuals(rows, number, first)._replace(novelty=novelty)
-    return learned(estimator, state, founding(batch), jax.random.fold_in(key, number))
+    batch = _behaviors(rows, n, born, first)._replace(novelty=novelty)
+    return learned(estimator, state, founding(batch), jax.random.fold_in(key, born))

@@ -40,7 +40,12 @@ MEASURES = {
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: sum(map(len, evaluated(record, "id"))),
+        lambda record: record.column("offspring.id", record.generations).size,
+    ),
+    "failed": Measure(
+        "Failed",
+        "individuals that the task could not evaluate: neither learned nor selected",
+        lambda record: len(record.failures) or None,
     ),
     "solutions": Measure(
         "Solutions",

@@ -17,8 +17,15 @@ NoveltySearch = Any
 
 
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
-    return [record.column(f"offspring.{column}", [g])[0] for g in record.generations]
+    """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring.
+
+    Those who failed are left out.
+    """
+    rows = []
+    for g in record.generations:
+        living = ~record.column("offspring.failed", [g])[0]
+        rows.append(record.column(f"offspring.{column}", [g])[0][living])
+    return rows
 
 
 def kept(

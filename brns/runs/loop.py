@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 
 from brns.core import Generation, founding
-from brns.runs import compilation_cache, metadata
+from brns.runs import compilation_cache, metadata, storage
 from brns.runs import seeds as side_by_side
 from brns.runs.metadata import Forked
 from brns.runs.paths import (
@@ -175,6 +175,8 @@ def fork(
         copy = Record(aside)
         for number in range(at + 1):
             copy.write("generations", number, source.arrays("generations", number))
+            if number in storage.numbers_in(source.path / "failed"):
+                copy.write("failed", number, source.arrays("failed", number))
         copy.checkpoint(search, state, before=-1)
     return Record(out, search)
 
@@ -217,14 +219,15 @@ def start(
         return
     refuse_taken(out)
     compilation_cache.keep()
-    states = side_by_side.on_host([search.init(jax.random.key(number)) for number in numbers])
+    begun = side_by_side.on_host([search.begin(jax.random.key(number)) for number in numbers])
+    states = [state for state, _ in begun]
     with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
         saving = []
-        for path, number, state in zip(
-            folders(aside, several, numbers), numbers, states, strict=True
+        for path, number, (state, lost) in zip(
+            folders(aside, several, numbers), numbers, begun, strict=True
         ):
             metadata.create(path, metadata.new(search, number, numbers, generations, stride))
-            saving.append(writers.submit(Record(path).begin, search, state))
+            saving.append(writers.submit(Record(path).begin, search, state, lost))
         for one in saving:
             one.result()
     with locked(places):
@@ -263,7 +266,8 @@ def _advance(
     progress = []
     for record in runs:
         done = (
-            record.arrays("generations", g, ("offspring", "survivors")) for g in range(kept + 1)
+            record.arrays("generations", g, ("offspring", "survivors", "failed"))
+            for g in range(kept + 1)
         )
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
@@ -281,7 +285,7 @@ def _advance(
                 told = []
                 for record, (state, generation), one in zip(runs, after, progress, strict=True):
                     check_generation(search, generation)
-                    record.append(number, generation, state.credit)
+                    record.append(number, generation, state.credit, search)
                     told.append(
                         SavedGeneration(record, number, generation, one.add(number, generation))
                     )

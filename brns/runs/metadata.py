@@ -37,7 +37,7 @@ class Metadata(pydantic.BaseModel):
 
     model_config = STRICT
 
-    format: Literal[8]
+    format: Literal[9]
     id: str
     experiment: dict[str, Any]
     world: str
@@ -71,7 +71,7 @@ def new(
     """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
-        format=8,
+        format=9,
         id=secrets.token_hex(8),
         experiment=describe(search),
         **called(search)._asdict(),

@@ -47,6 +47,8 @@ class Row(NamedTuple):
     """of the places visited so far, the share that was first visited in the last half of the run"""
     coverage: float | None
     """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
+    failed: int
+    """individuals so far that the task could not evaluate"""
 
 
 class Rows:
@@ -55,17 +57,22 @@ class Rows:
     def __init__(self, space: Box):
         self.space, self.grid = space, grid(space)
         self.visited = np.zeros(self.grid or 1, bool)
-        self.evaluations = self.solutions = 0
+        self.evaluations = self.solutions = self.failed = 0
         self.seen = Seen(space)
 
     def row(self, number: int, tables: Mapping[str, Any]) -> Row:
-        """The row of the generation with these tables of offspring and survivors, each with columns by name."""
+        """The row of the generation with these tables of offspring and survivors, and who failed.
+
+        The tables have columns by name; `failed` is a number.
+        """
         offspring, survivors = tables["offspring"], tables["survivors"]
         novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
         self.evaluations += len(offspring["id"])
         self.solutions += int(offspring["solved"].sum())
+        self.failed += int(tables["failed"])
+        living = offspring["descriptor"][~offspring["failed"]]
         if self.grid:
-            self.visited[tuple(cells(offspring["descriptor"], self.space, self.grid).T)] = True
+            self.visited[tuple(cells(living, self.space, self.grid).T)] = True
         return Row(
             generation=number,
             evaluations=self.evaluations,
@@ -76,8 +83,9 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.new(offspring["descriptor"]),
+            new=self.seen.new(living),
             coverage=float(self.visited.mean()) if self.grid else None,
+            failed=self.failed,
         )
 
 
@@ -95,6 +103,7 @@ class Progress:
         tables = {
             "offspring": generation.offspring._asdict(),
             "survivors": generation.survivors._asdict(),
+            "failed": generation.offspring.failed.sum(),
         }
         self.row = self.rows.row(number, tables)
         self._write("a", [self.row])

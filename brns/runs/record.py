@@ -7,20 +7,31 @@ import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float, UInt32
 
 from brns.checks import refuse_nan, refuse_not_finite
-from brns.core import Box, Generation, Population, Recounts, begun, founding, in_float32
+from brns.core import (
+    Box,
+    Generation,
+    Population,
+    Recounts,
+    Task,
+    begun,
+    founding,
+    in_float32,
+)
 from brns.metrics.numbers import ranges
 from brns.runs import metadata, progress, storage
 from brns.runs.storage import RecordError, numbers_in
 from brns.search import NoveltySearch, SearchState, keys
 from brns.settings import SettingsError, build, changes, describe, told
+from brns.tasks.workers import why_failed
 
 if TYPE_CHECKING:
     import pandas
@@ -33,6 +44,19 @@ ROUNDING = 1e-4
 """as a share of the genotypes' box, between the genotypes on disk and those that are made again"""
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
+
+
+class Failure(NamedTuple):
+    """An individual that its task could not evaluate."""
+
+    generation: int
+    id: int
+    """-1 for a founder, since another stands in its place"""
+    genotype: Float[np.ndarray, " p"]
+    key: UInt32[np.ndarray, " k"]
+    """that the task was given, as `jax.random.wrap_key_data` takes it"""
+    text: str
+    """the error and its traceback, or what else there is to say"""
 
 
 class Record:
@@ -109,13 +133,49 @@ class Record:
             task = task["task"]
         return task
 
-    def begin(self, search: NoveltySearch, state: SearchState) -> None:
-        """Save the founders, and the state that they are in."""
-        self.append(0, founding(state.population), state.credit)
+    def begin(self, search: NoveltySearch, state: SearchState, lost: np.ndarray) -> None:
+        """Save the founders, the state that they are in, and the genotypes of founders that failed."""
+        self._save(0, founding(state.population), state.credit, len(lost))
+        self._save_failures(search.task, 0, np.full(len(lost), -1), lost)
         self.checkpoint(search, state, before=-1)
 
-    def append(self, number: int, generation: Generation, credit: np.ndarray | jax.Array) -> None:
+    def append(
+        self,
+        number: int,
+        generation: Generation,
+        credit: np.ndarray | jax.Array,
+        search: NoveltySearch,
+    ) -> None:
         """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
+        offspring = generation.offspring
+        failed = np.asarray(offspring.failed)
+        ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
+        self._save_failures(search.task, number, ids, genotypes)
+        self._save(number, generation, credit, len(ids))
+
+    def _save_failures(
+        self, task: Task, number: int, ids: np.ndarray, genotypes: np.ndarray
+    ) -> None:
+        """Save who failed in a generation, and why."""
+        if not len(ids):
+            return
+        key = keys(jax.random.key(self.seed), number)[1]
+        key_data = np.asarray(jax.random.key_data(key))
+        columns = {
+            "id": ids,
+            "genotype": genotypes,
+            "key": np.tile(key_data, (len(ids), 1)),
+            "text": np.array(why_failed(task, genotypes, key_data)),
+        }
+        self.write("failed", number, columns)
+
+    def _save(
+        self,
+        number: int,
+        generation: Generation,
+        credit: np.ndarray | jax.Array,
+        failed: int,
+    ) -> None:
         refuse_not_finite(number, generation)
         arrays = {
             who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()
@@ -128,7 +188,7 @@ class Record:
         self.write(
             "generations",
             number,
-            arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit},
+            arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit, "failed": failed},
             synced=False,
         )
 
@@ -151,8 +211,12 @@ class Record:
         return self.path / kind / f"{number:06d}.npz"
 
     def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
-        """Save the file of a generation; its `kind` is generations or states."""
-        storage.write_arrays(self._file(kind, number), arrays, self.seal(number), synced)
+        """Save the file of a generation; its `kind` is generations, states or failed."""
+        file = self._file(kind, number)
+        if kind == "failed":  # a folder that most runs do not need
+            with storage.saving(file):
+                file.parent.mkdir(exist_ok=True)
+        storage.write_arrays(file, arrays, self.seal(number), synced)
 
     def seal(self, number: int) -> str:
         """Where the files of a generation belong."""
@@ -213,12 +277,15 @@ class Record:
             like, self.arrays("states", number), self._file("states", number)
         )
         if isinstance(search.estimator, Recounts):
-            born = (
-                self._facts(g, "offspring")["offspring"]["descriptor"] for g in range(number + 1)
-            )
+            born = (self._learned(g) for g in range(number + 1))
             with in_float32():
                 estimator = search.estimator.recounted(estimator, born)
         return state._replace(estimator=estimator)
+
+    def _learned(self, number: int) -> np.ndarray:
+        """The descriptors of a generation's offspring, without those who failed."""
+        offspring = self._facts(number, "offspring")["offspring"]
+        return offspring["descriptor"][~offspring["failed"]]
 
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
@@ -227,8 +294,24 @@ class Record:
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(known))
 
     def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-        """What the file of a generation holds, or the arrays of these names; its `kind` is generations or states."""
+        """What the file of a generation holds, or the arrays of these names; its `kind` is one of those of `write`."""
         return storage.read_arrays(self._file(kind, number), self.seal(number), names)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Who could not be evaluated, generation after generation; `failed/` holds them."""
+        failures = []
+        for number in numbers_in(self.path / "failed"):
+            if number <= self.last:  # a later one is of a generation that was not saved
+                columns = self.arrays("failed", number)
+                rows = zip(
+                    *(columns[name] for name in ("id", "genotype", "key", "text")), strict=True
+                )
+                failures += [
+                    Failure(number, int(i), genotype, key, str(text))
+                    for i, genotype, key, text in rows
+                ]
+        return failures
 
     def solutions(self) -> Population:
         """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""

@@ -2,41 +2,44 @@
 
 `chunk` says what is evaluated together, so that the bits are the same for any number of workers. Large matrix products
 also round by BLAS's threads. Workers have one each: where there are none, start Python with OMP_NUM_THREADS=1.
+
+A worker is given a task once, by its digest. `worker.py` is what happens there.
 """
 
 import contextlib
 import functools
+import hashlib
+import math
 import multiprocessing
 import os
-import pickle
-import signal
 import sys
 import threading
-import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import (
-    FIRST_EXCEPTION,
+    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
     ThreadPoolExecutor,
     wait,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key, UInt32
 
-from brns.core import Evaluation, Task, conform
+from brns.checks import SKIP
+from brns.core import Evaluation, Task
 from brns.settings import describe
+from brns.tasks import worker
 from brns.tasks.cpu import one_thread
 from brns.tasks.policy import Genotypes
 from brns.tasks.sharded import Sharded, Wrapper
+from brns.tasks.worker import EvaluationError, WorkerError
 
 # Of compiled code, as JAX was told in the process of the search.
 CACHE = (
@@ -48,47 +51,90 @@ DEATHS = 2  # of workers on one chunk, before its individuals are taken for the 
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
 START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
+FEW = 3  # individuals may fail, wherever any may: of 8 a tenth would be none
+LARGE = 1_000_000  # bytes of a task, from which on a cluster keeps it, and chunks come without it
 _tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
 _THREAD = threading.local()  # has the process of a thread that evaluates
-_unpickled = functools.lru_cache(maxsize=4)(
-    pickle.loads
-)  # so that a worker keeps a task, and what belongs to it
-
-
-class EvaluationError(ValueError):
-    """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
 
 
 class Chunked(Wrapper):
     """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
 
     A record names this one, without an executor, whoever evaluated. So a run is resumed without workers.
+
+    With `failures` above 0 a run goes on without individuals for whom the task raises, gives what is not finite, or,
+    with `Processes` and `Dask`, hangs or ends its process. They are found by evaluating a chunk that failed one by one.
+    `Evaluation.failed` names them, and the folder `failed` of a run keeps them.
+
+    Errors: `EvaluationError` where more fail than may.
     """
 
-    chunk: int = eqx.field(default=4, kw_only=True)
-    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is compiled"""
+    chunk: int | None = eqx.field(default=4, kw_only=True)
+    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is
+    compiled. None are all: a record then names the task alone, and a run that began with it goes on"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
-    """any of the kind of `concurrent.futures`; it stays yours to shut down"""
+    """any of the kind of `concurrent.futures`, whose processes are no forks; it stays yours to shut down"""
+    failures: float = eqx.field(default=0.0, kw_only=True, static=True)
+    """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
+    timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
+    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished"""
 
     traceable = False
 
+    def __check_init__(self):
+        if not 0 <= self.failures < 1:
+            raise ValueError(f"failures is a share, 0 <= failures < 1; got {self.failures!r}")
+        if self.chunk is None and self.task.traceable:
+            raise ValueError(
+                f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code, and says itself which "
+                "individuals failed, as in Evaluation(descriptor, failed=~jnp.isfinite(descriptor).all(axis=1))"
+            )
+
     @functools.cached_property
-    def pickled(self) -> bytes:
+    def packed(self) -> "Packed":
         """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
-        return cloudpickle.dumps(self.task)
+        content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+        return Packed(hashlib.sha256(content).hexdigest(), content)
+
+    @functools.cached_property
+    def reasons(self) -> dict[tuple[bytes, bytes], str]:
+        """Why individuals failed, by genotype and key, until a record asks."""
+        return {}
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
-        genotypes = np.asarray(genotypes)
-        n = len(genotypes)
-        if self.task.traceable:
-            genotypes = np.pad(genotypes, ((0, -n % self.chunk), (0, 0)), mode="edge")
-        chunks = np.split(genotypes, range(self.chunk, n, self.chunk))
-        if self.executor is None:
-            evaluations = [evaluate_chunk(self.task, chunk, key) for chunk in chunks]
-        else:
-            evaluations = self._elsewhere(self.executor, chunks, n, key)
-        columns = zip(*evaluations, strict=True)
-        return Evaluation(*(jnp.asarray(np.concatenate(column)[:n]) for column in columns))
+        genotypes, n = np.asarray(genotypes), len(genotypes)
+        size = self.chunk or n
+        chunks = [range(first, min(first + size, n)) for first in range(0, n, size)]
+        # JAX's own arrays must not reach a forked process: making them there can wait for ever.
+        seed = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key))
+
+        def submit(rows: range) -> Future:
+            part = genotypes[rows.start : rows.stop]
+            if self.task.traceable:
+                part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
+            asked = (
+                f"{type(self.task).__name__}.evaluate of individuals {rows.start} to {rows.stop - 1} of {n} "
+                "(rows from 0)"
+            )
+            if self.executor is None and not self.failures:
+                return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
+            if self.executor is None:
+                return _here(lambda: worker.evaluate(asked, self.task, part, seed))
+            return self.executor.submit(worker.evaluate_packed, asked, self.packed, part, seed)
+
+        batch = Batch(n, self.task.behavior_space.dimension)
+        try:
+            self._collect(submit, chunks, batch)
+        finally:
+            for row, text in batch.reasons.items():
+                if text != worker.MARKED:
+                    self.reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
+        if self.executor and batch.seconds < QUICK * len(chunks):
+            _tell_once(
+                f"{type(self.task).__name__}.evaluate is quicker than a chunk's way to a worker and back: take larger "
+                "chunks, or no workers"
+            )
+        return Evaluation(*map(jnp.asarray, batch.columns))
 
     def close(self) -> None:
         """End the workers, or leave the cluster; the next evaluation begins anew."""
@@ -101,37 +147,115 @@ class Chunked(Wrapper):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _elsewhere(
-        self, executor: Executor, chunks: list[np.ndarray], n: int, key: Key[Array, ""]
-    ) -> Sequence[Evaluation]:
-        name = f"{type(self.task).__name__}.evaluate"
-        futures = []
-        for i, chunk in enumerate(chunks):
-            rows = f"individuals {i * self.chunk} to {min((i + 1) * self.chunk, n) - 1} of {n} (rows from 0)"
-            futures.append(
-                executor.submit(evaluate_pickled, f"{name} of {rows}", self.pickled, chunk, key)
-            )
+    def _collect(
+        self, submit: Callable[[range], Future], chunks: Iterable[range], batch: "Batch"
+    ) -> None:
+        """Fill the batch, the rows of a chunk that failed one by one."""
+        most = max(FEW, math.floor(self.failures * batch.size)) if self.failures else 0
+        waiting = {submit(rows): rows for rows in chunks}
+        own = self.executor is not None and not isinstance(self.executor, Apart)
+        patience = self.timeout and self.timeout + START
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            results = [
-                future.result() for future in futures if future.done()
-            ]  # all, or one of them raises
+            while waiting:
+                done = wait(waiting, patience if own else None, FIRST_COMPLETED).done
+                patience = self.timeout  # from now on the processes have started
+                if not done:
+                    raise EvaluationError(
+                        f"{type(self.task).__name__}.evaluate: no chunk was evaluated for timeout={self.timeout} "
+                        "seconds. An executor of yours cannot be freed of it; brns.Processes can"
+                    )
+                for future in done:
+                    rows = waiting.pop(future)
+                    try:
+                        batch.fill(rows, future.result(), bool(self.failures))
+                    except EvaluationError as error:
+                        if not self.failures:
+                            error.add_note(SKIP)
+                            raise
+                        if len(rows) > 1:
+                            parts = [range(row, row + 1) for row in rows]
+                            waiting |= {submit(part): part for part in parts}
+                        else:
+                            batch.fail(
+                                rows[0], "\n".join([str(error), *getattr(error, "__notes__", [])])
+                            )
+                    if len(batch.reasons) > most and self.failures:
+                        raise EvaluationError(
+                            f"{len(batch.reasons)} of {batch.size} individuals failed; with "
+                            f"failures={self.failures} {most} may. One of them: "
+                            f"{next(iter(batch.reasons.values()))}"
+                        )
         except EvaluationError:
             raise
         except Exception as error:
-            raise EvaluationError(f"{name} was given up by its executor: {error!r}") from error
+            if self.executor is None:
+                raise
+            raise EvaluationError(
+                f"{type(self.task).__name__}.evaluate was given up by {self._whose}: "
+                f"{error if isinstance(error, WorkerError) else repr(error)}"
+            ) from error
         except BaseException:  # Ctrl-C
             self.close()
             raise
         finally:
-            for future in futures:
+            for future in waiting:
                 future.cancel()
-        evaluations, seconds = zip(*results, strict=True)
-        if sum(seconds) < QUICK * len(chunks):
-            _tell_once(
-                f"{name} is quicker than a chunk's way to a worker and back: take larger chunks, or no workers"
-            )
-        return evaluations
+
+    @property
+    def _whose(self) -> str:
+        return self.executor.name if isinstance(self.executor, Apart) else "its executor"
+
+
+class Packed(NamedTuple):
+    """A task on its way to workers."""
+
+    digest: str
+    content: Any
+    """bytes; on its way to a cluster that has them already, what stands for them there"""
+
+
+class Batch:
+    """What is known by now about `size` individuals, and why those who failed did."""
+
+    def __init__(self, size: int, dimension: int):
+        self.size, self.seconds = size, 0.0
+        self.reasons: dict[int, str] = {}
+        self.columns = Evaluation(
+            np.zeros((size, dimension), np.float32),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, np.float32),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
+        )
+
+    def fill(self, rows: range, result: tuple[Evaluation, float], finite: bool) -> None:
+        """What a task said of these rows; with `finite`, what is no finite number has failed."""
+        evaluation, seconds = result
+        self.seconds += seconds
+        for column, values in zip(self.columns, evaluation, strict=True):
+            column[rows.start : rows.stop] = values[: len(rows)]
+        part = Evaluation(*(column[rows.start : rows.stop] for column in self.columns))
+        for row in rows.start + np.flatnonzero(part.failed):
+            self.reasons[int(row)] = worker.MARKED
+        if finite:
+            sound = np.isfinite(part.descriptor).all(axis=1) & np.isfinite(part.fitness)
+            for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
+                numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
+                self.fail(int(row), f"a descriptor or fitness that is not finite: {numbers}")
+
+    def fail(self, row: int, text: str) -> None:
+        self.columns.failed[row] = True
+        self.reasons[row] = text
+
+
+def why_failed(task: Task, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]) -> list[str]:
+    """Why a task could not evaluate these genotypes with this key; asked once."""
+    if not isinstance(task, Chunked):
+        return [worker.MARKED] * len(genotypes)
+    asked = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
+    texts = [task.reasons.get(one, worker.MARKED) for one in asked]
+    for one in asked:
+        task.reasons.pop(one, None)
+    return texts
 
 
 class Processes(Chunked):
@@ -140,14 +264,35 @@ class Processes(Chunked):
     They are started anew, never forked, when first needed. Each uses one core and no accelerator. They end on
     `close()`, at the end of a `with` block, or with this process. A worker that dies is replaced and its chunk
     evaluated again. Errors: `EvaluationError`, which names the individuals, where the task raises, where a chunk takes
-    longer than `timeout` seconds, and where two workers died on one chunk.
+    longer than `timeout` seconds, and where two workers died on one chunk; with `failures`, where more fail than may.
+
+    Args:
+        task: what is evaluated.
+        workers: how many processes.
+        chunk: individuals evaluated together.
+        timeout: seconds within which a chunk must be evaluated; starting a worker and importing the task's modules do
+            not count. An individual that needs about as long may fail here and not there: leave a wide margin.
+        failures: the share of a batch that may fail, as `Chunked` says.
+        initializer: called once in every worker that starts, before it has a task: to set up logging, to import what
+            registers environments, to make a world that the process keeps.
+        log: a file to which the workers' output is appended, `os.devnull` for none; by default it goes where the
+            search's own goes, in a notebook into the cell.
     """
 
     def __init__(
-        self, task: Task, workers: int = 2, *, chunk: int = 4, timeout: float | None = None
+        self,
+        task: Task,
+        workers: int = 2,
+        *,
+        chunk: int = 4,
+        timeout: float | None = None,
+        failures: float = 0.0,
+        initializer: Callable[[], Any] | None = None,
+        log: str | os.PathLike | None = None,
     ) -> None:
-        self.task, self.chunk = task, chunk
-        self.executor = Apart(functools.partial(_threads, workers), timeout)
+        self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
+        open = functools.partial(_threads, workers)
+        self.executor = Apart(open, "its processes", timeout, initializer, log)
 
 
 class Dask(Chunked):
@@ -156,13 +301,35 @@ class Dask(Chunked):
     Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at any time. Errors:
     those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError` where no scheduler answers, or has
     no worker for ten minutes; `ImportError` without the extra `dask`.
+
+    Args:
+        task: what is evaluated.
+        address: the scheduler's, such as `tcp://10.0.0.1:8786`.
+        chunk: as in `Processes`.
+        timeout: as in `Processes`.
+        failures: as in `Processes`.
+        initializer: as in `Processes`.
+        log: as in `Processes`; a file on each worker's machine.
     """
 
     def __init__(
-        self, task: Task, address: str, *, chunk: int = 4, timeout: float | None = None
+        self,
+        task: Task,
+        address: str,
+        *,
+        chunk: int = 4,
+        timeout: float | None = None,
+        failures: float = 0.0,
+        initializer: Callable[[], Any] | None = None,
+        log: str | os.PathLike | None = None,
     ) -> None:
-        self.task, self.chunk = task, chunk
-        self.executor = Apart(functools.partial(_cluster, address), timeout)
+        self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
+        name = (
+            f"the Dask cluster at {address}, which may be gone (when its scheduler answers again, go on "
+            "with brns.resume, or brns resume with --workers and its address)"
+        )
+        open = functools.partial(_cluster, address)
+        self.executor = Apart(open, name, timeout, initializer, log)
 
 
 @describe.register
@@ -172,6 +339,8 @@ def _(part: Sharded) -> Any:
 
 @describe.register
 def _(part: Chunked) -> Any:
+    if part.chunk is None:
+        return describe(part.task)
     return {"name": "Chunked", "task": describe(part.task), "chunk": part.chunk}
 
 
@@ -187,55 +356,61 @@ def has_workers(task: Task) -> bool:
     return isinstance(task, Chunked) and task.executor is not None
 
 
-@eqx.filter_jit
-def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-    return task.evaluate(genotypes, key)
-
-
-def evaluate_chunk(task: Task, genotypes: Any, key: Key[Array, ""]) -> Evaluation:
-    """What a task says about one chunk, checked while it is still known which chunk it was."""
-    genotypes = jnp.asarray(genotypes)
-    evaluation = (
-        _compiled(task, genotypes, key) if task.traceable else task.evaluate(genotypes, key)
-    )
-    evaluation = conform(evaluation, len(genotypes), task)
-    return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
-
-
-def evaluate_pickled(
-    asked: str, task: bytes, genotypes: np.ndarray, key: Key[Array, ""]
-) -> tuple[Evaluation, float]:
-    """`evaluate_chunk` by an executor, and its seconds. Errors become texts: a task's own might not be picklable."""
-    began = time.perf_counter()
+def _here(call: Callable[[], Any]) -> Future:
+    """What the call gives, or its error, at once."""
+    future = Future()
     try:
-        return evaluate_chunk(_unpickled(task), genotypes, key), time.perf_counter() - began
-    except BaseException as error:
-        failed = EvaluationError(
-            f"{asked} raised {traceback.format_exception_only(error)[-1].strip()}"
-        )
-        failed.add_note(f"In the worker:\n{traceback.format_exc()}")
-    raise failed
+        future.set_result(call())
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+class Start(NamedTuple):
+    """How a process starts."""
+
+    timeout: float | None
+    initializer: bytes | None
+    log: str | None
 
 
 class Apart(Executor):
     """Threads with a process each, here or on a cluster; opened when first needed."""
 
     def __init__(
-        self, open: Callable[[contextlib.ExitStack], Executor], timeout: float | None
+        self,
+        open: Callable[[contextlib.ExitStack], Executor],
+        name: str,
+        timeout: float | None,
+        initializer: Callable[[], Any] | None,
+        log: str | os.PathLike | None,
     ) -> None:
-        self.open, self.timeout = open, timeout
+        self.open, self.name, self.timeout = open, name, timeout
+        self.initializer = None if initializer is None else cloudpickle.dumps(initializer)
+        self.log = None if log is None else os.path.abspath(log)
         self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
         self.opened: Executor | None = None
+        self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def submit(self, function: Callable, /, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
-            return self.opened.submit(_in_process, self.processes, self.timeout, function, *chunk)
+            scatter = getattr(self.opened, "scatter", None)
+            content = packed.content
+            if scatter is not None and len(content) > LARGE:
+                if packed.digest not in self.placed:
+                    self.placed[packed.digest] = scatter(content)
+                content = self.placed[packed.digest]
+            start = Start(self.timeout, self.initializer, self.log)
+            return self.opened.submit(
+                _in_process, self.processes, start, asked, packed.digest, content, *chunk
+            )
 
     def shutdown(self, *_: Any, **__: Any) -> None:
         with self.lock:
             self.opened = None
+            self.placed.clear()
             self.stack.close()
             while self.processes:
                 self.processes.pop().shutdown(kill_workers=True)
@@ -259,30 +434,45 @@ def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
         print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
         client.wait_for_workers(1, timeout=PATIENCE)
     executor = client.get_executor(pure=False)
+    executor.scatter = functools.partial(client.scatter, broadcast=True)
     stack.callback(executor.shutdown, wait=False)
     return executor
 
 
 def _in_process(
-    processes: list[Any], timeout: float | None, function: Callable, asked: str, *chunk: Any
+    processes: list[Any], start: Start, asked: str, digest: str, content: bytes, *chunk: Any
 ) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
-    died = None
+    died, started = None, False
     for _ in range(DEATHS):
         try:
-            return _process(processes, timeout).submit(function, asked, *chunk).result(timeout)
-        except (TimeoutError, BrokenExecutor) as error:
-            _THREAD.process.shutdown(kill_workers=True)
-            del _THREAD.process
+            process = _process(processes, start)
+            if digest not in _THREAD.tasks:
+                patience = start.timeout and start.timeout + START
+                _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
+            started = True
+            return process.submit(worker.evaluate_held, asked, digest, *chunk).result(start.timeout)
+        except (TimeoutError, BrokenExecutor, WorkerError) as error:
+            if hasattr(_THREAD, "process"):
+                _THREAD.process.shutdown(kill_workers=True)
+                del _THREAD.process
             died = error
+        if isinstance(died, WorkerError):
+            raise died
+        if isinstance(died, TimeoutError) and not started:
+            raise WorkerError(
+                f"a worker took more than {START:g} + {start.timeout} seconds to start and import the task's modules"
+            )
         if isinstance(died, TimeoutError):
             raise EvaluationError(
-                f"{asked} took more than timeout={timeout} seconds, and was killed"
+                f"{asked} took more than timeout={start.timeout} seconds, and was killed"
             )
+    if not started:
+        raise WorkerError(f"a worker ended {DEATHS} times before it had the task. {died}")
     raise EvaluationError(f"{asked} ended its process {DEATHS} times. {died}")
 
 
-def _process(processes: list[Any], timeout: float | None) -> Any:
+def _process(processes: list[Any], start: Start) -> Any:
     """This thread's process. It has one chunk at a time, so that it is known on which it died or hung."""
     if not hasattr(_THREAD, "process"):
         import loky
@@ -290,24 +480,21 @@ def _process(processes: list[Any], timeout: float | None) -> Any:
         multiprocessing.current_process().daemon = (
             False  # as daemons, Dask's workers could have no processes
         )
-        told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
-        told = {name: str(value) for name, value in told.items() if value is not None}
-        environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
-        _THREAD.process = loky.ProcessPoolExecutor(
-            1, env=environment, initializer=_end_with, initargs=(os.getpid(),)
-        )
+        set_here = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
+        set_here = {name: str(value) for name, value in set_here.items() if value is not None}
+        environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **set_here}
+        try:
+            _THREAD.process = loky.ProcessPoolExecutor(
+                1, env=environment, initializer=worker.begin, initargs=(os.getpid(), start.log)
+            )
+            first = _THREAD.process.submit(worker.initialize, start.initializer)
+        except (OSError, ImportError) as error:
+            raise WorkerError(
+                f"no process can be started here ({error}). Processes share semaphores, for which /dev/shm must be "
+                "there, writable and not full: mount a tmpfs there (in a container --shm-size=1g or --ipc=host), or "
+                "go on without workers, to the same bits"
+            ) from error
+        _THREAD.tasks = []
         processes.append(_THREAD.process)
-        _THREAD.process.submit(os.getpid).result(timeout and timeout + START)
+        first.result(start.timeout and start.timeout + START)
     return _THREAD.process
-
-
-def _end_with(search: int) -> None:
-    """End this process with the search's, even in a chunk, and even if that was killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
-
-    def watch() -> None:
-        while os.getppid() == search:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -13,7 +13,7 @@ from brns import Box, VisitCounts, observed, run
 from brns.core import individuals
 from brns.estimators.counts import _roots
 
-FINE = VisitCounts(grids=16, rows=4096, pitches=(5e-4, 5e-4))
+FINE = VisitCounts(grids=16, rows=4096, axes=2, pitches=(5e-4, 1e-3))
 
 
 @eqx.filter_jit
@@ -40,18 +40,18 @@ def test_visits_by_hand():
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
     """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
     d, generator = 40, np.random.default_rng(40)
-    estimator = VisitCounts(grids=8, rows=2**20, axes=3, pitches=(0.01, 2.0))
+    estimator = VisitCounts(grids=16, rows=2**20, axes=3, pitches=(0.01, 6.0))
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(200, 300, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
     center, spread = seen.mean(0), np.sqrt(seen.var(0).mean()) / 300
     narrow = spread * np.sqrt(3)  # of a uniform box's
-    pitch = 3 * np.geomspace(0.01, 2.0, 17)[1::2]  # the middles of eight equal parts
-    pitch *= np.repeat([1, 1, narrow, np.sqrt(narrow)], 2)
+    pitch = np.geomspace(0.03, 6.0, 33)[1::2]  # the middles of sixteen equal parts
+    pitch *= np.repeat([1, 1, 1, 1, 1, np.sqrt(narrow), narrow, narrow], 2)
     integers = np.asarray(state.grids.direction, float)
     directions = np.concatenate([np.eye(d), integers / np.linalg.norm(integers, axis=0)], axis=1)
     remaining = []
-    for t in range(8):
+    for t in range(16):
         direction = directions[:, state.grids.axis[t]]
         cells = [
             np.floor((x - center) / 300 @ direction / pitch[t] + state.grids.shift[t])
@@ -90,23 +90,23 @@ def test_novelty_of_every_number_of_visits():
     assert (np.diff(_roots(100)) <= 0).all()
 
 
-def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions():
+@pytest.mark.parametrize("d", [32, 384])
+def test_what_was_seen_is_told_from_what_was_not_in_many_dimensions(d):
     """Clusters on a sphere as embeddings have them, half of them learned."""
-    for d in (32, 384):
-        generator = np.random.default_rng(d)
-        centers = generator.normal(size=(20, d)) / np.sqrt(d)
+    generator = np.random.default_rng(d)
+    centers = generator.normal(size=(20, d)) / np.sqrt(d)
 
-        def draw(clusters, n=200):
-            points = centers[generator.choice(clusters, n)]
-            points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
-            return points / np.linalg.norm(points, axis=1, keepdims=True)
+    def draw(clusters, n=200):
+        points = centers[generator.choice(clusters, n)]
+        points = points + 0.75 / np.sqrt(d) * generator.normal(size=(n, d))
+        return points / np.linalg.norm(points, axis=1, keepdims=True)
 
-        estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
-        state = learned(estimator, [draw(np.arange(10), 2000)], init(estimator, box))
-        nobody = people(np.zeros((0, d), np.float32))
-        unseen = novelty(estimator, state, draw(np.arange(10, 20)), nobody)
-        seen = novelty(estimator, state, draw(np.arange(10)), nobody)
-        assert (unseen[:, None] > seen).mean() > 0.97
+    estimator, box = VisitCounts(), Box([-1.0] * d, [1.0] * d)
+    state = learned(estimator, [draw(np.arange(10), 2000)], init(estimator, box))
+    nobody = people(np.zeros((0, d), np.float32))
+    unseen = novelty(estimator, state, draw(np.arange(10, 20)), nobody)
+    seen = novelty(estimator, state, draw(np.arange(10)), nobody)
+    assert (unseen[:, None] > seen).mean() > 0.97
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_ten_million_behaviors():
 
 def test_new_cells_share_rows_as_often_as_the_docstring_says():
     """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
-    estimator = VisitCounts(grids=64, rows=64, pitches=(5e-4, 5e-4))
+    estimator = VisitCounts(grids=64, rows=64, axes=2, pitches=(5e-4, 1e-3))
     state = learned(estimator, [uniform(0, 64)])
     places = eqx.filter_jit(VisitCounts._place)(
         estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)

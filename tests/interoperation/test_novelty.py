@@ -1,5 +1,7 @@
 """The NumPy face of an estimator: what the pure functions say, also from a file."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -9,6 +11,7 @@ from searches import Distance
 import brns
 from brns import Box, Novelty
 from brns.core import observed
+from brns.interoperation import novelty as interoperation
 from brns.runs.storage import RecordError, write_arrays
 
 SPACE = Box([-1.0, -1.0], [1.0, 1.0])
@@ -17,43 +20,71 @@ BATCHES = np.random.default_rng(0).uniform(-1, 1, (4, 20, 2))
 
 
 def test_it_says_what_the_pure_functions_say():
-    novelty, key = Novelty(ARCHIVE, SPACE, seed=3), jax.random.key(3)
-    score, update = eqx.filter_jit(ARCHIVE.score), eqx.filter_jit(ARCHIVE.update)
-    state = eqx.filter_jit(ARCHIVE.init)(SPACE, key)
+    estimator = brns.VisitCounts(grids=8)
+    novelty, key = Novelty(estimator, SPACE, seed=3), jax.random.key(3)
+    score, update = eqx.filter_jit(estimator.score), eqx.filter_jit(estimator.update)
+    state = eqx.filter_jit(estimator.init)(SPACE, jax.random.fold_in(key, 0))
     for number, behaviors in enumerate(BATCHES, 1):
         batch = observed(behaviors, number)
-        found = novelty.score(behaviors)
-        assert isinstance(found, np.ndarray)
-        np.testing.assert_array_equal(
-            found, score(state, batch.offspring.descriptor, batch.offspring)
-        )
-        novelty.learn(behaviors, found)
+        descriptors, nobody = batch.offspring.descriptor, batch.parents
+        scores = novelty.score(behaviors)
+        assert isinstance(scores, np.ndarray)
+        np.testing.assert_array_equal(scores, score(state, descriptors, nobody))
+        among = novelty.score(behaviors, population=behaviors)
+        np.testing.assert_array_equal(among, score(state, descriptors, batch.offspring))
+        assert (among < scores).any()
+        novelty.learn(behaviors, scores)
         state = update(state, batch, jax.random.fold_in(key, number))
     assert repr(novelty).endswith("seed=3, 80 behaviors of 2 dimensions in 4 batches)")
 
 
-def test_neighbours_by_hand_and_no_two_batches_share_an_individual():
-    """On a line at 0, 1, 3 all are learned, and then 10, 12 of another number of rows: all five are in the archive."""
-    novelty = Novelty(brns.ArchiveKNN(k=1, additions=3, capacity=9), Box([0.0], [20.0]))
-    assert novelty.score([[0], [1], [3]]).tolist() == [1, 1, 2]
+def test_an_archive_says_how_novel_behaviors_are_given_all_that_were_learned():
+    """On a line at 0, 1, 3 and then 10, 12 of another number of rows: all five are neighbours."""
+    novelty = Novelty(brns.ArchiveKNN(k=2, additions=1, capacity=9), Box([0.0], [20.0]))
+    assert novelty.score([[4.0]]) == 20  # nothing was learned: as far as the space is large
     novelty.learn([[0], [1], [3]])
     novelty.learn([[10], [12]])
-    # Who lives is far away: the nearest others are archived, at 0, 3, 10 and 12.
-    assert novelty.score([[0.5], [5], [9], [15]], population=[[20], [19]]).tolist() == [
-        0.5,
-        2,
-        1,
-        3,
-    ]
+    # 0.5 and 2.5; 4 and 5; of one that was learned itself at 0, and 2 more.
+    assert novelty.score([[0.5], [5.5], [3.0]]).tolist() == [0.5, 3.5, 1.0]
+    assert novelty.score([[18.0]], population=[[18.0], [19.0]]).tolist() == [3.5]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        brns.VisitCounts(grids=8),
+        brns.ExactRecognition(size=16),
+        brns.BehaviorRecognition(),
+        brns.ArchiveKNN(k=3),
+    ],
+)
+def test_batches_of_few_sizes_are_compiled_and_the_rest_of_them_changes_nothing(estimator):
+    novelty = Novelty(estimator, SPACE)
+    novelty.learn(BATCHES[0][:13])
+    programs = interoperation._score._cached._cache_size()
+    scores = novelty.score(BATCHES[1][:13])
+    for rows in (slice(0, 1), slice(0, 7), slice(3, 13)):
+        np.testing.assert_allclose(novelty.score(BATCHES[1][rows]), scores[rows], rtol=1e-5)
+    assert interoperation._score._cached._cache_size() == programs + 1
+    assert novelty.learned == 13
+
+
+def test_several_threads_may_learn():
+    novelty = Novelty(brns.VisitCounts(grids=8), SPACE)
+    novelty.learn(np.zeros((10, 2)))
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(novelty.learn, [np.zeros((10, 2))] * 40))
+    assert (novelty.learned, novelty.batches) == (410, 41)
+    assert (np.asarray(novelty.state.visits).reshape(8, -1).sum(axis=1) == 410).all()
 
 
 def test_an_archive_that_takes_the_most_novel_is_told_which_those_are():
-    novelty = Novelty(
-        brns.ArchiveKNN(k=1, additions=1, capacity=9, entry="most_novel"), Box([0.0], [20.0])
-    )
+    """It has room for two of three."""
+    archive = brns.ArchiveKNN(k=1, additions=1, capacity=2, entry="most_novel")
+    novelty = Novelty(archive, Box([0.0], [20.0]))
     points = np.array([[0.0], [1.0], [9.0]])
-    novelty.learn(points, novelty.score(points))
-    assert novelty.state.descriptor[0, 0] == 9
+    novelty.learn(points, novelty.score(points, population=points))
+    assert sorted(np.asarray(novelty.state.descriptor)[:, 0]) == [0, 9]
 
 
 def test_a_saved_one_goes_on_to_the_same_bits(tmp_path):
@@ -93,8 +124,7 @@ def test_nobody_is_scored_and_learned_without_a_change():
     assert novelty.score(nobody).shape == (0,)
     novelty.learn(nobody)
     assert (novelty.batches, novelty.learned) == (0, 0)
-    with pytest.raises(ValueError, match="population is empty"):
-        novelty.score([[0.0, 0.0]], population=nobody)
+    assert novelty.score([[0.0, 0.0]], population=nobody) == 1
 
 
 def test_what_are_no_descriptors_and_no_novelty_is_refused():

@@ -32,6 +32,7 @@ class FakeRecord:
 
     def __init__(self, history, states=None, estimator=None, box=None):
         self.path = "runs/fake"
+        self.failures = []
         self.experiment = {"task": {"name": "Fake"}}
         self.history, self.states = history, states or {}
         self.generations, self.snapshots = list(range(len(history))), sorted(self.states)

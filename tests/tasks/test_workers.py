@@ -1,31 +1,50 @@
 """Tasks in chunks: the same bits whoever evaluates, and errors that name whom they met."""
 
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import loky
 import numpy as np
 import pytest
 from files import bits, same
 from searches import HOST
-from worlds import Faulty, HostIdentity, Identity, Windy
+from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
+from brns.core import conform, take
 from brns.settings import build, describe
-from brns.tasks.workers import Chunked, Dask, EvaluationError, Processes, innermost
+from brns.tasks.workers import (
+    Chunked,
+    Dask,
+    EvaluationError,
+    Processes,
+    innermost,
+    why_failed,
+)
 
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
 """26 individuals of which Faulty's faults meet number 9 alone"""
-EXPECTED = HostIdentity().evaluate(GENOTYPES, KEY)
+
+
+def alone(task, genotypes=GENOTYPES):
+    """What a task says about all of them at once."""
+    return conform(task.evaluate(genotypes, KEY), len(genotypes), task)
+
+
+EXPECTED = alone(HostIdentity())
 TESTS = Path(__file__).parents[1]
 
 
@@ -99,13 +118,11 @@ def test_a_class_that_nobody_can_import_goes_along_with_what_it_uses(shared):
             n = len(genotypes)
             return brns.Evaluation(scale + scale * genotypes[:, :2], np.zeros(n), np.zeros(n, bool))
 
-    assert same(
-        Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), Local().evaluate(GENOTYPES, KEY)
-    )
+    assert same(Chunked(Local(), executor=shared).evaluate(GENOTYPES, KEY), alone(Local()))
 
 
 def test_cutting_changes_no_bit_and_an_executor_of_ones_own_stays_open():
-    expected = Windy().evaluate(GENOTYPES, KEY)
+    expected = alone(Windy())
     for chunk in (1, 7, 100):
         task = Chunked(Windy(), chunk=chunk)
         assert same(task.evaluate(GENOTYPES, KEY), expected)
@@ -166,9 +183,141 @@ def test_individuals_whom_an_error_met_are_named(shared, fault, told):
 
 def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeypatch):
     Chunked(HostIdentity(), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
-    monkeypatch.setattr(shared, "timeout", 5.0)
-    with pytest.raises(EvaluationError, match=r"individuals 9 to 9 of 26 .*timeout=5.0"):
+    monkeypatch.setattr(shared, "timeout", 2.0)
+    with pytest.raises(EvaluationError, match=r"individuals 9 to 9 of 26 .*timeout=2.0"):
         Chunked(Faulty("hangs"), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
+
+
+@pytest.mark.parametrize("fault", ["raises", "nan", "dies", "hangs"])
+def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, monkeypatch):
+    monkeypatch.setattr(shared, "timeout", 2.0 if fault == "hangs" else None)
+    task = Chunked(Faulty(fault), executor=shared, failures=0.1)
+    evaluation = task.evaluate(GENOTYPES, KEY)
+    assert np.flatnonzero(evaluation.failed).tolist() == [9]
+    living = jnp.flatnonzero(~evaluation.failed)
+    assert same(take(evaluation, living), take(EXPECTED, living))
+    (text,) = why_failed(task, np.asarray(GENOTYPES[9:10]), np.asarray(jax.random.key_data(KEY)))
+    words = {"raises": "worlds.py", "nan": "not finite", "dies": "-9", "hangs": "timeout=2.0"}
+    assert words[fault] in text
+    assert not task.reasons
+
+
+def test_without_workers_too_and_more_than_may_fail_end_the_run():
+    genotypes = GENOTYPES.at[:, 4].set(0.0)
+    for chunk in (4, None):
+        task = Chunked(Fragile(), chunk=chunk, failures=0.1)
+        evaluation = task.evaluate(genotypes.at[3, 4].set(0.9).at[20, 4].set(0.9), KEY)
+        assert np.flatnonzero(evaluation.failed).tolist() == [3, 20]
+        with pytest.raises(
+            EvaluationError, match=r"4 of 26 .*failures=0.1 3 may(.|\n)*no friction"
+        ):
+            task.evaluate(genotypes.at[:4, 4].set(0.9), KEY)
+    assert describe(Chunked(Fragile(), chunk=None)) == describe(Fragile())
+    with pytest.raises(ValueError, match="failures is a share"):
+        Chunked(Fragile(), failures=1.0)
+    with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
+        Chunked(Identity(), chunk=None)
+
+
+def test_an_error_says_how_to_go_on_without_whom_it_met(shared):
+    with pytest.raises(EvaluationError) as caught:
+        Chunked(Faulty("raises"), executor=shared).evaluate(GENOTYPES, KEY)
+    assert "failures=0.1" in "".join(caught.value.__notes__)
+
+
+class Heavy(HostIdentity):
+    """The world that takes longer than its timeout to unpickle, as with modules that are large."""
+
+    def __setstate__(self, state):
+        time.sleep(1.0)
+        vars(self).update(state)
+
+    def evaluate(self, genotypes, key):
+        import gymnasium
+
+        print("rows", len(genotypes), os.environ["BRNS_STARTED"], flush=True)
+        gymnasium.spec("Registered-v0")
+        return super().evaluate(genotypes, key)
+
+
+def test_workers_start_and_import_outside_of_their_timeout_and_print_into_a_file(tmp_path):
+    gymnasium = pytest.importorskip("gymnasium")
+    gymnasium.register("Registered-v0", entry_point=lambda: None)
+
+    def begin():
+        os.environ["BRNS_STARTED"] = "once"
+
+    log = tmp_path / "workers.log"
+    heavy = Processes(Heavy(), workers=1, timeout=0.9, chunk=13, initializer=begin, log=log)
+    try:
+        with heavy as task:
+            assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+    finally:
+        del gymnasium.registry["Registered-v0"]
+    assert log.read_text().split("\n") == ["rows 13 once"] * 2 + [""]
+
+
+def test_an_initializer_that_raises_is_told_once(capfd):
+    def begin():
+        raise FileNotFoundError("no licence")
+
+    task = Processes(HostIdentity(), workers=1, initializer=begin, failures=0.5)
+    with task, pytest.raises(EvaluationError, match=r"the initializer raised .*no licence"):
+        task.evaluate(GENOTYPES, KEY)
+
+
+def test_a_worker_keeps_a_task_so_that_chunks_come_without_it(shared, monkeypatch):
+    """In bytes of the pickles of what is sent: a task of 1 MB goes at most once to each of two workers."""
+    sizes = []
+
+    def counting(executor, function, *arguments):
+        sizes.append(len(pickle.dumps(arguments)))
+        return submit(executor, function, *arguments)
+
+    submit = loky.ProcessPoolExecutor.submit
+    monkeypatch.setattr(loky.ProcessPoolExecutor, "submit", counting)
+    task = Chunked(Weighty(weight=np.ones(250_000, np.float32)), executor=shared)
+    for _ in range(3):
+        assert same(task.evaluate(GENOTYPES, KEY), EXPECTED)
+    assert 1 <= sum(size > 1_000_000 for size in sizes) <= 2
+    assert sum(size < 10_000 for size in sizes) >= 3 * 7
+
+
+class Weighty(HostIdentity):
+    weight: np.ndarray = None
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_an_executor_that_forks_is_refused_and_one_that_hangs_is_not_waited_for(monkeypatch):
+    fork = multiprocessing.get_context("fork")
+    with (
+        ProcessPoolExecutor(1, mp_context=fork) as executor,
+        pytest.raises(EvaluationError, match=r"forks.*spawn"),
+    ):
+        Chunked(HostIdentity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
+    monkeypatch.setattr("brns.tasks.workers.START", 0.0)
+    with ThreadPoolExecutor(1) as executor:
+        slow = Chunked(Slow(), executor=executor, timeout=0.2)
+        with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
+            slow.evaluate(GENOTYPES, KEY)
+
+
+class Slow(HostIdentity):
+    def evaluate(self, genotypes, key):
+        time.sleep(1.0)
+        return super().evaluate(genotypes, key)
+
+
+def test_no_shared_memory_is_told_with_what_to_do(monkeypatch):
+    def refused(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("loky.ProcessPoolExecutor", refused)
+    with (
+        Processes(HostIdentity(), workers=1) as task,
+        pytest.raises(EvaluationError, match=r"No space left.*/dev/shm.*--shm-size"),
+    ):
+        task.evaluate(GENOTYPES, KEY)
 
 
 def test_ctrl_c_ends_the_workers_at_once(shared, tmp_path):
@@ -224,7 +373,7 @@ def test_a_dask_cluster_gives_the_same_bits_though_a_worker_is_killed(tmp_path, 
 
         assert same(spread.evaluate(GENOTYPES, KEY), EXPECTED)
         os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-        assert same(on(Windy()).evaluate(GENOTYPES, KEY), Windy().evaluate(GENOTYPES, KEY))
+        assert same(on(Windy()).evaluate(GENOTYPES, KEY), alone(Windy()))
         once = on(Faulty("dies", flag=str(tmp_path / "died")))
         assert same(once.evaluate(GENOTYPES, KEY), EXPECTED)
         told = {"dies": "ended its process 2 times", "raises": "ZeroDivisionError: the floor"}

@@ -1,0 +1,170 @@
+"""What a process does that evaluates for a search: it starts, takes a task, and evaluates chunks of individuals."""
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.core import Evaluation, Task, conform
+
+MARKED = "the task said so, by Evaluation.failed"
+HELD = 4  # tasks that a worker keeps
+Seed = tuple[np.ndarray, str]
+"""a key as NumPy has it: its data, and the name of its generator"""
+
+_tasks: dict[str, Task] = {}
+"""by digest, the one used last at the end"""
+_forked: list[bool] = []
+"""not empty in a process that was forked from one which had imported this module"""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forked.append(True))
+
+
+class EvaluationError(ValueError):
+    """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
+
+
+class WorkerError(RuntimeError):
+    """A worker cannot evaluate, whatever the individuals."""
+
+
+def begin(search: int, log: str | None) -> None:
+    """Send this process's output to a file, and end it with the search's, even if that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
+    if log is not None:
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.close(file)
+        sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+
+    def watch() -> None:
+        while os.getppid() == search:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def initialize(pickled: bytes | None) -> None:
+    """Call the user's initializer; a `WorkerError` where it raises."""
+    if pickled is not None:
+        _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
+
+
+def registered() -> list[bytes]:
+    """The environments that a program registered with Gymnasium, each pickled, as far as they can be."""
+    if "gymnasium" not in sys.modules:
+        return []
+    pickled = []
+    for spec in sys.modules["gymnasium"].registry.values():
+        if not str(spec.entry_point).startswith("gymnasium."):
+            try:
+                pickled.append(cloudpickle.dumps(spec))
+            except Exception:  # one that a task may not even use; if it does, Gymnasium says so
+                continue
+    return pickled
+
+
+def unpack(digest: str, content: bytes) -> list[str]:
+    """Take a task, with the environments of its program; the digests of all tasks that are held then."""
+    _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
+    while len(_tasks) > HELD:
+        del _tasks[next(iter(_tasks))]
+    return list(_tasks)
+
+
+def _unpickled(content: bytes) -> Task:
+    environments, task = pickle.loads(content)
+    if environments:
+        import gymnasium
+
+        for pickled in environments:
+            try:
+                spec = pickle.loads(pickled)
+            except Exception:  # of a module that this worker lacks: a task that needs it says so
+                continue
+            gymnasium.registry[spec.id] = spec
+    return pickle.loads(task)
+
+
+def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
+    """What the call gives. Errors become texts: one of the user's own might not be picklable."""
+    try:
+        return call()
+    except (Exception, SystemExit) as error:
+        failed = WorkerError(f"{what} raised {_last_line(error)}\n{traceback.format_exc()}")
+    raise failed
+
+
+def _last_line(error: BaseException) -> str:
+    return traceback.format_exception_only(error)[-1].strip()
+
+
+def evaluate_packed(
+    asked: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
+) -> tuple[Evaluation, float]:
+    """Evaluate a chunk for an executor that sends a task with each."""
+    if _forked:
+        raise WorkerError(
+            "the executor's processes are forks of the search's, in which JAX waits for ever. Start them anew, as "
+            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) does, or take brns.Processes'
+        )
+    digest, content = packed
+    if digest not in _tasks:
+        unpack(digest, content)
+    return evaluate_held(asked, digest, genotypes, seed)
+
+
+def evaluate_held(
+    asked: str, digest: str, genotypes: np.ndarray, seed: Seed
+) -> tuple[Evaluation, float]:
+    """Evaluate a chunk by a task that this process was given."""
+    task = _tasks.pop(digest)
+    _tasks[digest] = task
+    return evaluate(asked, task, genotypes, seed)
+
+
+def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple[Evaluation, float]:
+    """What a task says about one chunk, and the seconds that it took; an `EvaluationError` where it raises."""
+    began = time.perf_counter()
+    try:
+        evaluation = evaluate_chunk(task, genotypes, seed)
+        return evaluation, time.perf_counter() - began
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # texts, since a task's own errors might not be picklable
+        failed = EvaluationError(f"{asked} raised {_last_line(error)}")
+        failed.add_note(f"In the worker:\n{traceback.format_exc()}")
+    raise failed
+
+
+@eqx.filter_jit
+def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+    return task.evaluate(genotypes, key)
+
+
+def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
+    """What a task says about one chunk, checked while it is still known which chunk it was."""
+    rows = jnp.asarray(genotypes)
+    key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
+    evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)
+    evaluation = conform(evaluation, len(rows), task)
+    return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]

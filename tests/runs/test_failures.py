@@ -1,0 +1,185 @@
+"""Individuals that a task cannot evaluate: neither learned nor selected, and nothing of them is lost."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from files import bits
+from searches import HOST
+from worlds import Fragile, HostIdentity, Identity
+
+import brns
+from brns.checks import check_task
+from brns.core import individuals, unite
+from brns.metrics.measures import summary
+from brns.operators.selection import Elitist, Latest
+from brns.search import _living
+from brns.tasks.workers import Chunked
+
+FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.VisitCounts(grids=8))
+
+
+class Marking(Identity):
+    """The world in JAX, which says that who has a last gene above 0.6 failed, and gives NaN for them."""
+
+    def evaluate(self, genotypes, key):
+        evaluation, failed = super().evaluate(genotypes, key), genotypes[:, 4] > 0.6
+        nothing = jnp.where(failed, jnp.nan, 0.0)
+        return evaluation._replace(
+            descriptor=evaluation.descriptor + nothing[:, None],
+            fitness=evaluation.fitness + nothing,
+            failed=failed,
+        )
+
+
+@pytest.fixture(scope="module", params=["raises", "marks"])
+def record(request, tmp_path_factory):
+    fragile = FRAGILE if request.param == "raises" else replace(FRAGILE, task=Marking())
+    (record,) = brns.run(
+        fragile, 12, out=tmp_path_factory.mktemp("failures") / "run", checkpoint_every=4
+    )
+    return record
+
+
+def test_who_fails_is_kept_with_genotype_key_and_reason(record):
+    failures = record.failures
+    assert {failure.id == -1 for failure in failures} == {True, False}
+    assert all(failure.genotype[4] > 0.6 for failure in failures)
+    if isinstance(record.search.task, Chunked):
+        assert all("the floor has no friction" in failure.text for failure in failures)
+    born = [failure for failure in failures if failure.id >= 0]
+    assert record.column("offspring.failed").sum() == len(born)
+    for failure in born:
+        again = record.genotypes(np.array([failure.id]), np.array([failure.generation]))
+        np.testing.assert_array_equal(again[0], failure.genotype)
+        task = eqx.tree_at(lambda s: s.task, record.search, Marking()).task
+        key = jax.random.wrap_key_data(failure.key)
+        assert task.evaluate(jnp.asarray(failure.genotype[None]), key).failed[0]
+    files = np.load(record.path / "failed" / f"{failures[-1].generation:06d}.npz")
+    np.testing.assert_array_equal(files["genotype"][-1], failures[-1].genotype)
+
+
+def test_who_fails_is_neither_learned_nor_selected_and_counted(record):
+    rows = (record.path / "progress.csv").read_text().splitlines()
+    assert rows[0].endswith(",failed")
+    assert int(rows[-1].split(",")[-1]) == len(record.failures)
+    assert not record.column("survivors.failed").any()
+    assert np.isfinite(record.column("survivors.descriptor")).all()
+    failed = record.column("offspring.failed")
+    for name in ("descriptor", "fitness", "novelty"):
+        values = record.column(f"offspring.{name}")
+        assert np.isnan(values[failed]).all()
+        assert np.isfinite(values[~failed]).all()
+    assert int(record.state(12).estimator.seen) == 8 + 12 * 6 - failed.sum()
+    assert summary(record)["failed"] == len(record.failures)
+
+
+def test_a_resume_and_a_fork_end_in_the_same_bits(record, tmp_path):
+    (begun,) = brns.run(record.search, 5, out=tmp_path / "run", checkpoint_every=4)
+    (resumed,) = brns.resume(begun, 12, search=record.search)
+    assert bits(resumed.path) == bits(record.path)
+    forked = brns.fork(record, 8, record.search, out=tmp_path / "fork")
+    (forked,) = brns.resume(forked, search=record.search)
+    assert {name: file for name, file in bits(forked.path).items() if "state" not in name} == {
+        name: file for name, file in bits(record.path).items() if "state" not in name
+    }
+
+
+def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
+    stops = replace(FRAGILE, task=Chunked(Fragile()), founders=Sound())
+    goes_on = replace(stops, task=FRAGILE.task)
+    with pytest.raises(ZeroDivisionError):
+        brns.run(stops, 12, out=tmp_path / "a")
+    (resumed,) = brns.resume(tmp_path / "a", search=goes_on)
+    (whole,) = brns.run(goes_on, 12, out=tmp_path / "b")
+    assert bits(resumed.path) == bits(whole.path)
+    assert whole.failures
+
+
+class Sound(brns.UniformFounders):
+    """Founders that can be evaluated."""
+
+    def __call__(self, key, n, box):
+        return super().__call__(key, n, box).at[:, 4].set(0.0)
+
+
+def test_founders_that_all_fail_leave_no_run(tmp_path):
+    class Nobody(HostIdentity):
+        def evaluate(self, genotypes, key):
+            return super().evaluate(genotypes, key)._replace(failed=np.ones(len(genotypes), bool))
+
+    with pytest.raises(ValueError, match="8 founders failed, of a population of 8"):
+        brns.run(replace(HOST, task=Nobody()), 2, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
+    class Later(HostIdentity):
+        def evaluate(self, genotypes, key):
+            failed = np.full(len(genotypes), len(genotypes) == 6)
+            return super().evaluate(genotypes, key)._replace(failed=failed)
+
+    later = replace(HOST, task=Later())
+    with pytest.raises(ValueError, match="all 6 of generation 1 failed"):
+        brns.run(later, 2, out=tmp_path / "run")
+    assert brns.Record(tmp_path / "run", later).generations == [0]
+
+
+@pytest.mark.parametrize("select", [Elitist(), Latest()])
+def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
+    """Of four parents and four offspring, three of whom failed, four live on, whatever the rule."""
+    union = unite(individuals(np.zeros((4, 2))), individuals(np.zeros((4, 2)), 1, 4))
+    union = union._replace(
+        novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
+        failed=jnp.array([False] * 4 + [True] * 3 + [False]),
+    )
+    rows = _living(union, select(union, 4))
+    assert not union.failed[rows].any()
+    assert len(set(rows.tolist())) == 4
+    if isinstance(select, Latest):
+        assert sorted(rows.tolist()) == [1, 2, 3, 7]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        brns.VisitCounts(grids=8, rows=64),
+        brns.ExactRecognition(size=16),
+        brns.BehaviorRecognition(depths=(0, 1), batch=4),
+        brns.ArchiveKNN(k=2),
+        brns.PopulationKNN(k=2),
+    ],
+)
+def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estimator):
+    """Wherever such a row is put, novelty of the others and the state are the same."""
+    box = Identity().behavior_space
+    key = jax.random.key(0)
+
+    @eqx.filter_jit
+    def after(places):
+        state = estimator.init(box, key)
+        for number in (1, 2):
+            parents = individuals(box.uniform(jax.random.key(number), 6))
+            children = individuals(box.uniform(jax.random.key(9 + number), 6), number, 6 * number)
+            descriptor = children.descriptor.at[2:4].set(places)
+            failed = jnp.arange(6) // 2 == 1
+            children = children._replace(descriptor=descriptor, failed=failed)
+            union = unite(parents, children)
+            novelty = estimator.score(state, union.descriptor, union)
+            generation = brns.Generation(parents, children, parents)
+            state = estimator.update(state, generation, key)
+        return state, jnp.where(union.failed, 0.0, novelty)
+
+    one, other = after(jnp.full((2, 2), 10.0)), after(jnp.full((2, 2), 500.0))
+    assert eqx.tree_equal(one, other)
+
+
+def test_a_task_that_says_who_failed_is_sound():
+    class Host(HostIdentity):
+        def evaluate(self, genotypes, key):
+            return Marking().evaluate(jnp.asarray(genotypes), key)
+
+    check_task(Host(), n=32)
