@@ -1,6 +1,7 @@
 """A world that no default was chosen in: a car too weak to climb its mountain without a run-up, 20 seeds.
 
-    python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20] [--out results/car.md]
+    python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20]
+        [--out results/car.md]
 
 All seeds of brns.MountainCar run as one batch; the behavior is how far the car came to the left and to the right. Few
 individuals and few generations: a test of novelty that is learned from little.

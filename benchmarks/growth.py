@@ -1,7 +1,7 @@
 """How the cost of a generation's novelty grows: with the population, the dimension and the archive.
 
-    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/growth.py
-        [--limit 20] [--out results/growth]
+    XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 taskset -c 0
+        python benchmarks/growth.py [--limit 20] [--out results/growth]
 
 Makes OUT.md, OUT.csv and OUT.png. Timed is one generation of N + N individuals whose behaviors are uniform and new:
 their novelty, and what the estimator learns or keeps; of NSGA-II, the choice of N of 2 N. CPU time on one core, the

@@ -34,14 +34,14 @@ from brns import (
     VisitCounts,
 )
 from brns.comparison import peers
-from brns.comparison.markdown import provenance_text, table
+from brns.comparison.markdown import table
 from brns.comparison.worlds import Cells, world
 from brns.core import Population, individuals
 from brns.estimators.cpu import program
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.style import STYLE, legend_below, save
-from brns.runs.provenance import here
+from brns.runs.provenance import here, text
 from brns.runs.storage import write_bytes
 from brns.tasks.projection import BOUND, CENTER
 
@@ -96,7 +96,12 @@ published numbers.
 
 pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15 strategies of 36, begun
 at 0 with a deviation of 0.5, density descent of 1.5. They need `pip install 'brns[peers]'`.
+
+*Made by* is the number of the commit, versions and machine, listed below. CPU times may be compared
+within one number alone. A row with two numbers has seeds of both; the two differ in no setting.
 """
+COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`. With `--seeds 0` it
+writes this page of what is there."""
 
 
 class Bounded(LinearProjection):
@@ -209,22 +214,24 @@ def curve(terms: str, method: str, seed: int, generations: int) -> dict:
 
 def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:
     blocks = [TEXT, f"![Coverage over evaluations]({out.name}.png)"]
+    makers: dict[str, int] = {}
     for terms, methods in found.items():
-        rows = [["method", *(f"{n:,}" for n in TOLD), "CPU s", "seeds"]]
+        rows = [["method", *(f"{n:,}" for n in TOLD), "CPU s", "seeds", "made by"]]
         for method, runs in methods.items():
             length = min(len(run["covered"]) for run in runs)
             curves = np.array([run["covered"][:length] for run in runs])
             at = [n // INDIVIDUALS // STEP - 1 for n in TOLD]
             cells = [told(curves[:, i]) if i < length else "" for i in at]
-            rows.append(
-                [method, *cells, f"{np.mean([run['seconds'] for run in runs]):.0f}", str(len(runs))]
-            )
+            seconds = f"{np.mean([run['seconds'] for run in runs]):.0f}"
+            by = sorted({makers.setdefault(text(run["made"]), len(makers) + 1) for run in runs})
+            rows.append([method, *cells, seconds, str(len(runs)), ", ".join(map(str, by))])
         rows += [
-            [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "", "20"]
+            [f"*{name}* (published)", *[""] * (len(TOLD) - 1), number, "", "20", ""]
             for name, number in PUBLISHED.get(terms, {}).items()
         ]
         blocks.append(f"## {terms.capitalize()}\n\n{table(rows)}")
-    return "\n\n".join([*blocks, provenance_text({"provenance": here(), "scale": ""})]) + "\n"
+    lines = [f"{number}. {maker}" for maker, number in makers.items()]
+    return "\n\n".join([*blocks, "## Made by", "\n".join(lines), COMMAND]) + "\n"
 
 
 def told(values: np.ndarray) -> str:

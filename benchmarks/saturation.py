@@ -1,7 +1,7 @@
 """What a run that says it is saturated had found, beside the same run three times as long.
 
-    python benchmarks/saturation.py [--seeds 10] [--times 6] [--estimator counts] [--worlds maze arm ...]
-        [--out results/saturation]
+    python benchmarks/saturation.py [--seeds 10] [--times 6] [--estimator counts]
+        [--worlds maze arm ...] [--out results/saturation]
 
 Makes OUT.csv and OUT.md. Each world of the suite is searched with the library's defaults for `times` its own length. Of
 each seed and threshold: the first generation g in which less is new, and the coverage then over the coverage at

@@ -1,17 +1,22 @@
 """What a run waits for: the disk, cores that do nothing, workers that do nothing, and its own start.
 
-    python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [large] [devices] [--repeats 7]
+    python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [large] [devices]
+        [--repeats 7]
 
 Without a name saving, seeds, workers, start and small, in two minutes on an idle machine: on others ratios mean
 nothing. What is compared takes turns within a repeat, and the median over repeats is printed, with the least and the
 most.
 
-saving   the maze with its record and its progress bar, against the bare search: wall time of a generation
-seeds    8 seeds of the maze: in lanes, against one batch with the compiler's threads and against one batch on one core
-workers  the share of 16 processes that is busy: 4 seeds of 25 individuals that sleep unevenly, together and in turn
+saving   the maze with its record and its progress bar, against the bare search: wall time of a
+         generation
+seeds    8 seeds of the maze: in batches, against one batch with the compiler's threads and against
+         one batch on one core
+workers  the share of 16 processes that is busy: 4 seeds of 25 individuals that sleep unevenly,
+         together and in turn
 dask     the same on a Dask cluster of 16 threads
 start    CPU time of a second process from its start to the first generation of the maze
-small    20 + 20 individuals of the car: a generation bare, 10 at a time by `lax.scan`, and with its record
+small    20 + 20 individuals of the car: a generation bare, 10 at a time by `lax.scan`, and with its
+         record
 large    10,000 and 100,000 individuals of the arm: a generation bare, and with its record
 devices  2000 individuals of the maze on one device and on all; the CPU has as many as
          XLA_FLAGS=--xla_force_host_platform_device_count=2 says

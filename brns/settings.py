@@ -266,8 +266,8 @@ def build(description: Mapping[str, Any], own: Any = None) -> Any:
     known = type(own).__name__ == name
     if not known and name not in NAMED:
         raise SettingsError(
-            f"{name!r} is not a part of brns that its settings can rebuild: give the search that has it, with --search "
-            "module:object, in Python as record.search = search or search=..."
+            f"{name!r} is not in brns, so that its settings alone cannot rebuild it. This run uses your "
+            "own code: add --search module:object; in Python set record.search or give search=..."
         )
     part = type(own) if known else getattr(importlib.import_module("brns"), name)
     values = {}

@@ -1,6 +1,8 @@
-"""Novelty search in an environment that is not ours: a car too weak to climb its mountain without a run-up.
+"""Novelty search in an environment that is not ours: a car that needs a run-up for its mountain.
 
-    python examples/gymnasium_task.py            (needs pip install 'brns[gymnasium]'; about ten seconds)
+    python examples/gymnasium_task.py
+
+Needs pip install 'brns[gymnasium]'; takes about ten seconds.
 
 The reward punishes every push, so that it teaches a car to stand still. Novelty search ignores it: the behavior is how
 far the car came to the left and to the right, and cars that came where no car was are kept. With longer episodes

@@ -1,5 +1,6 @@
 """The page of the paper's claims and what was measured, written from the results alone."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def check(out: Path) -> None:
 def write(out: Path) -> Path:
     """Write `README.md` of the parts whose results are in `out`; returns its path."""
     check(out)
-    parts = [HEADING, INTRODUCTION]
+    parts = [HEADING, INTRODUCTION, _summary(out)]
     for name, section in (
         ("maze", _maze),
         ("ablation", _ablation),
@@ -91,11 +92,47 @@ def write(out: Path) -> Path:
     return path
 
 
+def _summary(out: Path) -> str:
+    """The verdict on each claim of the paper in short, and how many there are of each."""
+    rows: list[tuple[str, Claim]] = []
+    for name, claims_of in (
+        ("maze", lambda results: claims.of_maze(results)),
+        ("ant", lambda results: ant_claims.of_ant(results)),
+        ("timing", lambda results: of_timing(_costs(out, results))),
+    ):
+        if (out / name / "results.json").exists():
+            found = claims_of(read_json(out / name / "results.json"))
+            rows += [(name, row) for row in found if row.source != "ours"]
+    counts = Counter(row.verdict for _, row in rows)
+    lines = [["where", "the paper", "verdict"]]
+    for name, row in rows:
+        said = re.sub(r" \(rule: .*\)$", "", row.paper)
+        lines.append([f"{name}, {row.source}", said, f"**{row.verdict}**"])
+    told = "; ".join(f"{verdict}: {number}" for verdict, number in counts.most_common())
+    return f"## Summary\n\nOf {len(rows)} claims: {told}.\n\n{table(lines)}"
+
+
+def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
+    return Costs(out / "timing", Timing(**results["asked"]))
+
+
+def _provenance(results: Mapping[str, Any]) -> str:
+    """Where numbers come from; a command that has another name today is given with that."""
+    command = results["provenance"]["command"]
+    return provenance_text(results).replace(f"`{command}`", _command(command))
+
+
+def _command(command: str) -> str:
+    """A command as it was given, and as it is given today, where that is another."""
+    today = command.replace("brns reproduce", "python -m reproduction").replace(" --finished", "")
+    return f"`{command}`" + (f", today `{today}`" if today != command else "")
+
+
 def _maze(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The deceptive maze (section 5.1)",
-            provenance_text(results),
+            _provenance(results),
             _claims(claims.of_maze(results)),
             *_others(results, claims.of_maze),
             "### Numbers",
@@ -109,7 +146,7 @@ def _ant(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The ant maze (section 5.2)",
-            provenance_text(results),
+            _provenance(results),
             results["note"],
             _claims(ant_claims.of_ant(results)),
             *_others(results, ant_claims.of_ant),
@@ -185,7 +222,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             "## What each reading and each change does (maze)",
-            provenance_text(results),
+            _provenance(results),
             lead,
             *blocks,
             figure,
@@ -194,7 +231,7 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
 
 
 def _timing(out: Path, results: Mapping[str, Any]) -> str:
-    costs = Costs(out / "timing", Timing(**results["asked"]))
+    costs = _costs(out, results)
     shown = [n for n in costs.entries if n <= 10_000] or costs.entries
     others = [name for name in costs.estimators if name != WIDE]
     lines = [
@@ -278,7 +315,8 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
         for row in read(folder / name)
     )
     told = [
-        f"- {rows[str(number)]} rows: `{made['command']}`. {provenance.text(made)} {_load(made['load'])}"
+        f"- {rows[str(number)]} rows: {_command(made['command'])}. {provenance.text(made)} "
+        f"{_load(made['load'])}"
         for number, made in enumerate(sessions)
         if rows[str(number)]
     ]

@@ -17,12 +17,14 @@ import jax
 import brns
 from brns.pictures import draw
 
-search = brns.NoveltySearch(brns.DeceptiveMaze(steps=20), brns.PopulationKNN(k=3), population_size=6, offspring_size=5)
+maze, novelty = brns.DeceptiveMaze(steps=20), brns.PopulationKNN(k=3)
+search = brns.NoveltySearch(maze, novelty, population_size=6, offspring_size=5)
 brns.run(search, 2, out="run")
 (record,) = brns.resume("run", 3)
 assert record.generations == [0, 1, 2, 3]
 state = search.init(jax.random.key(0))
-assert search.estimator.score(state.estimator, state.population.descriptor, state.population).shape == (6,)
+population = state.population
+assert novelty.score(state.estimator, population.descriptor, population).shape == (6,)
 brns.check_estimator(brns.VisitCounts(grids=8))
 draw("coverage", [record]).savefig("coverage.png")
 assert "beartype" not in sys.modules

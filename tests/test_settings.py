@@ -98,7 +98,7 @@ class Stranger(eqx.Module):
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        (describe(Stranger()), r"'Stranger' is not a part of brns.* search=\.\.\."),
+        (describe(Stranger()), r"'Stranger' is not in brns.* search=\.\.\."),
         ({"name": "os.system"}, "not a part of brns"),
         ({"name": "ArchiveKNN", "k": "many"}, r"ArchiveKNN.k: .*integer.*; got 'many'"),
     ],

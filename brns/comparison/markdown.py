@@ -17,8 +17,12 @@ def refuse_other(page: Path, heading: str) -> None:
 
 def table(lines: Sequence[Sequence[str]]) -> str:
     """A table, of which the first line is the head."""
-    head, *rows = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
+    head, *rows = lines
+    written = []
+    for line in (head, ["---"] * len(head), *rows):
+        cells = [cell.replace("|", "\\|") for cell in line]
+        written.append(f"| {' | '.join(cells)} |")
+    return "\n".join(written)
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:

@@ -76,9 +76,7 @@ def measured(
     q = np.full((len(seeds), len(when), len(when)), np.nan)
     batches = 1 if peer else lanes(search.task, len(seeds))
     if peer:
-        begun = zip(seeds, states, strict=True)
-        runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
-        steps: Generator[list[Any]] = ([next(run) for run in runs] for _ in range(generations))
+        steps: Generator[list[Any]] = _peer_steps(peer, search, world, seeds, states)
     else:
         steps = side_by_side(search, keys, states, generations, batches)
     with contextlib.closing(steps):
@@ -105,6 +103,16 @@ def measured(
         kappa=kappa,
         milliseconds=1000 * float(np.median(np.diff(times))) * batches / len(seeds),
     )
+
+
+def _peer_steps(
+    peer: Peer, search: NoveltySearch, world: World, seeds: list[int], states: list[SearchState]
+) -> Generator[list[Population], None, None]:
+    """A peer's offspring of all seeds, a generation at a time."""
+    begun = zip(seeds, states, strict=True)
+    runs = [offspring_of(peer, search, world.cells, seed, state) for seed, state in begun]
+    for _ in range(world.generations):
+        yield [next(run) for run in runs]
 
 
 @eqx.filter_jit

@@ -56,8 +56,8 @@ def text(comparison: Comparison, folder: str) -> str:
         "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* and *worse* are "
         "differences that a test confirms: Wilcoxon's signed ranks of methods that share their seeds, two-sided, p < "
         "0.05 after Holm's correction over all methods and worlds at that point of the run. Intervals are a "
-        "bootstrap's. A world that is another one once more, in a larger box, does not count above: to a novelty that "
-        f"does not see the box they are the same runs. All numbers are in [runs.csv]({folder}/runs.csv).",
+        "bootstrap's. Worlds that repeat another in a larger box are left out of the mean: a novelty that does not "
+        f"see the box has the same runs in both. All numbers are in [runs.csv]({folder}/runs.csv).",
         "## Worlds",
         f"The share of what {reference} covers, ± the standard deviation over seeds, and in parentheses the share of "
         "seeds in which the method covers more, ties half. **Bold**: confirmed better; *italic*: confirmed worse.",

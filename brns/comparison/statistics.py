@@ -132,8 +132,8 @@ class Comparison(NamedTuple):
     def summary(self) -> list[list[str]]:
         """Every other method against the reference at the end of the run; the first line is the head.
 
-        A world that is another one once more, in a larger box, does not count. A second line has the worlds by which
-        no setting was chosen: in the others a method may look better than it is.
+        Worlds that repeat another in a larger box do not count. A second line has the worlds that
+        were not used for tuning: in the others a method may look better than it is.
         """
         distinct = [name for name, world in self.worlds.items() if world.again not in self.worlds]
         untouched = [name for name in distinct if self.worlds[name].half != "tune"]
@@ -144,9 +144,7 @@ class Comparison(NamedTuple):
         for method in dict.fromkeys(row.method for row in self.judged):
             lines.append([method, *self._against(method, distinct), "all"])
             if 0 < len(untouched) < len(distinct):
-                lines.append(
-                    [method, *self._against(method, untouched), "by which no setting was chosen"]
-                )
+                lines.append([method, *self._against(method, untouched), "not used for tuning"])
         return lines
 
     def _against(self, method: str, worlds: Sequence[str]) -> list[str]:

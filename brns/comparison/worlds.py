@@ -77,7 +77,7 @@ class World(NamedTuple):
     offspring: int | None = None
     """lambda"""
     again: str = ""
-    """the world that this one is once more, in a larger behavior box"""
+    """the world that this one repeats, in a larger behavior box"""
 
     @property
     def born(self) -> int:

@@ -114,12 +114,12 @@ class Cosines(eqx.Module):
         return pairs / math.sqrt(self.frequency.shape[1])
 
 
-_SINE, _COSINE = (
-    np.array(
-        [(-1) ** k / math.factorial(2 * k + odd) for k in reversed(range(7 - odd))], np.float32
-    )
-    for odd in (1, 0)
-)
+def _taylor(odd: int) -> np.ndarray:
+    terms = [(-1) ** k / math.factorial(2 * k + odd) for k in range(7 - odd)]
+    return np.array(terms[::-1], np.float32)
+
+
+_SINE, _COSINE = _taylor(1), _taylor(0)
 """Taylor's series, the highest power first: of sin y / y and of cos y, both in y^2"""
 
 

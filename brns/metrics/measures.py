@@ -175,8 +175,11 @@ def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
     rows = [summary(record, of_paths=of_paths) for record in records]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: estimate([row[name] for row in rows if name in row]) for name in names}
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, []).append(value)
+    return {name: estimate(numbers) for name, numbers in values.items()}
 
 
 def estimate(values: Sequence[float]) -> Estimate:

@@ -145,9 +145,7 @@ def signature(records: Runs, ax: Axes | None = None) -> Axes:
         raise ValueError(
             f"a signature needs descriptors that are paths; those of {first.world['name']} are not"
         )
-    values = [
-        np.stack([paths.spread_of_record(record) for record in seeds]) for seeds in runs.values()
-    ]
+    values = [np.stack(list(map(paths.spread_of_record, seeds))) for seeds in runs.values()]
     found, note = middles(values)
     shades = colors_of(runs)
     width = 0.8 / len(runs)
@@ -203,9 +201,8 @@ def _lines(
     groups = methods(records)
     shades = colors_of(groups)
     for name, runs in groups.items():
-        known = [dict(zip(at(record), statistic(record), strict=True)) for record in runs]
-        generations = common(known)
-        values = np.array([[one[g] for g in generations] for one in known])
+        generations = common(at(record) for record in runs)
+        values = np.array([statistic(record)[np.isin(at(record), generations)] for record in runs])
         if len(generations) < 2 or not np.isfinite(values).any():
             raise ValueError(
                 f"a curve needs values of 2 generations or more; {runs[0].path} has too few"

@@ -5,6 +5,7 @@ read this table. The first paragraph of a function's docstring is the figure's c
 """
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
@@ -136,18 +137,14 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
     function, runs = picture.function, methods(records)
     firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
     if picture.panels == "states":
-        return [
-            [(label, partial(function, record, generation=g)) for g in _spaced(record)]
-            for label, record in firsts.items()
-        ]
+        return [_states(function, label, record) for label, record in firsts.items()]
     panels: list[Panel]
     if picture.panels == "one":
         panels = [("", partial(function, records))]
     elif picture.panels == "method":
-        states = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-        colors = curves.over_time(
-            g for generations in states if generations for g in curves.three(generations)
-        )
+        states = map(_common_states, runs.values())
+        shown = itertools.chain.from_iterable(map(curves.three, filter(None, states)))
+        colors = curves.over_time(shown)
         panels = [(label, partial(function, seeds, colors=colors)) for label, seeds in runs.items()]
     else:
         if picture is FIGURES["archive"]:
@@ -158,6 +155,15 @@ def _panels(picture: Picture, records: Sequence[Record]) -> list[list[Panel]]:
         panels = [(label, partial(function, record)) for label, record in firsts.items()]
     across = columns(len(panels))
     return [panels[i : i + across] for i in range(0, len(panels), across)]
+
+
+def _states(function: Callable[..., Axes], label: str, record: Record) -> list[Panel]:
+    """A row of a run's early, middle and last state."""
+    return [(label, partial(function, record, generation=g)) for g in _spaced(record)]
+
+
+def _common_states(records: Sequence[Record]) -> list[int]:
+    return common(record.snapshots for record in records)
 
 
 def _spaced(record: Record) -> list[int]:

@@ -40,7 +40,7 @@ def command() -> str:
     folder = script.parent.name
     program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
     if program == "__main__.py":
-        program = "brns" if folder == "brns" else f"python -m {folder}"
+        program = "brns" if folder in ("brns", "cli") else f"python -m {folder}"
     return f"{program} {shlex.join(sys.argv[1:])}".rstrip()
 
 

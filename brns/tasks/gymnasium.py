@@ -128,12 +128,11 @@ class GymnasiumTask(eqx.Module):
             if not living.any():
                 break
         seen, earned = np.stack(observations, axis=1), np.stack(rewards, axis=1)
-        return [
-            Episode(
-                seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended
-            )
-            for i, (t, ended) in enumerate(zip(lengths.tolist(), terminated.tolist(), strict=True))
-        ]
+        episodes = []
+        for i, t in enumerate(lengths.tolist()):
+            its = [_own(i, info) for info in infos[: t + 1]]
+            episodes.append(Episode(seen[i, : t + 1], earned[i, :t], its, bool(terminated[i])))
+        return episodes
 
     def _worlds(self, n: int) -> VectorEnv:
         """This thread's environments for a batch of n; those made for another task are closed."""

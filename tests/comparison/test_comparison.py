@@ -271,7 +271,7 @@ def test_the_table_counts_a_world_once(tmp_path):
     assert every[:2] == ["ours", "1.10 (1.10 to 1.10)"]
     assert every[3:] == ["2", "0", "1", "all"]
     assert untouched[1] == "1.10 (1.10 to 1.10)"
-    assert untouched[3:] == ["1", "0", "1", "by which no setting was chosen"]
+    assert untouched[3:] == ["1", "0", "1", "not used for tuning"]
 
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():

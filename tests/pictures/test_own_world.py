@@ -44,9 +44,15 @@ class Strides(Genes):
         walls[0] = True
         goal = Area(0.5, 0.5, 0.1, "goal", "#3a9d5d")
         return Scene(
-            (-1.0, -1.0), (1.0, 1.0), ("east", "north"), paths=True, walls=walls, walls_extent=(-1, 1, -1, 1),
-            start=(0.0, 0.0), areas=(goal,),
-        )  # fmt: skip
+            (-1.0, -1.0),
+            (1.0, 1.0),
+            ("east", "north"),
+            paths=True,
+            walls=walls,
+            walls_extent=(-1, 1, -1, 1),
+            start=(0.0, 0.0),
+            areas=(goal,),
+        )
 
     def trajectory(self, genotypes):
         path = np.asarray(genotypes)[:, : self.d].reshape(len(genotypes), -1, 2)

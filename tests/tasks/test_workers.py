@@ -387,7 +387,8 @@ import jax, worlds
 from brns.tasks.workers import Processes
 
 task = Processes(worlds.Faulty("hangs", flag="{flag}"), workers=1)
-task.evaluate(task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9), jax.random.key(0))
+genotypes = task.genotype_space.uniform(jax.random.key(0), 8).at[:, 0].set(0.9)
+task.evaluate(genotypes, jax.random.key(0))
 """
 
 

@@ -42,7 +42,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference, *others = runs
-    lengths = {label: sorted({record.last for record in seeds}) for label, seeds in runs.items()}
+    lengths = {label: _lengths(seeds) for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
     for name in track(list(FIGURES), "Drawing", len(FIGURES)):
         try:
@@ -79,13 +79,23 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         figures=FIGURES,
         drawn=drawn,
         not_drawn=not_drawn,
-        settings={name: [column.get(name, "–") for column in columns] for name in names},
+        settings={name: _row(name, columns) for name in names},
         origin=origin,
         plotly=get_plotlyjs(),
     )
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
+
+
+def _lengths(records: Sequence[Record]) -> list[int]:
+    """The numbers of generations of these runs."""
+    return sorted({record.last for record in records})
+
+
+def _row(name: str, columns: Sequence[Mapping[str, object]]) -> list[object]:
+    """A setting of each method; a dash where it has none of the name."""
+    return [column.get(name, "–") for column in columns]
 
 
 def table(
@@ -96,13 +106,11 @@ def table(
     p is corrected for the whole table.
     """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    found = {
-        name: [summary(record, of_paths=of_paths) for record in seeds]
-        for name, seeds in runs.items()
-    }
-    measures = dict.fromkeys(
-        measure for seeds in found.values() for seed in seeds for measure in seed
-    )
+    found, measures = {}, {}
+    for name, seeds in runs.items():
+        found[name] = [summary(record, of_paths=of_paths) for record in seeds]
+        for row in found[name]:
+            measures |= dict.fromkeys(row)
     estimates, values = {}, {}
     for measure, name in itertools.product(measures, runs):
         known = [seed[measure] for seed in found[name] if measure in seed]
@@ -110,10 +118,10 @@ def table(
         lacking = len(runs[name]) - len(known) if measure == NEVER_LATE else 0
         values[measure, name] = known + [math.inf] * lacking
     told = tests(values, next(iter(runs)))
-    return {
-        measure: [(estimates[measure, name], told.get((measure, name))) for name in runs]
-        for measure in measures
-    }
+    rows = {measure: [] for measure in measures}
+    for measure, name in itertools.product(measures, runs):
+        rows[measure].append((estimates[measure, name], told.get((measure, name))))
+    return rows
 
 
 def tests(

@@ -111,7 +111,7 @@ class DeceptiveMaze(eqx.Module):
                 "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
                 f"got {rows[:3]}"
             )
-        return np.array([[cell == "#" for cell in row] for row in rows])
+        return np.array(list(map(list, rows))) == "#"
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """Where n policies end, or their paths. Nothing is random: `key` changes nothing."""
