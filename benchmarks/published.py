@@ -56,7 +56,6 @@ METHODS = {
         MixedMutation(MixedMutation().operators[:4]),
     ),
     "counts, polynomial": (VisitCounts(), PolynomialMutation()),
-    "counts of 2 to 8 axes, mixed": (VisitCounts(axes=(2, 4, 8)), MixedMutation()),
     "exact, mixed": (ExactRecognition(), MixedMutation()),
     "archive, mixed": (ArchiveKNN(), MixedMutation()),
 }
@@ -145,10 +144,8 @@ def cells_of(task: LinearProjection) -> Cells | Nearest:
 ZEROS = GivenFounders(np.zeros((INDIVIDUALS, LinearProjection().genes)))
 TERMS = {"folded": (LinearProjection(), ZEROS), "bounded": (Bounded(), UniformFounders())}
 TERMS |= {f"{d} measures": (LinearProjection(measures=d), ZEROS) for d in (10, 20, 50)}
-TERMS |= {
-    "folded, shuffled": (Shuffled(), ZEROS),
-    "10 measures, shuffled": (Shuffled(measures=10), ZEROS),
-}
+TERMS |= {"folded, shuffled": (Shuffled(), ZEROS)}
+TERMS |= {f"{d} measures, shuffled": (Shuffled(measures=d), ZEROS) for d in (10, 20, 50)}
 
 
 @eqx.filter_jit
