@@ -48,7 +48,16 @@ def resolved(name):
     return found
 
 
-OPTIONS = {*options(get_command(app)), "--help", "--upgrade", "--always", "--dirty", "--abbrev", "--exclude", "--xla"}
+OPTIONS = {
+    *options(get_command(app)),
+    "--help",
+    "--upgrade",
+    "--always",
+    "--dirty",
+    "--abbrev",
+    "--exclude",
+    "--xla",
+}
 """of brns, and those of pip, git and XLA that stand in it"""
 
 
