@@ -44,7 +44,16 @@ NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError)
 
 
 def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
-    """A `ValueError` where an estimator's `update` changed the structure, shapes or types of its state."""
+    """Refuse an estimator whose `update` changed the structure, shapes or types of its state.
+
+    Args:
+        estimator: the estimator.
+        before: its state, as `init` made it.
+        after: its state, as `update` made it.
+
+    Raises:
+        ValueError: with both, by shapes and types.
+    """
     was, now = (
         jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree)
         for tree in (before, after)
@@ -57,7 +66,16 @@ def same_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -
 
 
 def refuse_wrong(name: str, part: Any, contract: type) -> None:
-    """A `ValueError` where a part of a search is a class, or not what its contract asks for."""
+    """Refuse a part of a search that is a class, or not what its contract asks for.
+
+    Args:
+        name: the argument of the search.
+        part: what was given.
+        contract: the protocol that it must fulfil.
+
+    Raises:
+        ValueError: with what the contract asks for and the part has not.
+    """
     if isinstance(part, type):
         raise ValueError(
             f"{name} must be made, not a class: write {part.__name__}(...); got the class {part.__name__}"
@@ -147,7 +165,15 @@ def _name(part: Any) -> str:
 
 
 def refuse_not_finite(number: int, generation: Generation) -> None:
-    """A `ValueError` where what is not a finite number has not failed, or where all failed."""
+    """Refuse a generation that holds what is not a finite number, or of which all failed.
+
+    Args:
+        number: of the generation.
+        generation: with arrays on the host; who failed may be anything.
+
+    Raises:
+        ValueError: with the part of the search that gave it, and whose it is.
+    """
     if generation.offspring.failed.all():
         raise ValueError(
             f"all {len(generation.offspring.id)} of generation {number} failed. {SAFE}"
@@ -176,7 +202,15 @@ def refuse_not_finite(number: int, generation: Generation) -> None:
 
 
 def refuse_nan(number: int, state: PyTree) -> None:
-    """A `ValueError` where an estimator's state holds NaN; infinity may mark what is empty."""
+    """Refuse an estimator's state that holds NaN; infinity may mark what is empty.
+
+    Args:
+        number: of the generation.
+        state: the estimator's, with arrays on the host.
+
+    Raises:
+        ValueError: with the array's name.
+    """
     for path, leaf in jax.tree.leaves_with_path(state):
         if wrong := np.isnan(leaf).sum():
             name = jax.tree_util.keystr(path, simple=True, separator=".")
@@ -188,7 +222,14 @@ def refuse_nan(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def traced(task: Task) -> Generator[None, None, None]:
-    """JAX's own errors with a note of what they say about a task."""
+    """JAX's own errors with a note of what they say about a task.
+
+    Args:
+        task: the task that is evaluated meanwhile.
+
+    Yields:
+        Nothing.
+    """
     try:
         yield
     except jax.errors.JAXTypeError as error:
@@ -198,7 +239,15 @@ def traced(task: Task) -> Generator[None, None, None]:
 
 
 def refuse_unless(part: Any, **rules: tuple[Any, str]) -> None:
-    """A `ValueError` where a setting breaks its rule, or is none of the choices that its type names."""
+    """Refuse a part whose setting breaks its rule, or is none of the choices that its type names.
+
+    Args:
+        part: the part of a search.
+        rules: of each setting, whether it holds and how it reads.
+
+    Raises:
+        ValueError: with the first rule that does not hold, and the setting.
+    """
     for name, hint in typing.get_type_hints(type(part)).items():
         if typing.get_origin(hint) is typing.Literal:
             known = typing.get_args(hint)
@@ -220,9 +269,17 @@ def check_task(
     others, in batches of `sizes`, by default n - 1); a traceable task gives compiled what it gives uncompiled. A
     simulator of exactly 64 worlds is checked by `check_task(task, n=64, sizes=())`.
 
-    `tolerance` is for simulators that add in any order, such as physics on a GPU (about 1e-5): how far a genotype may
-    be from itself, as a share of the box or of the fitness. Batches may round differently: all rows must agree to
-    0.1 %, in a smaller batch, or compiled, half of them.
+    Batches may round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled, half of them.
+
+    Args:
+        task: the task.
+        n: how many genotypes are evaluated at once.
+        sizes: of other batches of the same genotypes; by default one of n - 1.
+        tolerance: how far a genotype may be from itself, as a share of the box or of the fitness, for simulators that
+            add in any order, such as physics on a GPU (about 1e-5).
+
+    Raises:
+        ValueError: with the first of these that does not hold, and what to do.
     """
     refuse_wrong("task", task, Task)
     name, box = type(task).__name__, task.behavior_space
@@ -323,6 +380,14 @@ def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32
     compile with the estimator as an argument, as the search compiles them; novelty has shape `(n,)` and is finite; the
     state keeps its structure, shapes and types; the same key gives the same bits; and a descriptor's novelty does not
     depend on its row or on how many others are asked about, also for a population of another size.
+
+    Args:
+        estimator: the novelty estimator.
+        dimension: of the behaviors.
+        n: how many parents, and as many offspring, a generation has.
+
+    Raises:
+        ValueError: with the first of these that does not hold.
     """
     refuse_wrong("estimator", estimator, NoveltyEstimator)
     name = type(estimator).__name__

@@ -1,5 +1,6 @@
 """Every example, and the code of the README and the documentation, held against the text."""
 
+import contextlib
 import importlib.util
 import re
 import shlex
@@ -8,8 +9,11 @@ import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+import brns
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
@@ -134,13 +138,44 @@ def test_python_of_the_documentation(page, tmp_path):
     known = [
         block
         for block in blocks(PAGES[page], "python")
-        if "mujoco_playground" not in block or PLAYGROUND
+        if ("mujoco_playground" not in block or PLAYGROUND) and "optuna" not in block
     ]
     lines = "\n".join(known).splitlines()
     checked = [re.sub(r"^(\S.*\.shape)  # (\(.*?\)).*", r"assert \1 == \2", line) for line in lines]
     script = tmp_path / "page.py"
     script.write_text("\n".join(checked))
     run(script, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_sweep_of_the_documentation_prunes(tmp_path, monkeypatch):
+    """With a stand-in for Optuna that prunes its second trial at once."""
+    ended = []
+
+    class Pruned(Exception):
+        pass
+
+    def optimize(objective, n_trials):
+        for number in range(n_trials):
+            trial = SimpleNamespace(
+                number=number,
+                suggest_float=lambda name, low, high, log, number=number: low + number,
+                report=lambda value, step: ended.append(step),
+                should_prune=lambda number=number: number == 1,
+            )
+            with contextlib.suppress(Pruned):
+                assert 0 < objective(trial) < 1
+
+    optuna = SimpleNamespace(
+        TrialPruned=Pruned,
+        pruners=SimpleNamespace(MedianPruner=lambda: None),
+        create_study=lambda direction, pruner: SimpleNamespace(optimize=optimize),
+    )
+    monkeypatch.setitem(sys.modules, "optuna", optuna)
+    monkeypatch.chdir(tmp_path)
+    (block,) = (block for block in blocks(PAGES["python"], "python") if "optuna" in block)
+    exec(block, {"brns": brns})
+    assert ended == [*range(41), 0, *range(41)]
 
 
 @pytest.mark.slow

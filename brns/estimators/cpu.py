@@ -49,7 +49,8 @@ def program(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
-        if jax.config.jax_disable_jit:  # which leaves the arrays of hosts as they are
+        # Without compiling, arrays of the host would stay as they are.
+        if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
             arguments = jax.tree.map(_from_host, arguments)
         # Within another program it is a part of that one, which has options of its own.
         traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))

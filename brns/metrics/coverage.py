@@ -90,6 +90,7 @@ def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     chosen = shape or grid(space)
     if chosen is None:
         raise ValueError(
-            f"a behavior space of {space.dimension} dimensions has no cells of its own: give them: shape="
+            f"a behavior space of {space.dimension} dimensions has no cells of its own, and no figures of them; "
+            "brns.metrics.coverage.of_record(record, shape=...) counts in cells that you choose"
         )
     return chosen

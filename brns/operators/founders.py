@@ -18,6 +18,16 @@ class UniformFounders(eqx.Module):
     """Founders drawn uniformly from the genotype space."""
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
+        """Draw founders.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+            box: the genotype space.
+
+        Returns:
+            Their genotypes, `(n, p)`, inside the box.
+        """
         return box.uniform(key, n)
 
 
@@ -38,6 +48,19 @@ class LayerFounders(eqx.Module):
         )
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
+        """Draw founders.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+            box: the genotype space.
+
+        Returns:
+            Their genotypes, `(n, p)`, inside the box.
+
+        Raises:
+            ValueError: where the network's weights and biases are not as many as the box has dimensions.
+        """
         layers = [(inputs, outputs * (inputs + 1)) for inputs, outputs in pairwise(self.sizes)]
         genes = sum(length for _, length in layers)
         if genes != box.dimension:
@@ -76,6 +99,19 @@ class GivenFounders(eqx.Module):
             self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
+        """Draw founders.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+            box: the genotype space.
+
+        Returns:
+            Their genotypes, `(n, p)`, inside the box.
+
+        Raises:
+            ValueError: where only the digest of the genotypes is known.
+        """
         if self._genotypes is None:
             raise ValueError(
                 "a record knows founders that were given by their digest alone; give them again, as "

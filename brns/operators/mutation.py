@@ -41,6 +41,16 @@ class PolynomialMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         key_which, key_move, key_rate = jax.random.split(key, 3)
         rate = self.rate
         if rate is None:
@@ -72,6 +82,16 @@ class GaussianMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         key_which, key_move = jax.random.split(key)
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
@@ -107,6 +127,16 @@ class IsoLineDD(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         key_other, key_iso, key_line = jax.random.split(key, 3)
         n = genotypes.shape[0]
         other = others(key_other, genotypes)
@@ -142,6 +172,16 @@ class Crossover(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         key_other, key_which, key_mutate = jax.random.split(key, 3)
         n, p = genotypes.shape
         if self.points is None:
@@ -154,7 +194,15 @@ class Crossover(eqx.Module):
 
 
 def others(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
-    """For each genotype another of the batch, drawn uniformly; in a batch of one itself."""
+    """For each genotype another of the batch, drawn uniformly; in a batch of one itself.
+
+    Args:
+        key: all chance comes from it.
+        genotypes: the batch, `(n, p)`.
+
+    Returns:
+        The others' genotypes, `(n, p)`.
+    """
     n = len(genotypes)
     further = jax.random.randint(key, (n,), 1, max(n, 2))
     return genotypes[(jnp.arange(n) + further) % n]
@@ -193,10 +241,24 @@ class MixedMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         return self.vary(key, self.credit(), genotypes, box)[0]
 
     def credit(self) -> Float[Array, " k"]:
-        """The credit of each operator before anything was born."""
+        """The credit of each operator before anything was born.
+
+        Returns:
+            The same for all, `(k,)`; their sum is 1.
+        """
         k = len(self.operators)
         return jnp.full(k, 1 / k, jnp.float32)
 
@@ -207,7 +269,20 @@ class MixedMutation(eqx.Module):
         genotypes: Float[Array, "n p"],
         box: Box,
     ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
-        """A mutant of each genotype, and the number of the operator that made it."""
+        """Vary genotypes by operators that are drawn by their credit.
+
+        Args:
+            key: all chance comes from it.
+            credit: of each operator, `(k,)`.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each genotype, and the number of the operator that made it.
+
+        Raises:
+            ValueError: where an operator gives mutants of another shape.
+        """
         n, k = len(genotypes), len(self.operators)
         if k == 1:
             mutant = self.operators[0](key, genotypes, box)
@@ -225,7 +300,16 @@ class MixedMutation(eqx.Module):
     def credited(
         self, credit: Float[Array, " k"], operator: Int[Array, " n"], survived: Bool[Array, " n"]
     ) -> Float[Array, " k"]:
-        """The credit after a generation: who of it survived, and which operator made whom."""
+        """The credit after a generation.
+
+        Args:
+            credit: before it, `(k,)`.
+            operator: the number of the operator that made each offspring.
+            survived: which offspring live on.
+
+        Returns:
+            The credit of each operator, `(k,)`; as before where no offspring survived.
+        """
         number = jnp.sum(survived)
         made = jnp.bincount(
             operator, weights=survived.astype(jnp.float32), length=len(self.operators)
@@ -241,4 +325,14 @@ class Redraw(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: the parents', `(n, p)`, inside the box.
+            box: the genotype space.
+
+        Returns:
+            A mutant of each, `(n, p)`, inside the box.
+        """
         return box.uniform(key, genotypes.shape[0])

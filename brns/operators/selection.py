@@ -12,6 +12,15 @@ class Elitist(eqx.Module):
     """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order: parents before offspring."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        """Select survivors.
+
+        Args:
+            population: parents and offspring, scored; the parents' rows first.
+            size: how many live on.
+
+        Returns:
+            The rows of the survivors, `(size,)`.
+        """
         return jnp.argsort(-population.novelty, stable=True)[:size]
 
 
@@ -19,6 +28,15 @@ class Latest(eqx.Module):
     """The latest born, whatever their novelty: no selection. Ties keep the order."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        """Select survivors.
+
+        Args:
+            population: parents and offspring, scored; the parents' rows first.
+            size: how many live on.
+
+        Returns:
+            The rows of the survivors, `(size,)`.
+        """
         return jnp.argsort(-population.born, stable=True)[:size]
 
 
@@ -33,6 +51,15 @@ class NSGA2(eqx.Module):
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        """Select survivors.
+
+        Args:
+            population: parents and offspring, scored; the parents' rows first.
+            size: how many live on.
+
+        Returns:
+            The rows of the survivors, `(size,)`.
+        """
         objectives = jnp.stack([population.novelty, population.fitness], axis=1)
         front = fronts(objectives)
         return jnp.lexsort((-crowding_distance(objectives, front), front))[:size]
@@ -42,28 +69,31 @@ def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
     """The number of the non-dominated front of each individual, from 0; both objectives are maximised.
 
     In the order of the first objective each individual joins the first front whose largest second objective is below
-    its own; these fall from front to front, and the first is found by halving.
+    its own; these fall from front to front, and the first is found by halving. Equals stand in one front.
 
     Source: Jensen 2003, doi:10.1109/TEVC.2003.817234, for two objectives. Cost O(n log n).
+
+    Args:
+        objectives: two finite numbers of each individual.
+
+    Returns:
+        The fronts' numbers, `(n,)`.
     """
-    n = objectives.shape[0]
+    n = len(objectives)
     order = jnp.lexsort((-objectives[:, 1], -objectives[:, 0]))
-    first, second = -objectives[order].T  # from here on minimised, so that the fronts' numbers rise
-    repeated = jnp.concatenate(
-        [jnp.zeros(1, bool), (first[1:] == first[:-1]) & (second[1:] == second[:-1])]
-    )
+    ranked = objectives[order]
+    repeated = jnp.append(False, jnp.all(ranked[1:] == ranked[:-1], axis=1))
 
     def place(carry, individual):
-        smallest, before = (
-            carry  # smallest: of the second in each front, NaN in those that nobody is in yet
-        )
+        lowest, before = carry  # lowest: minus the largest second objective of each front
         value, same = individual
-        front = jnp.searchsorted(smallest, value, side="right", method="scan_unrolled")
-        front = jnp.where(same, before, front)
-        return (smallest.at[front].set(value), front), front
+        next_front = jnp.searchsorted(lowest, value, side="right", method="scan_unrolled")
+        front = jnp.where(same, before, next_front)
+        return (lowest.at[front].set(value), front), front
 
-    start = (jnp.full(n, jnp.nan, objectives.dtype), jnp.int32(0))
-    return jnp.zeros(n, jnp.int32).at[order].set(jax.lax.scan(place, start, (second, repeated))[1])
+    start = (jnp.full(n, jnp.inf, objectives.dtype), jnp.int32(0))
+    front = jax.lax.scan(place, start, (-ranked[:, 1], repeated))[1]
+    return jnp.zeros(n, jnp.int32).at[order].set(front)
 
 
 def crowding_distance(
@@ -72,6 +102,13 @@ def crowding_distance(
     """The sum over objectives of the gap between an individual's two neighbours in its front, over the front's range.
 
     Infinite at the ends of a front.
+
+    Args:
+        objectives: of each individual.
+        front: the number of its front.
+
+    Returns:
+        The distances, `(n,)`.
     """
 
     def along(values: Float[Array, " n"]) -> Float[Array, " n"]:

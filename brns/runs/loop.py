@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, SupportsIndex, get_args
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from brns.core import Generation, founding
 from brns.runs import compilation_cache, metadata, storage
@@ -272,6 +273,7 @@ def _advance(
         progress.append(Progress(record.path, record.behavior_space, done))
     if kept == 0:
         founders = [founding(side_by_side.on_host(state.population)) for state in states]
+        founders = jax.tree.map(np.array, founders)
         together = zip(runs, founders, progress, strict=True)
         yield [SavedGeneration(record, 0, facts, one.row) for record, facts, one in together]
     keys = [jax.random.key(record.seed) for record in runs]
@@ -286,9 +288,9 @@ def _advance(
                 for record, (state, generation), one in zip(runs, after, progress, strict=True):
                     check_generation(search, generation)
                     record.append(number, generation, state.credit, search)
-                    told.append(
-                        SavedGeneration(record, number, generation, one.add(number, generation))
-                    )
+                    row = one.add(number, generation)
+                    own = jax.tree.map(np.array, generation)  # not what the search goes on with
+                    told.append(SavedGeneration(record, number, own, row))
                 states = [state for state, _ in after]
                 # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
                 due = number % runs[0].checkpoint_every == 0 or number == generations

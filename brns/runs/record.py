@@ -337,7 +337,11 @@ class Record:
             raise RecordError(
                 f"{self.path} has no individuals {ranges(unknown)} that were born in these generations"
             )
-        return np.stack([rows[i] for i in ids.tolist()]) if rows else self._facts(0)[GENOTYPE][:0]
+        return (
+            np.stack([rows[i] for i in ids.tolist()])
+            if rows
+            else self._facts(0)[GENOTYPE][:0].copy()
+        )
 
     def _offspring(self, number: int) -> np.ndarray:
         """The genotypes of all who were born in a generation."""
@@ -366,7 +370,7 @@ class Record:
         )
 
     def _with_genotypes(self, table: np.ndarray) -> Population:
-        columns = {name: table[name] for name in PLAIN}
+        columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
         return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":

@@ -132,7 +132,7 @@ class DeceptiveMaze(eqx.Module):
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
         # Each coordinate is an array of its own: stacked within the loop, they would take three times as long.
-        rows = cpu.filled(genotypes)
+        rows = cpu.filled(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
