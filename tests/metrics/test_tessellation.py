@@ -23,7 +23,9 @@ def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters)
     assert tessellation.coverage(points, centres) == 1
     assert tessellation.coverage(points[:70], centres) == len(own) / 12 < 1
     grown = tessellation.cumulative_coverage(points.reshape(4, 70, 40), centres)
-    assert grown[0] == len(own) / 12 and grown[-1] == 1 and (np.diff(grown) > 0).all()
+    assert grown[0] == len(own) / 12
+    assert grown[-1] == 1
+    assert (np.diff(grown) > 0).all()
 
 
 def test_a_cell_is_that_of_the_nearest_centre_and_the_same_points_give_the_same_cells(clusters):
@@ -39,7 +41,7 @@ def test_there_are_no_more_cells_than_different_points():
     assert len(tessellation.tessellate(points)) == 2
 
 
-@pytest.mark.parametrize("points, cells", [(np.zeros((0, 3)), 9), (np.full((9, 3), np.nan), 9),
+@pytest.mark.parametrize(("points", "cells"), [(np.zeros((0, 3)), 9), (np.full((9, 3), np.nan), 9),
                                            (np.zeros((9, 3)), 1)])  # fmt: skip
 def test_what_makes_no_tessellation_is_said(points, cells):
     with pytest.raises(ValueError, match="finite points and at least 2 cells; got"):
