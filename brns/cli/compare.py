@@ -20,7 +20,7 @@ Methods = Annotated[
 ]
 Operators = Annotated[
     list[str] | None,
-    typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial"),
+    typer.Option(help="an operator each method runs with; repeatable", show_default="mixed"),
 ]
 
 
@@ -79,7 +79,11 @@ def compare(
             seeds=seeds,
             generations=generations,
             out=out,
-            mutations={name: part.load()() for name, part in operators.items()},
+            # One operator of all stands in the title, not in each method's name.
+            mutations={
+                name if len(operators) > 1 else "": part.load()()
+                for name, part in operators.items()
+            },
             workers=workers,
         )
     except KeyboardInterrupt:
