@@ -54,7 +54,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
         shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
     shown = call("show", "both", folder=tmp_path)
     assert "both: Identity, recognition" in shown.stdout
-    values = [Record(path).frame().coverage.iloc[-1] for path in (finished.path, whole)]
+    values = [Record(path).frame().coverage_evaluated.iloc[-1] for path in (finished.path, whole)]
     (line,) = [
         line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")
     ]

@@ -58,7 +58,7 @@ def test_states_progress_and_results(runs):
             "7",
             f"{row.solutions:g}",
             first,
-            f"{row.coverage:.0%}",
+            f"{row.coverage_evaluated:.0%}",
         )
         assert found[name][1:] == (CHANGED, name, cells)
     assert found["group/deep/new"].cells[0] == "–/10"
