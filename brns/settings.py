@@ -131,7 +131,9 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
     """The fields of a class that can be set as text: name to type and meaning, the string under the field."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
     names = [
-        field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])
+        field.name
+        for field in dataclasses.fields(part)
+        if field.init and is_plain(hints[field.name])
     ]
     return {name: (hints[name], meanings.get(name, "")) for name in names}
 
@@ -176,12 +178,12 @@ def _checked(what: str, hint: Any, value: Any) -> Any:
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
 
 
-def _plain(hint: Any) -> bool:
+def is_plain(hint: Any) -> bool:
     """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
     if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
         return True
     return bool(typing.get_args(hint)) and all(
-        _plain(a) for a in typing.get_args(hint) if a is not Ellipsis
+        is_plain(a) for a in typing.get_args(hint) if a is not Ellipsis
     )
 
 

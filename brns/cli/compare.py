@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from brns.cli.modules import find_module
 from brns.settings import SettingsError, chosen, parts
 
 Worlds = Annotated[
@@ -54,6 +55,9 @@ def compare(
     }
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
+    for name in (*worlds, *names):
+        if ":" in name:
+            find_module(name)
     if own and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {own[0]} only")
     from rich.markdown import Markdown

@@ -37,7 +37,9 @@ KeepEvery = Annotated[
 Changes = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"
+        "--set",
+        metavar="NAME=VALUE",
+        help="change a setting, such as population_size=50, or an operator, such as mutate=gaussian; repeatable",
     ),
 ]
 Total = Annotated[

@@ -1,8 +1,12 @@
 """The command line, as a person uses it."""
 
 import contextlib
+import dataclasses
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,9 +16,10 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
+from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_place, resumable
 from brns.metrics.measures import summary
-from brns.settings import PARTS
+from brns.settings import PARTS, settings
 
 
 def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
@@ -88,6 +93,17 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
         ),
         (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
+        (("compare", "nowhere:task"), "there is no module 'nowhere'"),
+        (
+            ("run", "maze", "--out", "no", "--estimator", "archive", "--set", "k=5"),
+            "did you mean estimator.k=5?",
+        ),
+        (("run", "maze", "--out", "no", "--set", "k=5"), "--estimator population (estimator.k)"),
+        (
+            ("run", "maze", "--out", "no", "--set", "mutate.sigma=1"),
+            "mutate=gaussian (mutate.sigma)",
+        ),
+        (("list", "learning_rat"), "did you mean learning_rate?"),
         (
             ("run", "maze", "--out", "no", "--workers", "two"),
             "a number of processes, or the address",
@@ -98,6 +114,48 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
 def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
     assert told in call(*words, folder=tmp_path, status=2).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    wrong = ("--set", "k=5", "--set", "task.steps=many", "--set", "mutate=gausian")
+    told = call("run", "maz", "--estimator", "cuonts", *wrong, folder=tmp_path, status=2).stderr
+    for word in ("did you mean maze?", "did you mean counts?", "estimator.k", "mean gaussian?"):
+        assert word in told
+    told = call("run", "maze", "--estimator", "cuonts", *wrong, folder=tmp_path, status=2).stderr
+    assert "DeceptiveMaze.steps" in told
+
+
+def test_settings_read_without_an_import_are_those_of_the_classes():
+    for part in PARTS:
+        own = getattr(brns, part.attribute)
+        defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
+        expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
+        assert settings_of(part) == expected
+    sizes = class_settings("NoveltySearch")
+    assert list(sizes) == list(settings(brns.NoveltySearch))
+    assert sizes["population_size"].default == 100
+
+
+def test_a_setting_is_found_by_its_name(tmp_path):
+    told = call("list", "k", folder=tmp_path).stdout
+    assert told.count("--set estimator.k=15") == 3
+    assert "--estimator population" in told
+    assert "--set mutate.sigma=0.05" in call("list", "mutate.sigma", folder=tmp_path).stdout
+    assert "every experiment" in call("list", "population_size", folder=tmp_path).stdout
+
+
+def test_a_word_about_settings_or_a_missing_module_needs_no_jax(tmp_path):
+    """Importing JAX takes seconds."""
+    script = (
+        "import sys; from shell import call; from pathlib import Path; here = Path()\n"
+        "call('list', 'archive', folder=here); call('list', 'k', folder=here)\n"
+        "call('run', 'nowhere:task', folder=here, status=2)\n"
+        "assert 'jax' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    paths = os.pathsep.join([str(Path(brns.__file__).parents[1]), str(Path(__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
 
 
 def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):
