@@ -225,7 +225,9 @@ def describe(part: Any) -> Any:
         return part
     if isinstance(part, bytes | bytearray):
         long = len(part) > SMALL
-        return {"name": name, "sha256": _digest(part)} if long else {"name": name, "hex": part.hex()}
+        return (
+            {"name": name, "sha256": _digest(part)} if long else {"name": name, "hex": part.hex()}
+        )
     if isinstance(part, range | slice):
         return {"name": name, "start": part.start, "stop": part.stop, "step": part.step}
     if isinstance(part, pathlib.PurePath):
@@ -418,7 +420,9 @@ def _built_value(name: str, description: Mapping[str, Any], own: Any) -> Any:
     if isinstance(own, enum.Enum):
         members = type(own).__members__
         if (member := description.get("member")) not in members:
-            raise SettingsError(f"{type(own).__name__} has no {member}; it has {', '.join(members)}")
+            raise SettingsError(
+                f"{type(own).__name__} has no {member}; it has {', '.join(members)}"
+            )
         return members[member]
     items = description.get("items", ())
     match name:
@@ -441,7 +445,9 @@ def _built_value(name: str, description: Mapping[str, Any], own: Any) -> Any:
                 key: _built_setting(name, Any, value, mine.get(key))
                 for key, value in ((_built_setting(name, Any, k, None), v) for k, v in items)
             }
-    raise SettingsError(f"a {name} of {SMALL} bytes or more is kept as a digest: give the search that has it")
+    raise SettingsError(
+        f"a {name} of {SMALL} bytes or more is kept as a digest: give the search that has it"
+    )
 
 
 def equal(before: Any, after: Any) -> bool:
