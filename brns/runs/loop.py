@@ -395,33 +395,31 @@ def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> st
 
 def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
     """A `RecordError` where one seed of a batch would go on alone, or one that is no longer of it."""
-    held = [run.seed for run in runs]
+    held = {run.seed for run in runs}
     alone = [run.path for run in runs] == [path]
     for record in runs:
-        others = sorted(set(record.seeds) - set(held))
-        strange = sorted(set(held) - set(record.seeds))
-        if strange or (alone and others):
-            seeds = f"with seeds {record.seeds}"
+        together = record.metadata.together
+        if held - together or (alone and together - held):
+            at = record.snapshots[-1] if record.snapshots else 0
             raise RecordError(
-                f"{path} holds seeds {held}, and {record.path} was computed {seeds}. Resume the whole batch; or go on "
-                f"with one seed alone, in another folder: brns fork {shlex.quote(str(record.path))} --at "
-                f"{record.snapshots[-1] if record.snapshots else 0} --out FOLDER"
+                f"{path} holds seeds {sorted(held)}, and {record.path} goes on with seeds {sorted(together)}: resume a "
+                "whole batch, or a run that was started alone. To go on with one seed alone, make a run of it: "
+                f"brns fork {shlex.quote(str(record.path))} --at {at} --out FOLDER"
             )
 
 
 def _leave_out_missing(runs: list[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
-    held = [run.seed for run in runs]
-    missing = sorted(set(runs[0].seeds) - set(held))
-    if missing:
+    held = {run.seed for run in runs}
+    if missing := sorted(runs[0].metadata.together - held):
         warnings.warn(
-            f"seeds {missing} of the batch are missing: the others go on without them. Seeds that are computed "
-            "together round together, so that their bits may be others than with all",
+            f"seeds {missing} of the batch are missing: the others go on without them. Seeds that are "
+            "computed together round together, so that their last bits may be others than with all",
             stacklevel=2,
         )
     for record in runs:
-        if record.seeds != held:
-            record.seeds = record.metadata.seeds = held
+        if record.metadata.together != held:
+            record.metadata.left_out = sorted(set(record.seeds) - held)
             metadata.write(record.path, record.metadata)
 
 

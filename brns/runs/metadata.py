@@ -84,6 +84,9 @@ class Metadata(pydantic.BaseModel):
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
+    """all that were started together"""
+    left_out: list[int] = []
+    """those of them without which the others went on"""
     lanes: int
     generations: int
     checkpoint_every: int
@@ -101,6 +104,11 @@ class Metadata(pydantic.BaseModel):
     forked: Forked | None = None
     checksum: int = 0
     """CRC-32 of all else"""
+
+    @property
+    def together(self) -> set[int]:
+        """The seeds that go on together."""
+        return set(self.seeds) - set(self.left_out)
 
     def summed(self) -> int:
         """The checksum that it should have."""

@@ -99,11 +99,7 @@ def refuse_unusable(out: Path) -> None:
     with making(out, below if out.exists() else "choose another place"):
         aside = hidden(out)
         aside.mkdir(parents=True)
-        try:
-            with locked([aside]):
-                pass
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+        aside.rmdir()
         if out.exists():
             out.rmdir()
             out.mkdir()
@@ -159,6 +155,7 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
     The system drops the lock when the process ends, in whatever way. Where a file system has none, that is said, and
     nobody is kept out.
     """
+    said = False
     with contextlib.ExitStack() as held:
         for folder in paths:
             lock = filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
@@ -169,15 +166,17 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
                     f"{folder} is being written by another process or thread"
                 ) from None
             except (OSError, NotImplementedError) as error:
-                if not isinstance(error, OSError) or error.errno in NO_LOCKS:
+                if isinstance(error, OSError) and error.errno not in NO_LOCKS:
+                    raise RecordError(
+                        f"could not write to {folder} ({error.strerror}): choose another place"
+                    ) from error
+                if not said:
                     warnings.warn(
-                        f"the file system of {folder} has no locks ({error}): see that nobody else writes there",
+                        f"the file system of {folder} has no locks ({error}): see to it that no other process writes "
+                        "there",
                         stacklevel=2,
                     )
-                    continue
-                raise RecordError(
-                    f"could not write to {folder} ({error.strerror}): choose another place"
-                ) from error
+                said = True
         yield
 
 
