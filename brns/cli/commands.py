@@ -56,6 +56,7 @@ def run(
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: o.Place = None,
     checkpoint_every: o.KeepEvery = 10,
+    genotypes: o.Genotypes = "survivors",
     until: o.Until = None,
     set_: o.Changes = None,
     workers: o.Workers = None,
@@ -88,6 +89,7 @@ def run(
                 seed=seed,
                 seeds=several,
                 checkpoint_every=checkpoint_every,
+                genotypes=genotypes,
                 until=saturated if until else None,
             )
         conclude(out, done, redraw=True)
@@ -131,6 +133,7 @@ def resume(
     workers: o.Workers = None,
     timeout: o.Timeout = None,
     search: o.Search = None,
+    accept_edits: o.Edited = False,
 ) -> None:
     """Go on with a run that was stopped, or make it longer.
 
@@ -156,7 +159,11 @@ def resume(
     with in_parallel(whole, workers, timeout) as whole:
         with resumable(directory, search or ()):
             done = loop.resume(
-                directory, generations, search=whole, until=saturated if until else None
+                directory,
+                generations,
+                search=whole,
+                accept_edits=accept_edits,
+                until=saturated if until else None,
             )
         conclude(directory, done, redraw=True)
 

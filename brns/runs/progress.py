@@ -21,7 +21,7 @@ from rich.progress import Progress as Rich
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
-from brns.metrics.saturation import Seen
+from brns.metrics.saturation import Seen, saturated
 from brns.runs.storage import saving
 
 Thing = TypeVar("Thing")
@@ -204,22 +204,29 @@ class Bar:
 
 
 def follow(
-    steps: Generator[Any, None, None],
+    steps: Generator[Any, str | None, None],
     until: Callable[[Any], bool] | None,
     shown: bool,
     temporary: Path | None = None,
 ) -> Iterator[Any]:
     """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
     with contextlib.closing(steps), Bar("generation", found="compiling", shown=shown) as bar:
-        for saved in steps:
-            if shown and temporary:
-                text = f"Kept in {temporary} until Python ends; give out= to keep it."
-                bar.progress.console.print(text, soft_wrap=True)
-                temporary = None
-            bar.show(saved)
-            yield saved
-            if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
-                return
+        try:
+            for saved in steps:
+                if shown and temporary:
+                    text = f"Kept in {temporary} until Python ends; give out= to keep it."
+                    bar.progress.console.print(text, soft_wrap=True)
+                    temporary = None
+                bar.show(saved)
+                yield saved
+                if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
+                    with contextlib.suppress(StopIteration):
+                        steps.send("saturated" if until is saturated else "stopped")
+        except GeneratorExit:  # the loop was left
+            raise
+        except BaseException as error:  # of `until`, or Ctrl-C: the runs shall know why they ended
+            steps.throw(error)
+            raise
 
 
 def track(things: Iterable[Thing], title: str, total: int, shown: bool = True) -> Iterator[Thing]:

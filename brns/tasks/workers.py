@@ -293,9 +293,15 @@ def _process(processes: list[Any], timeout: float | None) -> Any:
         told = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in CACHE}
         told = {name: str(value) for name, value in told.items() if value is not None}
         environment = {"JAX_PLATFORMS": "cpu", **one_thread(), **told}
-        _THREAD.process = loky.ProcessPoolExecutor(
-            1, env=environment, initializer=_end_with, initargs=(os.getpid(),)
-        )
+        try:
+            _THREAD.process = loky.ProcessPoolExecutor(
+                1, env=environment, initializer=_end_with, initargs=(os.getpid(),)
+            )
+        except OSError as error:
+            raise EvaluationError(
+                f"a worker cannot be started ({error}): its queues need shared memory, a "
+                "folder /dev/shm with room that can be written (docker run --shm-size 256m); or go on without workers"
+            ) from error
         processes.append(_THREAD.process)
         _THREAD.process.submit(os.getpid).result(timeout and timeout + START)
     return _THREAD.process

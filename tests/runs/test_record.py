@@ -22,7 +22,7 @@ SEARCH = search()
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 8, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
+    expected = {"format": 9, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
@@ -43,6 +43,8 @@ def test_numpy_alone_reads_a_generation(whole):
         "seal": ((), []),
         "offspring.genotype": ((3, 5), []),
         "kept": ((6,), []),
+        "digest": ((8,), []),
+        "fingerprint": ((6,), []),
         "credit": ((1,), []),
         "offspring": ((6,), each),
         "survivors": ((8,), each),
