@@ -35,11 +35,31 @@ def runs(
     directory: Annotated[
         Path, typer.Argument(help="a directory with runs anywhere below it")
     ] = Path("runs"),
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="COLUMN=VALUE",
+            help="only runs that are so, such as state=failed or task=maze; repeatable",
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="by a column, such as began or coverage_evaluated"),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="the largest first")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="print all that is known of each as JSON")
+    ] = False,
 ) -> None:
-    """List the runs below a directory, and what they found so far."""
-    from brns.cli.listing import print_runs
+    """List the runs below a directory: how each ended, what it found so far, when and where."""
+    from brns.cli.listing import chosen_runs, print_json, print_runs
 
-    print_runs(directory)
+    rows = chosen_runs(directory, filters or (), sort, reverse)
+    if json:
+        print_json(rows)
+    else:
+        print_runs(directory, rows)
 
 
 def list_(
@@ -130,7 +150,10 @@ def _written(value: Any) -> str:
 
 
 def show(
-    directory: Directory,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(help="runs, batches of seeds, or directories with runs anywhere below"),
+    ],
     search: Search = None,
     json: Annotated[
         bool, typer.Option("--json", help="print the numbers of each run as JSON")
@@ -139,15 +162,18 @@ def show(
         bool, typer.Option("--all", help="show all numbers and what they mean")
     ] = False,
 ) -> None:
-    """Show the numbers of runs, and draw the pictures that they lack."""
+    """Show the numbers of runs, how they ended, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_json
+    from brns.cli.listing import batches_below
     from brns.cli.user_code import records_of
 
-    found = records_of([directory], search)
+    places = [place for directory in directories for place in batches_below(directory)]
+    found = {place: records_of([place], search) for place in dict.fromkeys(places)}
     if json:
-        print_json(found)
-    else:
-        conclude(directory, found, details=details)
+        print_json([record for records in found.values() for record in records])
+        return
+    for place, records in found.items():
+        conclude(place, records, details=details)
 
 
 def figure(

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
+from brns.cli.conclusion import verdicts
 from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_place, resumable
 from brns.metrics.measures import summary
@@ -29,8 +31,35 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
     assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
     text = (folder / "run.txt").read_text()
     assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
-    for told in ("overview.png", "eta < 1", "kappa > 0"):
+    for told in ("overview.png", "maze, counts, ", "mixed mutation", "of 6 x 6 cells"):
         assert told in text
+    assert re.search(r"^kappa 0: forgot nothing$", text, re.M)
+    assert "Finished: 4 generations, 0:00:" in text
+
+
+def test_a_verdict_says_what_the_numbers_mean():
+    bad = {"new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
+    assert verdicts([bad]) == [
+        "new 0.003: saturated, hardly anything new is found any more",
+        "eta 1.2: what was visited stayed novel",
+        "kappa 2: forgot: what was known became novel again",
+        "regained 0.3: places of old ranked as novel again",
+    ]
+    good = {"new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
+    assert verdicts([good, good])[2] == "kappa 0: forgot nothing"
+    assert verdicts([good, bad, good])[2] == (
+        "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
+        "1 of 3 seeds"
+    )
+    assert verdicts([{"age": 3.0}]) == []
+
+
+def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
+    for name in ("a", "below/b"):
+        shutil.copytree(folder / RUN, tmp_path / name)
+    both = call("show", "a", "below/b", folder=tmp_path).stdout
+    assert [both.count(f"{name}: maze, counts") for name in ("a", "below/b")] == [1, 1]
+    assert call("show", ".", folder=tmp_path).stdout.count(": maze, counts") == 2
 
 
 def test_the_default_place_tells_changed_settings_apart():
