@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import logging
 import os
 import shlex
 import textwrap
@@ -42,6 +43,7 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
 from brns.settings import assigned, build, changes, describe, shown
 
+LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
 SECONDS = (
     1.0  # of work that a resumed run computes again at most, beside the generation in progress
@@ -367,6 +369,8 @@ def go_on(
         if common is None:
             raise RecordError(f"{path} has no state to go on from: start anew")
         total = first.planned if generations is None else whole("generations", generations)
+        if told := _told_totals(path, common, first.planned, total):
+            LOG.warning("%s", told)
         states = [record.go_on(common, total) for record in runs]
         _leave_out_missing(runs)
         for record in runs:
@@ -376,6 +380,16 @@ def go_on(
             elif record.elsewhere:
                 record.check_genotypes()
         yield from _advance(first.search, runs, states, total, began)
+
+
+def _told_totals(path: str | os.PathLike, last: int, planned: int, total: int) -> str:
+    """What going on means where another number of generations is asked for; else empty."""
+    if total == planned:
+        return ""
+    asked = f"{os.fspath(path)} was begun for {planned} generations and {total} are asked for"
+    if last >= total:
+        return f"{asked}; it has {last} already, and nothing is computed"
+    return f"{asked}; it goes on from {last} to {total}"
 
 
 def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> str:

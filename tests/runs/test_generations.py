@@ -131,6 +131,21 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     assert len(shown.file.getvalue()) == length
 
 
+def test_another_total_is_told_with_what_it_does(tmp_path, caplog):
+    def told(total):
+        caplog.clear()
+        brns.run(HOST, total, out=tmp_path / "run", exist="resume")
+        return [one.message.removeprefix(f"{tmp_path}/run ") for one in caplog.records]
+
+    assert told(3) == told(3) == []
+    assert told(5) == ["was begun for 3 generations and 5 are asked for; it goes on from 3 to 5"]
+    assert told(5) == []
+    few = (
+        "was begun for 5 generations and 2 are asked for; it has 5 already, and nothing is computed"
+    )
+    assert told(2) == [few]
+
+
 def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
     caplog.set_level("INFO", "brns")
