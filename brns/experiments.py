@@ -1,4 +1,8 @@
-"""The paper's experiments as functions that return a `NoveltySearch`, and experiments chosen by name."""
+"""The paper's experiments as functions that return a `NoveltySearch`, and experiments chosen by name.
+
+The functions have the paper's operator, polynomial mutation. By name an experiment has the default of
+`NoveltySearch`, the mixture, in every world; `mutate=polynomial` is the paper's.
+"""
 
 import ast
 import dataclasses
@@ -10,7 +14,7 @@ import equinox as eqx
 from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
-from brns.operators.mutation import PolynomialMutation
+from brns.operators.mutation import MixedMutation, PolynomialMutation
 from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
 from brns.settings import (
@@ -75,13 +79,26 @@ OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
 
 
 def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
-    """The experiment of a world and an estimator, by their names on the command line."""
+    """The experiment of a world and an estimator, by their names on the command line.
+
+    It has the paper's sizes, selection and archive where the paper has the world, and the library's default operator.
+
+    Args:
+        world: Such as `maze`.
+        estimator: Of an estimator or a preset.
+
+    Returns:
+        The search.
+
+    Raises:
+        SettingsError: Where there is no such name.
+    """
     task = chosen("experiment", world, "world")
     novelty = chosen("--estimator", estimator, "estimator", "preset")
     wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
-    return (
-        EXPERIMENTS[world](wanted) if world in EXPERIMENTS else NoveltySearch(task.load()(), wanted)
-    )
+    if world in EXPERIMENTS:
+        return dataclasses.replace(EXPERIMENTS[world](wanted), mutate=MixedMutation())
+    return NoveltySearch(task.load()(), wanted)
 
 
 class Called(NamedTuple):
@@ -148,10 +165,13 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
                 f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}"
             )
     for part, mine in wanted.items():
+        own = getattr(search, part) if part else search
+        strays = _strays(search, own, part, mine)
+        problems += strays.values()
+        mine = {name: value for name, value in mine.items() if name not in strays}
         try:
             if part and mine:
-                configured = _configured(getattr(search, part), mine)
-                search = dataclasses.replace(search, **{part: configured})
+                search = dataclasses.replace(search, **{part: _configured(own, mine)})
             elif mine:
                 search = configure(search, mine)
         except ValueError as error:
@@ -159,6 +179,43 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     if problems:
         raise SettingsError("\n".join(problems))
     return search
+
+
+def _strays(search: NoveltySearch, own: Any, part: str, wanted: dict[str, Any]) -> dict[str, str]:
+    """Of the settings that a part does not have those that other parts have, and the words that say where."""
+    told = {}
+    for name, value in wanted.items():
+        if name in _names(own):
+            continue
+        typed = f"{part}.{name}" if part else name
+        places = [other for other in PARTS if name in _names(getattr(search, other))]
+        holders = [] if places else _holders(part, name)
+        if places:
+            right = " or ".join(f"{other}.{name}={value}" for other in places)
+            told[name] = f"--set {typed}={value}: {typed} is no setting here; did you mean {right}?"
+        elif holders:
+            told[name] = (
+                f"--set {typed}={value}: {typed} is no setting here; {', '.join(holders)} would have it"
+            )
+    return told
+
+
+def _holders(part: str, name: str) -> list[str]:
+    """How a command line chooses the parts that have a setting, and names it: in the place of this part, if given."""
+    uses = {"estimator": "--estimator ", **{operator: f"{operator}=" for operator in OPERATORS}}
+    found = []
+    for place, use in uses.items():
+        kind = OPERATORS.get(place, "estimator")
+        for other in parts(kind).values() if part in ("", place) else ():
+            if name in settings(other.load()):
+                found.append(f"{use}{other.name} ({place}.{name})")
+    return found
+
+
+def _names(part: Any) -> dict[str, Any]:
+    """The settings of a part; of a task in chunks those of the task itself."""
+    part = innermost(part) if isinstance(part, Chunked) else part
+    return settings(type(part)) if dataclasses.is_dataclass(part) else {}
 
 
 def _configured(part: Any, changes: dict[str, Any]) -> Any:

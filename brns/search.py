@@ -173,8 +173,28 @@ class NoveltySearch(eqx.Module):
     def tell(
         self, state: SearchState, offspring: Offspring, evaluation: Evaluation, key: Key[Array, ""]
     ) -> tuple[SearchState, Generation]:
-        """Score, select, learn. `offspring` comes from `ask(state, ...)`, `evaluation` from the task."""
-        evaluation = conform(evaluation, offspring.genotype.shape[0], self.task)
+        """Score, select, learn.
+
+        Args:
+            state: the one that `ask` was given.
+            offspring: what `ask` gave, all of it: ids are numbered by `offspring_size`.
+            evaluation: what the task says of them.
+            key: for what the estimator draws.
+
+        Returns:
+            The state after the generation, and the generation.
+
+        Raises:
+            ValueError: where there are more or fewer offspring than were asked for, or where the
+                evaluation is not one of them.
+        """
+        for name, column in offspring._asdict().items():
+            if len(column) != self.offspring_size:
+                raise ValueError(
+                    f"tell needs all {self.offspring_size} offspring that ask gave, in their order; got {len(column)} "
+                    f"({name}). Name those that could not be evaluated in Evaluation.failed"
+                )
+        evaluation = conform(evaluation, self.offspring_size, self.task)
         after, generation = _tell(
             self.estimator,
             self.mixture,

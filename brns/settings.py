@@ -7,16 +7,19 @@ import ast
 import contextlib
 import dataclasses
 import difflib
+import enum
 import functools
 import hashlib
 import importlib
 import inspect
 import itertools
 import json
+import pathlib
+import re
 import textwrap
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
@@ -131,7 +134,9 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
     """The fields of a class that can be set as text: name to type and meaning, the string under the field."""
     hints, meanings = typing.get_type_hints(part), _meanings(part)
     names = [
-        field.name for field in dataclasses.fields(part) if field.init and _plain(hints[field.name])
+        field.name
+        for field in dataclasses.fields(part)
+        if field.init and is_plain(hints[field.name])
     ]
     return {name: (hints[name], meanings.get(name, "")) for name in names}
 
@@ -176,12 +181,12 @@ def _checked(what: str, hint: Any, value: Any) -> Any:
         raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
 
 
-def _plain(hint: Any) -> bool:
+def is_plain(hint: Any) -> bool:
     """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
     if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
         return True
     return bool(typing.get_args(hint)) and all(
-        _plain(a) for a in typing.get_args(hint) if a is not Ellipsis
+        is_plain(a) for a in typing.get_args(hint) if a is not Ellipsis
     )
 
 
@@ -203,39 +208,130 @@ def _meanings(part: type) -> dict[str, str]:
 def describe(part: Any) -> Any:
     """A part and all its settings as JSON values. A large array becomes a digest, a function its name.
 
-    The settings of a class that is not a dataclass are its public attributes that are numbers, strings, arrays, or
-    tuples and lists of these.
+    The settings of a class that is not a dataclass are its public attributes that are values: numbers, strings,
+    arrays, paths, members of an Enum and other values of Python's own library, functions, dataclasses, and
+    collections of these.
+
+    Args:
+        part: a search, a part of one, or a setting.
+
+    Returns:
+        A dictionary whose `name` is the class; of a number, a string or None the value itself, of a sequence a list.
     """
-    if part is None or isinstance(part, bool | int | float | str):
+    name = type(part).__name__
+    if isinstance(part, enum.Enum):
+        return {"name": name, "member": part.name, "value": describe(part.value)}
+    if isinstance(part, str):
+        return part.encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
+    if part is None or isinstance(part, bool | int | float):
         return part
-    if isinstance(part, tuple | list):
+    if isinstance(part, bytes | bytearray):
+        long = len(part) > SMALL
+        return (
+            {"name": name, "sha256": _digest(part)} if long else {"name": name, "hex": part.hex()}
+        )
+    if isinstance(part, range | slice):
+        return {"name": name, "start": part.start, "stop": part.stop, "step": part.step}
+    if isinstance(part, pathlib.PurePath):
+        return {"name": "Path", "path": describe(str(part))}
+    if isinstance(part, re.Pattern):
+        return {"name": name, "pattern": describe(part.pattern), "flags": part.flags}
+    if isinstance(part, complex) or type(part).__module__ in REPRESENTED:
+        return {"name": name, "value": repr(part)}
+    if isinstance(part, Set):
+        return {"name": name, "items": sorted(map(describe, part), key=json.dumps)}
+    if isinstance(part, Mapping):
+        pairs = [[describe(key), describe(value)] for key, value in part.items()]
+        return {"name": name, "items": sorted(pairs, key=json.dumps)}
+    if isinstance(part, Sequence):
         return [describe(item) for item in part]
     if _is_array(part):
-        import numpy as np
-
-        small, array = part.size <= 64, np.asarray(part)
-        sha256 = hashlib.sha256(array.tobytes()).hexdigest()
-        return (
-            array.tolist()
-            if small
-            else {"name": "array", "shape": list(array.shape), "sha256": sha256}
-        )
-    if isinstance(part, type | types.FunctionType):
-        return {"name": part.__qualname__}
-    if isinstance(part, Mapping):
-        inner = {"items": list(part.items())}
-    elif isinstance(part, functools.partial):
+        return _described_array(part)
+    if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
-    elif dataclasses.is_dataclass(part):
-        inner = {field.name: getattr(part, field.name) for field in _fields(part)}
+    elif called := _called(part):
+        return {"name": called}
     else:
-        inner = {
-            name: value for name, value in getattr(part, "__dict__", {}).items() if _is_value(value)
-        }
+        inner = _settings_of(part)
     described = {
         str(name): describe(value) for name, value in inner.items() if not str(name).startswith("_")
     }
-    return {"name": type(part).__name__, **described}
+    return {"name": name, **described}
+
+
+SMALL = 64
+"""numbers of an array, or bytes, that are described one by one; of more there is a digest"""
+REPRESENTED = ("decimal", "fractions", "datetime", "zoneinfo", "uuid", "ipaddress")
+"""modules of Python's library whose values are what they are called"""
+
+
+def _described_array(array: Any) -> Any:
+    import numpy as np
+
+    if str(array.dtype).startswith("key<"):  # JAX's random keys
+        import jax
+
+        array = jax.random.key_data(array)
+    array = np.asarray(array)
+    if array.size <= SMALL or array.dtype.hasobject:
+        return describe(array.tolist())
+    shape, dtype = list(array.shape), str(array.dtype)
+    return {"name": "array", "shape": shape, "dtype": dtype, "sha256": _digest(array.tobytes())}
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _called(part: Any) -> str | None:
+    """The name of a class, a module, or a function of any kind; other objects have none."""
+    name = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
+    named = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
+    return name if named else None
+
+
+def _settings_of(part: Any) -> dict[str, Any]:
+    """The settings of an object by name, as they are: of a dataclass its fields, else its values."""
+    if dataclasses.is_dataclass(part):
+        return {field.name: getattr(part, field.name) for field in _fields(part)}
+    names = [*getattr(part, "__dict__", {})]
+    for each in type(part).__mro__:
+        slots = getattr(each, "__slots__", ())
+        names += [slots] if isinstance(slots, str) else slots
+    public = [name for name in names if not name.startswith("_") and hasattr(part, name)]
+    values = {name: getattr(part, name) for name in public}
+    return {name: value for name, value in values.items() if _is_value(value)}
+
+
+def refuse_unrecorded(part: Any, name: str) -> None:
+    """A `SettingsError` where a dataclass holds a value that `describe` cannot tell from another one.
+
+    That is an object that compares by value, and has no public attribute that is a value itself. Objects that compare
+    by identity, such as simulators, are no settings.
+
+    Args:
+        part: a search or a part of one.
+        name: how the message calls it.
+    """
+    if isinstance(part, functools.partial):
+        inner = {"args": part.args, **part.keywords}
+    elif isinstance(part, Mapping):
+        inner = {str(key): value for key, value in part.items()}
+    elif isinstance(part, tuple | list):
+        inner = {f"{row}": value for row, value in enumerate(part)}
+    elif dataclasses.is_dataclass(part) and not isinstance(part, type):
+        inner = _settings_of(part)
+    else:
+        by_value = type(part).__eq__ is not object.__eq__
+        if by_value and describe(part) == {"name": type(part).__name__}:
+            raise SettingsError(
+                f"{name} is a {type(part).__name__}, of which a record cannot keep the value: give it as numbers, "
+                "strings, arrays or a dataclass of these; or let its name begin with an underscore, as what is no "
+                "setting does"
+            )
+        return
+    for key, value in inner.items():
+        refuse_unrecorded(value, f"{name}.{key}")
 
 
 def _fields(part: Any) -> list[dataclasses.Field]:
@@ -252,40 +348,117 @@ def _is_array(thing: Any) -> bool:
 
 def _is_value(thing: Any) -> bool:
     """Whether it is a value, not an object such as a simulator."""
-    if isinstance(thing, tuple | list):
+    if isinstance(thing, Mapping):
+        return all(_is_value(key) and _is_value(value) for key, value in thing.items())
+    if isinstance(thing, str | bytes | bytearray | range):
+        return True
+    if isinstance(thing, Sequence | Set):
         return all(map(_is_value, thing))
-    return thing is None or isinstance(thing, bool | int | float | str) or _is_array(thing)
+    plain = thing is None or isinstance(thing, bool | int | float | complex | slice | enum.Enum)
+    stored = isinstance(thing, pathlib.PurePath | re.Pattern | functools.partial)
+    library = type(thing).__module__ in REPRESENTED
+    part = dataclasses.is_dataclass(thing) or bool(_called(thing))
+    return plain or stored or library or part or _is_array(thing)
 
 
 def build(description: Mapping[str, Any], own: Any = None) -> Any:
     """The part that `describe` described: one of this package, or one like `own`, a user's; else a `SettingsError`.
 
     What cannot be described, such as a simulator, stays as `own` has it.
+
+    Args:
+        description: what `describe` gave, perhaps through JSON.
+        own: a part whose class and whose parts' classes may be used too.
+
+    Returns:
+        A part or a setting whose description is the same.
     """
     name = str(description.get("name"))
+    if own is not None and equal(describe(own), description):
+        return own
     known = type(own).__name__ == name
+    if name in VALUES or isinstance(own, enum.Enum):
+        return _built_value(name, description, own)
     if not known and name not in NAMED:
         raise SettingsError(
             f"{name!r} is not in brns, so that its settings alone cannot rebuild it. This run uses your "
             "own code: add --search module:object; in Python set record.search or give search=..."
         )
     part = type(own) if known else getattr(importlib.import_module("brns"), name)
+    hints = {}
+    with contextlib.suppress(NameError):  # of a class within a function, whose names are gone
+        hints = typing.get_type_hints(part)
     values = {}
     for key, value in description.items():
         mine = getattr(own, key, None) if known else None
-        if key == "name" or (known and describe(mine) == value):
+        if key == "name" or (known and equal(describe(mine), value)):
             continue
-        if isinstance(value, Mapping):
-            values[key] = build(value, mine)
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            values[key] = tuple(map(build, value))
-        else:
-            values[key] = _checked(
-                f"{name}.{key}", typing.get_type_hints(part).get(key, Any), value
+        values[key] = _built_setting(f"{name}.{key}", hints.get(key, Any), value, mine)
+    if not known:
+        return part(**values)
+    if not dataclasses.is_dataclass(own):
+        raise SettingsError(
+            f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search as it was"
+        )
+    return dataclasses.replace(own, **values)
+
+
+def _built_setting(what: str, hint: Any, value: Any, own: Any) -> Any:
+    if isinstance(value, Mapping):
+        return build(value, own)
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        same_length = isinstance(own, tuple | list) and len(own) == len(value)
+        mine = own if same_length else [None] * len(value)
+        pairs = zip(value, mine, strict=True)
+        return tuple(_built_setting(what, Any, item, one) for item, one in pairs)
+    return _checked(what, hint, value)
+
+
+VALUES = ("Path", "bytes", "bytearray", "complex", "range", "slice", "set", "frozenset", "dict")
+"""values that are rebuilt, beside members of an Enum that is the user's"""
+
+
+def _built_value(name: str, description: Mapping[str, Any], own: Any) -> Any:
+    if isinstance(own, enum.Enum):
+        members = type(own).__members__
+        if (member := description.get("member")) not in members:
+            raise SettingsError(
+                f"{type(own).__name__} has no {member}; it has {', '.join(members)}"
             )
-    if known:
-        return dataclasses.replace(own, **values) if values else own
-    return part(**values)
+        return members[member]
+    items = description.get("items", ())
+    match name:
+        case "Path":
+            kind = type(own) if isinstance(own, pathlib.PurePath) else pathlib.Path
+            return kind(description["path"])
+        case "bytes" | "bytearray" if "hex" in description:
+            return {"bytes": bytes, "bytearray": bytearray}[name].fromhex(description["hex"])
+        case "complex":
+            return complex(description["value"])
+        case "range" | "slice":
+            bounds = (description["start"], description["stop"], description["step"])
+            return range(*bounds) if name == "range" else slice(*bounds)
+        case "set" | "frozenset":
+            made = [_built_setting(name, Any, item, None) for item in items]
+            return set(made) if name == "set" else frozenset(made)
+        case "dict":
+            mine = own if isinstance(own, Mapping) else {}
+            return {
+                key: _built_setting(name, Any, value, mine.get(key))
+                for key, value in ((_built_setting(name, Any, k, None), v) for k, v in items)
+            }
+    raise SettingsError(
+        f"a {name} of {SMALL} bytes or more is kept as a digest: give the search that has it"
+    )
+
+
+def equal(before: Any, after: Any) -> bool:
+    """Whether two descriptions are the same; NaN is the same as NaN."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return before.keys() == after.keys() and all(equal(before[k], after[k]) for k in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(equal, before, after))
+    return bool(before == after or (before != before and after != after))
 
 
 def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
@@ -302,7 +475,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tu
     """The settings in which two descriptions differ: dotted name to (before, after), None where one is missing."""
     old, new = leaves(before), leaves(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
-    return {name: (was, now) for name, (was, now) in both.items() if was != now}
+    return {name: (was, now) for name, (was, now) in both.items() if not equal(was, now)}
 
 
 def told(changed: Mapping[str, Sequence[Any]]) -> str:
@@ -317,7 +490,7 @@ def unusual(part: Any, usual: Any = None) -> dict[str, Any]:
     for field in _fields(part):
         value = getattr(part, field.name)
         default = field.default if usual is None else getattr(usual, field.name)
-        if field.name not in described or described[field.name] == describe(default):
+        if field.name not in described or equal(described[field.name], describe(default)):
             continue
         same = type(value) is type(default)
         inner = unusual(value, default if same else None)

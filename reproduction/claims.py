@@ -92,6 +92,12 @@ class Row(NamedTuple):
     """whether the row is left out where one of those shown lacks the measure"""
 
 
+def _reaches_all(method: Method) -> Finding:
+    """Whether the survivors of every seed cover all cells in the end."""
+    shares = method["coverage_survivors"].values()
+    return in_every_seed(sum(share == 1 for share in shares), len(method.rows))
+
+
 MAZE = (
     Row(
         "5.1",
@@ -101,15 +107,28 @@ MAZE = (
     ),
     Row(
         "5.1, figure 3a",
-        "both methods reach full coverage of the 6 × 6 cells",
-        {"full_coverage": "generation in which everything evaluated covers all"},
-        lambda s: both(*(method.everywhere("full_coverage") for method in s.everybody)),
+        "both methods reach full coverage of the 6 × 6 cells, by survivors, as the figure shows it",
+        {"coverage_survivors": "coverage of survivors in the end"},
+        lambda s: both(*(_reaches_all(method) for method in s.everybody)),
     ),
     Row(
         "5.1, figure 3a",
-        "BR-NS covers a little later than the archive",
-        {"coverage_at_50": "coverage of everything evaluated at generation 50"},
-        lambda s: larger(s.archive["coverage_at_50"], s.ours["coverage_at_50"]),
+        "BR-NS covers a little later than the archive, by survivors, as the figure shows it",
+        {"coverage_survivors_at_50": "coverage of survivors at generation 50"},
+        lambda s: larger(s.archive["coverage_survivors_at_50"], s.ours["coverage_survivors_at_50"]),
+        where_measured=True,
+    ),
+    Row(
+        "5.1, by all evaluated",
+        "both methods reach full coverage, by everything evaluated",
+        {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
+        lambda s: both(*(method.everywhere("full_coverage_evaluated") for method in s.everybody)),
+    ),
+    Row(
+        "5.1, by all evaluated",
+        "BR-NS covers a little later than the archive, by everything evaluated",
+        {"coverage_evaluated_at_50": "coverage of everything evaluated at generation 50"},
+        lambda s: larger(s.archive["coverage_evaluated_at_50"], s.ours["coverage_evaluated_at_50"]),
     ),
     Row(
         "5.1, figure 3f",
@@ -172,11 +191,12 @@ MAZE = (
 OURS = (
     Row(
         "ours",
-        "it covers all cells in every seed, and no later than the archive (rule: by at most a tenth)",
-        {"full_coverage": "generation in which everything evaluated covers all"},
+        "by everything evaluated it covers all cells in every seed, and no later than the archive (rule: by at most a "
+        "tenth)",
+        {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: both(
-            s.ours.everywhere("full_coverage", 1.0),
-            no_larger(s.ours["full_coverage"], s.archive["full_coverage"]),
+            s.ours.everywhere("full_coverage_evaluated", 1.0),
+            no_larger(s.ours["full_coverage_evaluated"], s.archive["full_coverage_evaluated"]),
         ),
     ),
 )
@@ -219,11 +239,11 @@ def _measured(row: Row, sides: Sides) -> str:
 
 
 def _evidence(one: Judged) -> str:
-    if one.p is None or one.effects is None:
+    if one.effects is None:
         return ""
     least, most = one.effects
-    effect = f"{least:.2f} to {most:.2f}" if least <= 0.5 < most else f"{least:.2f}"
-    return f"p = {one.p:.2g}, effect {effect}"
+    effect = f"effect {least:.2f} to {most:.2f}" if least <= 0.5 < most else f"effect {least:.2f}"
+    return effect if one.p is None else f"p = {one.p:.2g}, {effect}"
 
 
 def estimate_text(estimate: Mapping[str, Any] | None, runs: int) -> str:

@@ -51,10 +51,14 @@ def _of_paths(record: Record) -> dict[str, float]:
 
 
 def _of_plane(record: Record) -> dict[str, float]:
-    shares = coverage.of_record(record, individuals="evaluated")
-    row = {f"coverage_at_{g}": float(shares[g]) for g in COVERAGE_AT if g < len(shares)}
-    if shares[-1] == 1:
-        row["full_coverage"] = float(np.argmax(shares == 1))
+    row = {}
+    for individuals in ("evaluated", "survivors"):
+        shares = coverage.of_record(record, individuals=individuals)
+        for g in COVERAGE_AT:
+            if g < len(shares):
+                row[f"coverage_{individuals}_at_{g}"] = float(shares[g])
+        if shares[-1] == 1:
+            row[f"full_coverage_{individuals}"] = float(np.argmax(shares == 1))
     uniform = uniformity_of_record(record)
     known = uniform[np.isfinite(uniform)]
     return row | {"uniformity_first": float(known[0]), "uniformity_last": float(known[-1])}

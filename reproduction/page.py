@@ -24,8 +24,10 @@ TITLES = {
     **{name: measure.title for name, measure in MEASURES.items()},
     "eta_root": "η of the root of novelty",
     "kappa_root": "κ per later generation, of the root",
-    "full_coverage": "Full coverage by all evaluated (generation)",
-    **{f"coverage_at_{g}": f"Coverage, evaluated, generation {g}" for g in COVERAGE_AT},
+    "full_coverage_evaluated": "Full coverage, evaluated (generation)",
+    "full_coverage_survivors": "Full coverage, survivors (generation)",
+    **{f"coverage_evaluated_at_{g}": f"Coverage, evaluated, generation {g}" for g in COVERAGE_AT},
+    **{f"coverage_survivors_at_{g}": f"Coverage, survivors, generation {g}" for g in COVERAGE_AT},
     "uniformity_first": "JS distance to uniform, first (untrained; the archive's first entries)",
     "uniformity_last": "JS distance to uniform, last",
     "uniformity_visits": "Uniformity of visits, signatures",
@@ -59,15 +61,14 @@ has the novelty of the archive of 6000, which looks on.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of \
 seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means is tested \
-over seeds, two-sided: seed by seed between methods (Wilcoxon's signed ranks) where they share six seeds or more, with \
-fewer as two groups (Mann-Whitney), and by signs against a limit or a beginning. The p of a table's claims, each the \
-largest of its comparisons', are adjusted together by Holm's method. Where that p is below 0.05, a claim *holds* if \
-all its comparisons point its way (*partly*, if a difference is smaller than was claimed), *the opposite is confirmed* \
-if none does, and else it *holds in part, the opposite of the rest is confirmed*. Where it is not, the claim is *not \
-confirmed* if any comparison points its way, and *does not hold* if none does. With so few seeds that no test could \
-confirm it, it *cannot be tested*. What is counted and not tested holds in every seed, *partly*, or not. Beside a \
-verdict stand that p and the least effect, or the least to the largest where they point both ways: the share of seeds \
-(of pairs of seeds, as two groups) in which it is as claimed, 0.5 being no difference."""
+seed by seed, two-sided (Wilcoxon's signed ranks, exact), and a number against a limit or a beginning by signs. The p \
+of a table's claims, each the largest of its comparisons', are corrected together by Holm's method. Where that p is \
+below 0.05, a claim *holds* if all its comparisons point its way (*partly*, if a difference is smaller than was \
+claimed), *the opposite is confirmed* if none does, and else it *holds in part, the opposite of the rest is \
+confirmed*. Where it is not, the claim is *not confirmed* if any comparison points its way, and *does not hold* if \
+none does. With n seeds, too few for any test to confirm it, it is *not tested (n = ...)*. What is counted and not \
+tested holds in every seed, *partly*, or not. Beside a verdict stand that p and the least effect, or the least to the \
+largest where they point both ways: the share of seeds in which it is as claimed, 0.5 being no difference."""
 
 
 def check(out: Path) -> None:
@@ -179,11 +180,11 @@ def _others(
 def _ablation(out: Path, results: Mapping[str, Any]) -> str:
     columns = {
         "first_solved": "first solution",
-        "full_coverage": "full coverage",
-        "coverage_at_10": "coverage at 10",
-        "coverage_at_25": "at 25",
-        "coverage_at_50": "at 50",
-        "coverage_at_100": "at 100",
+        "full_coverage_evaluated": "full coverage",
+        "coverage_evaluated_at_10": "coverage at 10",
+        "coverage_evaluated_at_25": "at 25",
+        "coverage_evaluated_at_50": "at 50",
+        "coverage_evaluated_at_100": "at 100",
         "kappa_share": "κ per later generation",
         "kappa_share_most": "largest",
         "kappa_root": "of the root",

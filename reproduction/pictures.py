@@ -16,8 +16,8 @@ from reproduction.costs import BRUTE, KNN, TREE, Costs
 
 PANELS = {
     "first_solved": "first solution (generation)",
-    "full_coverage": "full coverage (generation)",
-    "coverage_at_50": "coverage at generation 50",
+    "full_coverage_evaluated": "full coverage, evaluated",
+    "coverage_evaluated_at_50": "coverage at 50, evaluated",
     "kappa_share": "κ per later generation",
 }
 

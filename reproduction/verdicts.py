@@ -2,18 +2,18 @@
 
 The page's introduction says how: which test, how a table's p are adjusted together, and what each verdict means. The p
 of a claim of several comparisons is the largest of theirs (an intersection-union test, Berger 1982). A comparison
-points the claim's way where its effect is above one half; effects count seeds, or pairs of seeds, so that an outlier
-decides nothing. A claim cannot be tested where the least p that so few seeds can give, adjusted, is not below 0.05.
+points the claim's way where its effect is above one half; effects count seeds, so that an outlier
+decides nothing. A claim is not tested where the least p that so few seeds can give, corrected, is not below 0.05.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
 
-from brns.metrics.tests import LEVEL, holm, least_p, least_paired_p, mann_whitney, paired
+from brns.metrics.significance import LEVEL, by_seed, correct, least_p, not_tested
 
 HOLDS, PARTLY, FAILS, UNTESTED = (
     "holds",
@@ -26,9 +26,6 @@ MIXED, OPPOSITE = (
     "the opposite is confirmed",
 )
 UNCONFIRMED = "not confirmed"
-PAIRS = 6
-"""the fewest pairs of seeds whose signed ranks can confirm a difference: $2 / 2^6 = 0.03$"""
-
 Seeds = Mapping[int, float]
 """the number of each seed that has one"""
 
@@ -39,9 +36,9 @@ class Comparison(NamedTuple):
     p: float
     """of the test that there is no difference, two-sided"""
     effect: float
-    """the share of seeds, or of pairs of seeds, in which it is as claimed, ties half; 0.5 is no difference"""
-    least: float
-    """the least p that so many seeds can give"""
+    """the share of seeds in which it is as claimed, ties half; 0.5 is no difference"""
+    seeds: int
+    """that were compared"""
     enough: bool = True
     """the difference is as large as was claimed"""
 
@@ -55,21 +52,16 @@ class Judged(NamedTuple):
 
     verdict: str
     p: float | None = None
-    """the claim's, adjusted"""
+    """the claim's, corrected"""
     effects: tuple[float, float] | None = None
     """the least and the largest of its comparisons'"""
 
 
 def larger(one: Seeds, other: Seeds) -> Finding:
-    """`one` is larger than `other`: by `paired` where they share six seeds or more, else by `mann_whitney`."""
+    """`one` is larger than `other`, seed by seed."""
     if not one or not other:
         return FAILS
-    shared = sorted(one.keys() & other.keys())
-    if len(shared) >= PAIRS:
-        p, effect = paired([one[seed] for seed in shared], [other[seed] for seed in shared])
-        return [Comparison(p, effect, least_paired_p(len(shared)))]
-    p, effect = mann_whitney(list(one.values()), list(other.values()))
-    return [Comparison(p, effect, least_p(len(one), len(other)))]
+    return [Comparison(*by_seed(one, other))]
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
@@ -135,33 +127,16 @@ def both(*findings: Finding) -> Finding:
 
 
 def judge(findings: Sequence[Finding]) -> list[Judged]:
-    """The verdicts of one table, whose claims are adjusted together."""
-    # Those that could not be confirmed alone are left out of the adjusting of the others.
-    judged = _confirmable(_confirmable(findings, np.asarray), holm)
-    adjusted = iter(
-        holm([max(one.p for one in finding) for finding in judged if not isinstance(finding, str)])
-    )
-    return [
-        Judged(finding) if isinstance(finding, str) else _judged(finding, next(adjusted))
-        for finding in judged
-    ]
-
-
-def _confirmable(
-    findings: Sequence[Finding], adjust: Callable[[list[float]], np.ndarray]
-) -> list[Finding]:
-    """The findings; `UNTESTED` in place of those whose least p, adjusted, confirms nothing."""
-    least = iter(
-        adjust(
-            [
-                max(one.least for one in finding)
-                for finding in findings
-                if not isinstance(finding, str)
-            ]
+    """The verdicts of one table, whose claims are corrected together."""
+    tests = [finding for finding in findings if not isinstance(finding, str)]
+    corrected = iter(
+        correct(
+            [max(one.p for one in finding) for finding in tests],
+            [max(least_p(one.seeds) for one in finding) for finding in tests],
         )
     )
     return [
-        finding if isinstance(finding, str) or next(least) < LEVEL else UNTESTED
+        Judged(finding) if isinstance(finding, str) else _judged(finding, float(next(corrected)))
         for finding in findings
     ]
 
@@ -170,6 +145,8 @@ def _judged(comparisons: Sequence[Comparison], p: float) -> Judged:
     effects = [one.effect for one in comparisons]
     told = (min(effects), max(effects))
     claimed = [effect > 0.5 for effect in effects]
+    if np.isnan(p):
+        return Judged(not_tested(min(one.seeds for one in comparisons)), None, told)
     if p >= LEVEL:
         verdict = UNCONFIRMED if any(claimed) else FAILS
     elif all(claimed):
@@ -184,4 +161,4 @@ def _signs(over: np.ndarray) -> Comparison:
     there, against, seeds = int(np.sum(over > 0)), int(np.sum(over < 0)), len(over)
     p = float(binomtest(there, there + against).pvalue) if there + against else 1.0
     effect = (there + (seeds - there - against) / 2) / seeds
-    return Comparison(p, effect, 2 * 0.5**seeds)
+    return Comparison(p, effect, seeds)

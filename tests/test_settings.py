@@ -19,6 +19,7 @@ from brns import (
     GaussianMutation,
     NoveltySearch,
     PolynomialMutation,
+    experiments,
 )
 from brns.experiments import changed, named, paper_recognition, value
 from brns.settings import (
@@ -67,6 +68,14 @@ def test_every_world_has_every_estimator(world):
         assert (describe(search.estimator) == describe(paper_recognition())) == (name == "paper")
         assert type(search.estimator) is getattr(brns, part.attribute)
     assert describe(named(world).estimator) == describe(NoveltySearch(brns.PlanarArm()).estimator)
+
+
+def test_every_world_has_the_default_operator_and_the_papers_experiments_the_papers():
+    usual = describe(NoveltySearch(brns.DeceptiveMaze()).mutate)
+    for world in parts("world"):
+        assert describe(named(world).mutate) == usual
+    for papers in (experiments.maze(), experiments.ant()):
+        assert isinstance(papers.mutate, PolynomialMutation)
 
 
 def test_the_archive_of_each_experiment_is_the_papers():

@@ -1,6 +1,7 @@
 """The start of the command line: `brns`, or `python -m brns.cli`."""
 
 import itertools
+import logging
 import os
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ def main() -> None:
     """Run the command line. An error that a user can mend ends it with a message and exit status 2."""
     from brns.cli.commands import app
 
+    _log()
     try:
         app()
     except SystemExit as ended:
@@ -43,6 +45,15 @@ def main() -> None:
             told += ["It was raised in your code:", own]
         print("\n".join(told), file=sys.stderr)
         sys.exit(2)
+
+
+def _log() -> None:
+    """What the library logs goes to the standard error: without a terminal, where no bar is, how a run goes too."""
+    seen = sys.stderr.isatty()
+    text = "%(message)s" if seen else "%(asctime)s %(message)s"
+    logging.basicConfig(format=text, datefmt="%Y-%m-%d %H:%M:%S")
+    if not seen:
+        logging.getLogger("brns").setLevel(logging.INFO)
 
 
 def own_lines(error: BaseException) -> str:

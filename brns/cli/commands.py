@@ -3,6 +3,7 @@
 JAX is imported within a command, once its names and places are known to be right.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
+from brns.cli.modules import find_module
 from brns.settings import RECOMMENDED, SettingsError, chosen
 
 app = typer.Typer(
@@ -54,6 +56,7 @@ def run(
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
     out: o.Place = None,
     checkpoint_every: o.KeepEvery = 10,
+    genotypes: o.Genotypes = "survivors",
     until: o.Until = None,
     set_: o.Changes = None,
     workers: o.Workers = None,
@@ -67,11 +70,8 @@ def run(
     """
     own = [experiment] if ":" in experiment else []
     changes = set_ or []
-    if not own:
-        chosen("experiment, unless module:object,", experiment, "world")
-        estimator = estimator or RECOMMENDED
-    if estimator is not None:
-        chosen("--estimator", estimator, "estimator", "preset")
+    estimator = estimator or (None if own else RECOMMENDED)
+    _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import conclude
     from brns.cli.user_code import default_place, in_parallel, resumable, search_of
     from brns.metrics.saturation import saturated
@@ -91,9 +91,40 @@ def run(
                 seed=seed,
                 seeds=several,
                 checkpoint_every=checkpoint_every,
+                genotypes=genotypes,
                 until=saturated if until else None,
             )
         conclude(out, done, redraw=True)
+
+
+def _check_names(experiment: str, estimator: str | None, changes: Sequence[str]) -> None:
+    """One `SettingsError` for all that is wrong; where nothing is, JAX is not imported."""
+    problems = []
+    world, novelty = experiment, estimator or RECOMMENDED
+    try:
+        if ":" in experiment:
+            find_module(experiment)
+        else:
+            chosen("experiment, unless module:object,", experiment, "world")
+    except SettingsError as error:
+        problems.append(f"{error}")
+        changes = [change for change in changes if not change.startswith("task.")]
+        world = "maze"
+    try:
+        chosen("--estimator", novelty, "estimator", "preset")
+    except SettingsError as error:
+        problems.append(f"{error}")
+        changes = [change for change in changes if not change.startswith("estimator.")]
+        novelty = RECOMMENDED
+    if problems and changes and ":" not in world:
+        from brns.experiments import changed, named
+
+        try:
+            changed(named(world, novelty), changes)
+        except SettingsError as error:
+            problems.append(f"{error}")
+    if problems:
+        raise SettingsError("\n".join(problems))
 
 
 @app.command()
@@ -106,6 +137,7 @@ def resume(
     failures: o.Failures = None,
     worker_log: o.Log = None,
     search: o.Search = None,
+    accept_edits: o.Edited = False,
 ) -> None:
     """Go on with a run that was stopped, or make it longer.
 
@@ -131,7 +163,11 @@ def resume(
     with in_parallel(whole, workers, timeout, failures, worker_log) as whole:
         with resumable(directory, search or ()):
             done = loop.resume(
-                directory, generations, search=whole, until=saturated if until else None
+                directory,
+                generations,
+                search=whole,
+                accept_edits=accept_edits,
+                until=saturated if until else None,
             )
         conclude(directory, done, redraw=True)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from brns.cli.modules import find_module
 from brns.settings import SettingsError, chosen, parts
 
 Worlds = Annotated[
@@ -20,7 +21,7 @@ Methods = Annotated[
 ]
 Operators = Annotated[
     list[str] | None,
-    typer.Option(help="an operator each method runs with; repeatable", show_default="polynomial"),
+    typer.Option(help="an operator each method runs with; repeatable", show_default="mixed"),
 ]
 
 
@@ -54,6 +55,9 @@ def compare(
     }
     operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
     own = [name for name in worlds if ":" in name]
+    for name in (*worlds, *names):
+        if ":" in name:
+            find_module(name)
     if own and len(worlds) > 1:
         raise SettingsError(f"a world of your own is compared alone: name {own[0]} only")
     from rich.markdown import Markdown
@@ -79,7 +83,11 @@ def compare(
             seeds=seeds,
             generations=generations,
             out=out,
-            mutations={name: part.load()() for name, part in operators.items()},
+            # One operator of all stands in the title, not in each method's name.
+            mutations={
+                name if len(operators) > 1 else "": part.load()()
+                for name, part in operators.items()
+            },
             workers=workers,
         )
     except KeyboardInterrupt:

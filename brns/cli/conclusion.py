@@ -1,12 +1,14 @@
 """The numbers of runs, by method, and their pictures."""
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic_core import to_json
 from rich.table import Table
 
 from brns.cli.screen import console
+from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
@@ -15,14 +17,8 @@ from brns.runs.metadata import origin
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
-from brns.settings import assigned
+from brns.settings import CLASSES, assigned
 
-NOTES = {
-    "new": f"new < {SATURATED}: hardly anything new is found any more (saturated).",
-    "eta": "eta < 1: visited places stay less novel (good).",
-    "kappa": "kappa > 0: the search revisits old ground (bad).",
-    "regained": "regained > 0: old places rank among the novel ones again (bad).",
-}
 DETAILS = (
     "uniformity_signatures",
     "age",
@@ -32,12 +28,51 @@ DETAILS = (
     "epsilon",
 )
 """numbers that only `--all` shows"""
+SELDOM = 0.05
+"""the share of later generations below which novelty that comes back is little; as in the reproduction's claims"""
+
+
+def _of_new(share: float) -> str:
+    if share < SATURATED:
+        return "saturated, hardly anything new is found any more"
+    return "still finding new places"
+
+
+def _of_eta(ratio: float) -> str:
+    return "what was visited became less novel" if ratio < 1 else "what was visited stayed novel"
+
+
+def _of_kappa(count: float) -> str:
+    return "forgot nothing" if count == 0 else "forgot: what was known became novel again"
+
+
+def _of_regained(share: float) -> str:
+    if share == 0:
+        return "no place of old ranked as novel again"
+    if share < SELDOM:
+        return "places of old seldom ranked as novel again"
+    return "places of old ranked as novel again"
+
+
+VERDICTS: dict[str, Callable[[float], str]] = {
+    "new": _of_new,
+    "eta": _of_eta,
+    "kappa": _of_kappa,
+    "regained": _of_regained,
+}
 
 
 def conclude(
     directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
-    """Print a table for each method and draw an overview of each run that has none, or `redraw` all."""
+    """Print a table for each method, what it says, how the runs ended, and draw the pictures that they lack.
+
+    Args:
+        directory: As the user calls it.
+        found: Its runs.
+        redraw: Draw the pictures that are there, too.
+        details: Show all numbers and what they mean.
+    """
     measured = track(found, "measuring", len(found))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
     for label, runs in methods(found).items():
@@ -45,16 +80,21 @@ def conclude(
         task = assigned(
             {name: value for name, value in told.changed.items() if name.startswith("task.")}
         )
-        title = ", ".join(filter(None, [told.world, label, task]))
+        title = ", ".join(filter(None, [told.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
         console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
-        console.print(_table(runs, [rows[record.path] for record in runs], details))
+        own = [rows[record.path] for record in runs]
+        console.print(_table(runs, own, details))
+        for line in verdicts(own):
+            console.print(line, soft_wrap=True)
     there = dict.fromkeys(name for row in rows.values() for name in row)
-    notes = [text for name, text in NOTES.items() if name in there]
-    if details:
-        notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there]
+    notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
+    if "coverage_evaluated" in there:
+        cells = " x ".join(map(str, grid(found[0].behavior_space) or ()))
+        notes.append(f"coverage: the share of {cells} cells of the behavior space")
     notes += map(_failures, found)
     notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
+    notes += dict.fromkeys(_ending(record) for record in found)
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
     lacking = [record for record in found if redraw or not (record.path / "overview.png").exists()]
@@ -82,6 +122,55 @@ def _failures(record: Record) -> str:
         f"{len(ids)} individuals failed ({first}), and were neither learned nor selected: "
         f"{record.path / 'failed'} has their genotypes and tracebacks, as record.failures"
     )
+def _operator(record: Record) -> str:
+    """Such as `mixed mutation`; empty where the label has it among the changed settings."""
+    if "mutate" in record.metadata.changed:
+        return ""
+    name = record.experiment["mutate"]["name"]
+    return f"{CLASSES[name].name if name in CLASSES else name} mutation"
+
+
+def _ending(record: Record) -> str:
+    """Why a run ended, or that it goes on."""
+    last, planned = record.last, record.planned
+    took = f"{datetime.timedelta(seconds=round(record.seconds))} of work"
+    reason = f" ({record.reason})" if record.reason else ""
+    words = {
+        "running": f"Running: {last} of {planned} generations so far.",
+        "finished": f"Finished: {last} generations, {took}.",
+        "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of the places visited "
+        f"were new; {took}.",
+        "stopped": f"Stopped after {last} of {planned} generations, {took}.",
+        "interrupted": f"Interrupted after {last} of {planned} generations, {took}.",
+        "failed": f"Failed after {last} of {planned} generations{reason}, {took}.",
+    }
+    return words[record.status]
+
+
+def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
+    """What the numbers of a method's seeds say, a line a number.
+
+    Args:
+        rows: The summary of each seed.
+
+    Returns:
+        Such as `kappa 0: forgot nothing`; of several seeds with the mean, and in how many it is so.
+    """
+    lines = []
+    for name, judge in VERDICTS.items():
+        values = [row[name] for row in rows if name in row]
+        if not values:
+            continue
+        said: dict[str, int] = {}
+        for value in values:
+            said[judge(value)] = said.get(judge(value), 0) + 1
+        words = "; ".join(
+            text if len(said) == 1 else f"{text} in {count} of {len(values)} seeds"
+            for text, count in said.items()
+        )
+        mean, _, _ = estimate(values)
+        lines.append(f"{name} {number(mean)}: {words}")
+    return lines
 
 
 def print_json(found: Sequence[Record]) -> None:

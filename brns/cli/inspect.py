@@ -1,12 +1,13 @@
 """The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`, `report` and `movie`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.settings import CLASSES, PARTS, Kind, chosen, settings
+from brns.settings import CLASSES, PARTS, Kind, SettingsError, near, settings
 
 USES: dict[Kind, str] = {
     "world": "brns run ",
@@ -17,50 +18,118 @@ USES: dict[Kind, str] = {
     "founders": "--set founders=",
 }
 """how a command line names a part"""
+PREFIXES: dict[Kind, str] = {
+    "world": "task",
+    "estimator": "estimator",
+    "preset": "estimator",
+    "mutation": "mutate",
+    "selection": "select",
+    "founders": "founders",
+}
+"""how a command line names the settings of a part"""
+DEFAULTS = ("VisitCounts", "MixedMutation", "Elitist", "UniformFounders")
+"""the parts of a search that says nothing else"""
 
 
 def runs(
     directory: Annotated[
         Path, typer.Argument(help="a directory with runs anywhere below it")
     ] = Path("runs"),
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="COLUMN=VALUE",
+            help="only runs that are so, such as state=failed or task=maze; repeatable",
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="by a column, such as began or coverage_evaluated"),
+    ] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="the largest first")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="print all that is known of each as JSON")
+    ] = False,
 ) -> None:
-    """List the runs below a directory, and what they found so far."""
-    from brns.cli.listing import print_runs
+    """List the runs below a directory: how each ended, what it found so far, when and where."""
+    from brns.cli.listing import chosen_runs, print_json, print_runs
 
-    print_runs(directory)
+    rows = chosen_runs(directory, filters or (), sort, reverse)
+    if json:
+        print_json(rows)
+    else:
+        print_runs(directory, rows)
 
 
 def list_(
     name: Annotated[
-        str | None, typer.Argument(help="one of them: its settings", show_default="all names")
+        str | None,
+        typer.Argument(
+            help="one of them: its settings; or a setting: what has it", show_default="all names"
+        ),
     ] = None,
 ) -> None:
-    """List what can be run and set, or the settings of NAME."""
+    """List what can be run and set, the settings of NAME, or what has the setting NAME."""
     from brns.cli.screen import console
+    from brns.cli.sources import class_settings, parts_with, settings_of
 
     if name is None:
         for one in PARTS:
-            console.print(f"{USES[one.kind] + one.name:<24} {one.meaning}", soft_wrap=True)
+            usual = "(default) " if one.attribute in DEFAULTS and one.kind != "preset" else ""
+            console.print(f"{USES[one.kind] + one.name:<24} {usual}{one.meaning}", soft_wrap=True)
         return
-    part = chosen("NAME", name, *USES)
+    known = {one.name: one for one in PARTS}
+    setting = name.rpartition(".")[2]
+    holders = parts_with(setting)
+    searchs = class_settings("NoveltySearch")
+    if name in known:
+        part = known[name]
+        console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
+        console.print("settings, as they are by default:")
+        if part.kind == "world":
+            _print_experiment(name)
+        else:
+            values = {key: one.default for key, one in settings_of(part).items()}
+            meanings = {key: one.meaning for key, one in settings_of(part).items()}
+            _print_settings(f"{PREFIXES[part.kind]}.", values, meanings)
+    elif holders or setting in searchs:
+        console.print(f"{setting} is a setting of what follows, as it is by default there:")
+        if setting in searchs:
+            console.print("every experiment", style="bold")
+            one = searchs[setting]
+            _print_settings("", {setting: one.default}, {setting: one.meaning})
+        for part in holders:
+            console.print(f"{USES[part.kind]}{part.name}  {part.meaning}", style="bold")
+            one = settings_of(part)[setting]
+            prefix = f"{PREFIXES[part.kind]}."
+            _print_settings(prefix, {setting: one.default}, {setting: one.meaning})
+    else:
+        names = dict.fromkeys(
+            [*known, *searchs, *(key for one in PARTS for key in settings_of(one))]
+        )
+        raise SettingsError(
+            f"NAME must be one of {', '.join(known)}, or a setting; got {name!r}{near(name, names)}"
+        )
+
+
+def _print_experiment(world: str) -> None:
+    """The settings of a world's experiment, with all its parts."""
+    from brns.cli.screen import console
     from brns.experiments import OPERATORS, named
 
-    console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
-    if part.kind == "world":
-        search = named(name)
-        _print_settings("", search)
-        for one in ("task", "estimator", *OPERATORS):
-            own = getattr(search, one)
-            console.print(f"{one}: {CLASSES[type(own).__name__].name}")
-            _print_settings(f"{one}.", own)
-    else:
-        prefix = {kind: operator for operator, kind in OPERATORS.items()}.get(
-            part.kind, "estimator"
-        )
-        _print_settings(f"{prefix}.", part.load()())
+    search = named(world)
+    for part in ("", "task", "estimator", *OPERATORS):
+        own = getattr(search, part) if part else search
+        if part:
+            console.print(f"{part}: {CLASSES[type(own).__name__].name}")
+        meanings = {key: meaning for key, (_, meaning) in settings(type(own)).items()}
+        values = {key: getattr(own, key) for key in meanings}
+        _print_settings(f"{part}." if part else "", values, meanings)
 
 
-def _print_settings(prefix: str, part: Any) -> None:
+def _print_settings(prefix: str, values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:
+    """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 
     from brns.cli.screen import console
@@ -68,8 +137,8 @@ def _print_settings(prefix: str, part: Any) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, (_, meaning) in settings(type(part)).items():
-        table.add_row(f"  --set {prefix}{name}={_written(getattr(part, name))}", meaning)
+    for name, value in values.items():
+        table.add_row(f"  --set {prefix}{name}={_written(value)}", meanings[name])
     console.print(table)
 
 
@@ -81,7 +150,10 @@ def _written(value: Any) -> str:
 
 
 def show(
-    directory: Directory,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(help="runs, batches of seeds, or directories with runs anywhere below"),
+    ],
     search: Search = None,
     json: Annotated[
         bool, typer.Option("--json", help="print the numbers of each run as JSON")
@@ -90,15 +162,18 @@ def show(
         bool, typer.Option("--all", help="show all numbers and what they mean")
     ] = False,
 ) -> None:
-    """Show the numbers of runs, and draw the pictures that they lack."""
+    """Show the numbers of runs, how they ended, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_json
+    from brns.cli.listing import batches_below
     from brns.cli.user_code import records_of
 
-    found = records_of([directory], search)
+    places = [place for directory in directories for place in batches_below(directory)]
+    found = {place: records_of([place], search) for place in dict.fromkeys(places)}
     if json:
-        print_json(found)
-    else:
-        conclude(directory, found, details=details)
+        print_json([record for records in found.values() for record in records])
+        return
+    for place, records in found.items():
+        conclude(place, records, details=details)
 
 
 def figure(

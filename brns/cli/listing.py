@@ -1,15 +1,17 @@
-"""`brns runs`: a line for each run below a directory, from `run.json`, `progress.csv` and the names of files.
+"""`brns runs`: what stands below a directory, from `run.json`, `progress.csv` and the names of files.
 
 It needs neither JAX nor NumPy, and writes nothing.
 """
 
 import csv
+import datetime
 import fcntl
 import json
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -17,46 +19,109 @@ from rich.text import Text
 
 from brns.cli.screen import console
 from brns.metrics.numbers import legible, number
-from brns.settings import SettingsError, assigned
+from brns.settings import SettingsError, assigned, near
 
-COLUMNS = ("state", "done", "task", "estimator", "seed", "solved", "first", "cover")
-COLORS = {"running": "green", "interrupted": "yellow", "damaged": "red"}
+COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
 
 class Listed(NamedTuple):
-    """A run's line."""
+    """A run. What is not known is None."""
 
     path: Path
-    note: str
-    """the changed settings, or of a damaged run the reason"""
     state: str
-    """damaged; running: its lock is held; finished: it has all generations that were asked for; else interrupted"""
-    cells: tuple[str, ...] = ()
-    """the columns after the state; done: generations of those asked for; solved: solutions so far; first: generation
-    of the first; cover: share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
+    """damaged; running: its lock is held; or how it ended: finished, saturated, stopped, interrupted or failed"""
+    note: str = ""
+    """of a damaged or failed run the reason"""
+    changed: str = ""
+    """the settings that are not those of its experiment"""
+    generations: int | None = None
+    """finished after the founders"""
+    planned: int | None = None
+    task: str = ""
+    estimator: str = ""
+    seed: int | None = None
+    solutions: int | None = None
+    first_solved: int | None = None
+    """generation of the first solution"""
+    coverage_evaluated: float | None = None
+    """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated lies in"""
+    coverage_survivors: float | None = None
+    """share of the same cells that the survivors lay in"""
+    began: datetime.datetime | None = None
+    ended: datetime.datetime | None = None
+    """None while it is running"""
+    seconds: float | None = None
+    """of work, without the pauses between a stop and a resume"""
+    machine: str = ""
+
+    @property
+    def state_text(self) -> str:
+        """The state as a table says it: of a run that was ended early for a reason with the generation."""
+        return f"saturated at {self.generations}" if self.state == "saturated" else self.state
 
 
-def listing(directory: str | os.PathLike) -> list[Listed]:
-    """Every run in a directory or anywhere below it, in the order of their paths."""
+def runs_below(directory: str | os.PathLike) -> list[Path]:
+    """The run in a directory, or all runs anywhere below it, in the order of their paths.
+
+    Args:
+        directory: What is hidden in it, or within a run, is left out; links are followed.
+
+    Returns:
+        The directories of runs.
+
+    Raises:
+        SettingsError: Where there is none.
+    """
     found = []
-    for folder, below, files in os.walk(
-        directory, followlinks=True
-    ):  # a run may have been moved and linked to
+    for folder, below, files in os.walk(directory, followlinks=True):
         below[:] = [name for name in below if "run.json" not in files and not name.startswith(".")]
         if "run.json" in files:
-            found.append(_listed(Path(folder)))
+            found.append(Path(folder))
     if not found:
         raise SettingsError(
             f"{directory} is not a run and holds none: there is no run.json in it or below"
         )
-    return sorted(found, key=lambda one: one.path)
+    return sorted(found)
+
+
+def batches_below(directory: Path) -> list[Path]:
+    """The runs and batches of seeds in a directory or anywhere below it.
+
+    Args:
+        directory: As for `runs_below`.
+
+    Returns:
+        The directory itself where it is a run or a batch; else those below, a batch in place of its seeds.
+    """
+    found = runs_below(directory)
+    if found == [directory]:
+        return found
+    parents = dict.fromkeys(path.parent if _of_batch(path) else path for path in found)
+    return list(parents)
+
+
+def _of_batch(path: Path) -> bool:
+    """Whether a run has the name of a batch's seed, such as seed0003."""
+    return path.name.startswith("seed") and path.name[4:].isdecimal()
+
+
+def listing(directory: str | os.PathLike) -> list[Listed]:
+    """Every run in a directory or anywhere below it, in the order of their paths.
+
+    Args:
+        directory: As for `runs_below`.
+
+    Returns:
+        One row a run.
+    """
+    return [_listed(path) for path in runs_below(directory)]
 
 
 def _listed(path: Path) -> Listed:
     try:
         return _read(path)
     except Exception as error:  # a damaged run does not end the listing of the others
-        return Listed(path, f"{error or type(error).__name__}", "damaged")
+        return Listed(path, "damaged", f"{error or type(error).__name__}")
 
 
 def _read(path: Path) -> Listed:
@@ -71,18 +136,47 @@ def _read(path: Path) -> Listed:
     progress = path / "progress.csv"
     text = progress.read_text(encoding="utf-8") if progress.exists() else ""
     rows = list(csv.DictReader(text.splitlines()))[: len(files)]
-    coverage = rows[-1]["coverage"] if rows else ""
-    ended = "finished" if last >= facts["generations"] else "interrupted"
-    cells = (
-        f"{number(last if files else None)}/{facts['generations']}",
-        facts["world"],
-        facts["estimator"],
-        f"{facts['seed']}",
-        rows[-1]["solutions"] if rows else number(None),
-        next((row["generation"] for row in rows if int(row["solutions"])), number(None)),
-        f"{float(coverage):.0%}" if coverage else number(None),
+    row = rows[-1] if rows else {}
+    sessions = facts["sessions"]
+    # A fork that did not go on yet has no session; the last of a process that was killed goes on.
+    state = sessions[-1]["status"] if sessions else "stopped"
+    state = "running" if running else "interrupted" if state == "running" else state
+    newest = files[-1] if files else path / "run.json"
+    saved = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
+    spans = [_span(session, saved) for session in sessions]
+    machine = sessions[-1]["provenance"]["machine"] if sessions else facts["machine"]
+    return Listed(
+        path=path,
+        state=state,
+        note=sessions[-1]["reason"] if sessions else "",
+        changed=assigned(facts["changed"]),
+        generations=last if files else None,
+        planned=facts["generations"],
+        task=facts["world"],
+        estimator=facts["estimator"],
+        seed=facts["seed"],
+        solutions=int(row["solutions"]) if row else None,
+        first_solved=next((int(one["generation"]) for one in rows if int(one["solutions"])), None),
+        coverage_evaluated=_share(row.get("coverage_evaluated")),
+        coverage_survivors=_share(row.get("coverage_survivors")),
+        began=spans[0][0] if spans else None,
+        ended=spans[-1][1] if spans and not running else None,
+        seconds=sum((end - begin).total_seconds() for begin, end in spans),
+        machine=f"{machine['processor']}, {machine['cores']} cores",
     )
-    return Listed(path, assigned(facts["changed"]), "running" if running else ended, cells)
+
+
+def _span(
+    session: dict[str, Any], saved: datetime.datetime
+) -> tuple[datetime.datetime, datetime.datetime]:
+    """When a session began and ended; one that has no end ended when the last generation was saved."""
+    began = datetime.datetime.fromisoformat(session["began"])
+    ended = session["ended"]
+    return began, datetime.datetime.fromisoformat(ended) if ended else max(began, saved)
+
+
+def _share(text: str | None) -> float | None:
+    return float(text) if text else None
 
 
 def _is_running(path: Path) -> bool:
@@ -96,33 +190,125 @@ def _is_running(path: Path) -> bool:
     return False
 
 
-def print_runs(directory: Path) -> None:
-    """Print a table of the runs below a directory."""
-    found = listing(directory)
-    # Long names are folded at a terminal; through a pipe a run is one line.
-    folded = max(24, console.width - 58) if console.is_terminal else None
-    table = Table(
-        title=f"{directory}",
-        title_justify="left",
-        box=None,
-        header_style="bold",
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("run", overflow="fold", max_width=folded)
-    for name in COLUMNS:
-        words = name in ("state", "task", "estimator")
-        table.add_column(name, justify="left" if words else "right", no_wrap=True)
-    if not console.is_terminal:
-        table.add_column("changed")
-    for one in found:
-        name = f"{one.path.relative_to(directory)}"
-        note = legible(one.note)
-        state, cells = (
-            Text(one.state, COLORS.get(one.state, "")),
-            map(legible, one.cells or [""] * 7),
+def _is_running(path: Path) -> bool:
+    """As `brns.runs.paths.is_running`, which imports NumPy."""
+    try:
+        with open(path / "lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # never locked
+        pass
+    return False
+
+
+def chosen_runs(
+    directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
+) -> list[Listed]:
+    """Some of the runs below a directory, in some order.
+
+    Args:
+        directory: As for `listing`.
+        filters: Such as `state=failed` or `task=maze`: all must be so.
+        sort: The name of a column; runs without a value come last.
+        reverse: Whether the largest comes first.
+
+    Returns:
+        The rows.
+
+    Raises:
+        SettingsError: Where there is no such column.
+    """
+    rows = listing(directory)
+    for text in filters:
+        name, equals, value = (piece.strip() for piece in text.partition("="))
+        if not equals:
+            raise SettingsError(f"--filter takes COLUMN=VALUE, such as state=failed; got {text!r}")
+        _check_column("--filter", name)
+        rows = [row for row in rows if f"{getattr(row, name)}" == value]
+    if sort is not None:
+        _check_column("--sort", sort)
+        with_value = [row for row in rows if getattr(row, sort) is not None]
+        without = [row for row in rows if getattr(row, sort) is None]
+        rows = sorted(with_value, key=lambda row: getattr(row, sort), reverse=reverse) + without
+    elif reverse:
+        rows = rows[::-1]
+    return rows
+
+
+def _check_column(option: str, name: str) -> None:
+    if name not in Listed._fields:
+        raise SettingsError(
+            f"{option} takes one of {', '.join(Listed._fields)}; got {name!r}{near(name, Listed._fields)}"
         )
-        if console.is_terminal:
-            table.add_row(f"{name}\n  {note}" if note else name, state, *cells)
-        else:
-            table.add_row(name, state, *cells, note)
+
+
+def print_json(rows: Sequence[Listed]) -> None:
+    """Print the runs for other programs."""
+    print(json.dumps([row._asdict() for row in rows], indent=1, default=str))
+
+
+def print_runs(directory: Path, rows: Sequence[Listed]) -> None:
+    """Print runs: at a terminal two lines for each, within its width; through a pipe a line a run."""
+    printed = _print_pairs if console.is_terminal else _print_table
+    printed(directory, rows)
+
+
+def _print_pairs(directory: Path, rows: Sequence[Listed]) -> None:
+    """What a run is, and below it how far it came: columns of one width."""
+    line = "  {:<15} {:>9} {:>6} {:>5} {:>7} {:>8}  {}"
+    heads = ("state", "done", "solved", "first", "covered", "took", "began")
+    console.print(Text(f"{directory}\n{line.format(*heads)}", "bold"))
+    for row in rows:
+        about = [row.task, row.estimator, "" if row.seed is None else f"seed {row.seed}"]
+        words = ", ".join(filter(None, [*about, row.changed, row.note]))
+        name = Text(f"{row.path.relative_to(directory)}", "bold")
+        console.print(name.append(f"  {legible(words)}", "not bold dim"))
+        cells = line.format(*_cells(row), _minute(row.began))
+        text = Text(cells.rstrip())
+        text.stylize(COLORS.get(row.state, ""), 2, 17)
+        console.print(text)
+    if any(row.coverage_evaluated is not None for row in rows):
+        console.print("covered: of the cells, 6 x 6 of a plane, by anything evaluated", style="dim")
+
+
+def _print_table(directory: Path, rows: Sequence[Listed]) -> None:
+    table = Table(title=f"{directory}", title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for name in ("run", "state"):
+        table.add_column(name, no_wrap=True)
+    for name in ("done", "solved", "first", "coverage_evaluated", "took"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("task", "estimator", "seed", "coverage_survivors", "began", "ended", "machine"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("changed", no_wrap=True)
+    for row in rows:
+        texts = [row.task, row.estimator, number(row.seed), _percent(row.coverage_survivors)]
+        texts += [_minute(row.began), _minute(row.ended), row.machine, row.note or row.changed]
+        name = f"{row.path.relative_to(directory)}"
+        table.add_row(name, *_cells(row), *map(legible, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
+
+
+def _cells(row: Listed) -> list[str]:
+    """The columns that both tables have."""
+    return [
+        row.state_text,
+        f"{number(row.generations)}/{number(row.planned)}",
+        number(row.solutions),
+        number(row.first_solved),
+        _percent(row.coverage_evaluated),
+        _duration(row.seconds),
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return number(None) if share is None else f"{share:.0%}"
+
+
+def _duration(seconds: float | None) -> str:
+    return number(None) if seconds is None else f"{datetime.timedelta(seconds=round(seconds))}"
+
+
+def _minute(when: datetime.datetime | None) -> str:
+    """In the time of this place."""
+    return "" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M}"

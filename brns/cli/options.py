@@ -34,10 +34,23 @@ KeepEvery = Annotated[
         min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays"
     ),
 ]
+Genotypes = Annotated[
+    Literal["survivors", "all"],
+    typer.Option(
+        metavar="survivors|all",
+        help="whose genotypes are stored; those of others are made again on the same versions and kind of machine",
+    ),
+]
+Edited = Annotated[
+    bool,
+    typer.Option("--accept-edits", help="go on though your own code was edited since"),
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="change a setting, such as mutate.rate=0.2; repeatable"
+        "--set",
+        metavar="NAME=VALUE",
+        help="change a setting, such as population_size=50, or an operator, such as mutate=gaussian; repeatable",
     ),
 ]
 Total = Annotated[

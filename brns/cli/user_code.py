@@ -3,17 +3,16 @@
 import contextlib
 import dataclasses
 import inspect
-import os
 import pkgutil
 import re
 import shlex
-import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 
+from brns.cli.modules import find_module
 from brns.core import Task
 from brns.experiments import changed, named
 from brns.runs import compilation_cache
@@ -71,9 +70,7 @@ def own_object(text: str) -> Any:
 
     The module is imported from the current directory or wherever Python finds it. This runs its code.
     """
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    find_module(text)
     try:
         found = pkgutil.resolve_name(text)
     except AttributeError as error:

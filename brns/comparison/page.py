@@ -23,7 +23,7 @@ from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"
-MARKS = {"better": "**", "worse": "*", "undecided": ""}
+MARKS = {"better": "**", "worse": "*"}
 COLUMNS = 4
 """panels of the picture side by side"""
 
@@ -53,11 +53,12 @@ def text(comparison: Comparison, folder: str) -> str:
         HEADING,
         f"{comparison}",
         f"![Coverage over evaluations, a panel a world]({folder}/comparison.png)",
-        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* and *worse* are "
-        "differences that a test confirms: Wilcoxon's signed ranks of methods that share their seeds, two-sided, p < "
-        "0.05 after Holm's correction over all methods and worlds at that point of the run. Intervals are a "
-        "bootstrap's. Worlds that repeat another in a larger box are left out of the mean: a novelty that does not "
-        f"see the box has the same runs in both. All numbers are in [runs.csv]({folder}/runs.csv).",
+        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* and "
+        "*worse* are differences that a test confirms: Wilcoxon's signed ranks of methods that share "
+        "their seeds, two-sided, exact, p < 0.05 after Holm's correction over all methods and worlds "
+        "at that point of the run. Intervals are a bootstrap's. Worlds that repeat another one in a "
+        "larger box are left out of the table above: to a novelty that does not see the box they are "
+        f"the same runs. All numbers are in [runs.csv]({folder}/runs.csv).",
         "## Worlds",
         f"The share of what {reference} covers, ± the standard deviation over seeds, and in parentheses the share of "
         "seeds in which the method covers more, ties half. **Bold**: confirmed better; *italic*: confirmed worse.",
@@ -96,7 +97,7 @@ def _shares(comparison: Comparison, fraction: float) -> str:
         lines.append([name, f"{mean:.0f} ± {deviation:.0f}"])
         for row in comparison.judged:
             if (row.world, row.fraction) == (name, fraction):
-                mark = MARKS[row.outcome]
+                mark = MARKS.get(row.outcome, "")
                 lines[-1].append(
                     f"{mark}{row.share:.2f} ± {row.deviation:.2f}{mark} ({row.effect:.2f})"
                 )

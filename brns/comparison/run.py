@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -17,7 +18,7 @@ from pydantic_core import to_json
 from brns.comparison import page
 from brns.comparison.measure import Facts, measured
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import Comparison, judged
+from brns.comparison.statistics import Comparison, judged, too_few
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
@@ -27,9 +28,10 @@ from brns.runs.progress import track
 from brns.runs.provenance import grouped, here
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe
+from brns.settings import CLASSES, describe
 from brns.tasks.workers import has_workers
 
+LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]
 """without a mutation it has the search's own"""
 
@@ -60,8 +62,9 @@ def compare(
     """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling and cost.
 
     `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
-    estimator is the reference, with which the others are compared. With `mutations`, each estimator runs with each, as
-    "estimator, mutation". Among the estimators may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or
+    estimator is the reference, with which the others are compared. Offspring are made as `NoveltySearch` makes them by
+    default, or as the search that is given does; with `mutations`, each estimator runs with each, as "estimator,
+    mutation". Among the estimators may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or
     any function that makes a scheduler of its `Terms`: they have the same founders and as many evaluations.
     `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
     task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
@@ -76,10 +79,14 @@ def compare(
     _, seeds = chosen(seeds=seeds)
     generations = None if generations is None else whole("generations", generations, 2)
     if isinstance(what, Task):
-        what = NoveltySearch(what, mutate=PolynomialMutation())
+        what = NoveltySearch(what)
     worlds, out = _worlds(what, generations, cells), Path(out)
     page.place(out)
-    jobs = _jobs(what, worlds, _methods(estimators, mutations or {"": None}), seeds, out)
+    methods = _methods(estimators, mutations or {"": None})
+    jobs = _jobs(what, worlds, methods, seeds, out)
+    tests = (len(methods) - 1) * len(worlds)
+    if few := tests and too_few(len(seeds), tests):
+        LOG.warning("%s", few)
     _finish(jobs, workers or 2, progress)
     found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
     answers = []
@@ -89,10 +96,26 @@ def compare(
     named = {each.name: each for each in worlds}
     reference = jobs[0].method
     comparison = Comparison(
-        named, found, seeds, reference, out, grouped(answers), judged(found, reference)
+        named,
+        found,
+        seeds,
+        reference,
+        out,
+        _operators(jobs, mutations or {"": None}),
+        grouped(answers),
+        judged(found, reference),
     )
     page.write(comparison)
     return comparison
+
+
+def _operators(jobs: Sequence[_Job], mutations: Mapping[str, Mutation | None]) -> str:
+    """The operators of all methods in words; of several the methods' names say which."""
+    if any(mutations):
+        return "each method with the operator that its name says"
+    classes = dict.fromkeys(type(job.search.mutate).__name__ for job in jobs if job.peer is None)
+    names = [CLASSES[name].name if name in CLASSES else name for name in classes]
+    return f"offspring by {' and '.join(names)} mutation"
 
 
 def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[World]:
@@ -138,11 +161,7 @@ def _jobs(
 ) -> list[_Job]:
     jobs = []
     for each in worlds:
-        own = (
-            what
-            if isinstance(what, NoveltySearch)
-            else NoveltySearch(each.task(), mutate=PolynomialMutation())
-        )
+        own = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.individuals, "offspring_size": each.born}
         place = {
             key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"

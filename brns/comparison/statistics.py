@@ -1,6 +1,5 @@
 """What the facts say: shares of the reference's coverage, tests with correction, intervals, and a table of them."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from brns.comparison.markdown import table
 from brns.comparison.measure import POINTS, Facts
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
-from brns.metrics.tests import LEVEL, holm, least_paired_p, paired
+from brns.metrics.significance import Difference, corrected, enough_seeds, paired
 
 FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 """of a run, at which coverage is told; some of POINTS"""
@@ -31,16 +30,16 @@ class Judged(NamedTuple):
     deviation: float
     """standard deviation over the method's seeds, in the same unit"""
     p: float
-    """Wilcoxon's signed ranks over seeds, two-sided, corrected by Holm over all methods and worlds at this fraction"""
+    """by `brns.metrics.significance`, corrected over all methods and worlds at this fraction; NaN where not tested"""
     effect: float
     """the share of seeds in which the method covers more than the reference, ties half; 0.5 is chance"""
+    seeds: int
 
     @property
     def outcome(self) -> str:
-        """Better or worse, where p < 0.05; else undecided."""
-        if not self.p < LEVEL:
-            return "undecided"
-        return "better" if self.effect > 0.5 else "worse"
+        """`better`, `worse`, `undecided` or, of too few seeds, `not tested (n = 5)`."""
+        verdict = Difference(self.p, self.effect, self.seeds).verdict
+        return {"higher": "better", "lower": "worse"}.get(verdict, verdict)
 
 
 def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
@@ -54,12 +53,17 @@ def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Jud
                 if method == reference:
                     continue
                 ours = facts.at(fraction)
-                p, effect = paired(ours, theirs)
                 mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
-                raw.append(Judged(world, method, fraction, mean, deviation, p, effect))
-        corrected = holm([row.p for row in raw])
-        rows += [row._replace(p=float(p)) for row, p in zip(raw, corrected, strict=True)]
+                raw.append(Judged(world, method, fraction, mean, deviation, *paired(ours, theirs)))
+        tests = corrected([Difference(row.p, row.effect, row.seeds) for row in raw])
+        rows += [row._replace(p=test.p) for row, test in zip(raw, tests, strict=True)]
     return rows
+
+
+def too_few(seeds: int, tests: int) -> str:
+    """Says that so many seeds can confirm nothing in a table of so many tests, and how many can; else empty."""
+    enough = enough_seeds(tests)
+    return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 
 
 def interval(
@@ -93,6 +97,8 @@ class Comparison(NamedTuple):
     reference: str
     """the method that the others are compared with: the first"""
     out: Path
+    mutation: str
+    """the operators of the methods, where their names do not say them"""
     made: list[dict[str, Any]]
     """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
     judged: list[Judged]
@@ -129,23 +135,51 @@ class Comparison(NamedTuple):
         return rows
 
     @property
-    def summary(self) -> list[list[str]]:
-        """Every other method against the reference at the end of the run; the first line is the head.
+    def distinct(self) -> list[str]:
+        """The worlds without those that repeat another in a larger box."""
+        return [name for name, world in self.worlds.items() if world.again not in self.worlds]
 
-        Worlds that repeat another in a larger box do not count. A second line has the worlds that
-        were not used for tuning: in the others a method may look better than it is.
+    @property
+    def untouched(self) -> list[str]:
+        """Of the distinct worlds those not used for tuning: in the others a method may look better than it is."""
+        return [name for name in self.distinct if self.worlds[name].half != "tune"]
+
+    @property
+    def summary(self) -> list[list[str]]:
+        """Every method at the end of the run, over the distinct worlds; the first line is the head."""
+        return self.summary_of(self.distinct)
+
+    def summary_of(self, worlds: Sequence[str]) -> list[list[str]]:
+        """Every method at the end of the run.
+
+        Args:
+            worlds: Names of some of the worlds.
+
+        Returns:
+            A head, and a line for each method: its coverage, the mean over worlds of the share of
+            the reachable cells that anything evaluated lies in; this over the reference's, with an
+            interval over seeds and, of several worlds, over worlds too; and in how many worlds it is
+            better, worse, undecided.
         """
-        distinct = [name for name, world in self.worlds.items() if world.again not in self.worlds]
-        untouched = [name for name in distinct if self.worlds[name].half != "tune"]
-        share = f"of what {self.reference} covers (95 %)"
-        lines = [
-            ["method", share, "95 % over worlds too", "better", "worse", "undecided", "worlds"]
-        ]
-        for method in dict.fromkeys(row.method for row in self.judged):
-            lines.append([method, *self._against(method, distinct), "all"])
-            if 0 < len(untouched) < len(distinct):
-                lines.append([method, *self._against(method, untouched), "not used for tuning"])
+        several = len(worlds) > 1
+        of_worlds = ["95 % over worlds too"] if several else []
+        outcome = "better / worse / undecided" if several else "difference"
+        ratio = f"of {self.reference}'s (95 %)"
+        lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
+        for method in self.found[worlds[0]]:
+            against = [""] * (len(lines[0]) - 2)
+            if method != self.reference:
+                against = self._against(method, worlds)
+            lines.append([method, f"{self._covered(method, worlds):.1%}", *against])
         return lines
+
+    def _covered(self, method: str, worlds: Sequence[str]) -> float:
+        """The mean share of the reachable cells."""
+        shares = []
+        for name in worlds:
+            cells = self.found[name][method].at(1.0).mean()
+            shares.append(cells / self.worlds[name].cells.reachable)
+        return float(np.mean(shares))
 
     def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
         ends = [
@@ -157,20 +191,28 @@ class Comparison(NamedTuple):
             (self.found[name][method].at(1.0), self.found[name][self.reference].at(1.0))
             for name in worlds
         ]
-        share = np.mean([row.share for row in ends])
         low, high = interval(pairs)
-        least, most = interval(pairs, of_worlds=True)
+        share = f"{np.mean([row.share for row in ends]):.2f} ({low:.2f} to {high:.2f})"
         outcomes = [row.outcome for row in ends]
+        if len(worlds) == 1:
+            return [share, *outcomes]
+        least, most = interval(pairs, of_worlds=True)
         counts = [f"{outcomes.count(outcome)}" for outcome in ("better", "worse", "undecided")]
-        return [f"{share:.2f} ({low:.2f} to {high:.2f})", f"{least:.2f} to {most:.2f}", *counts]
+        tested = not outcomes[0].startswith("not tested")  # all worlds have the same seeds
+        outcome = " / ".join(counts) if tested else outcomes[0]
+        return [share, f"{least:.2f} to {most:.2f}", outcome]
 
     def __repr__(self) -> str:
         seeds, tests = len(self.seeds), len(self.judged) // len(FRACTIONS)
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
-        parts = [f"Coverage in {worlds} over {seeds} seeds.", table(self.summary)]
-        if least_paired_p(seeds) * tests >= LEVEL:
-            enough = next(n for n in itertools.count(seeds) if least_paired_p(n) * tests < LEVEL)
-            parts.append(f"{seeds} seeds are too few for a verdict; take {enough} or more.")
+        title = f"Coverage of what was evaluated, in {worlds} over {seeds} seeds"
+        parts = [f"{title}; {self.mutation}.", table(self.summary)]
+        if 0 < len(self.untouched) < len(self.distinct):
+            words = "the world" if len(self.untouched) == 1 else f"the {len(self.untouched)} worlds"
+            parts.append(f"Of these, {words} not used for tuning:")
+            parts.append(table(self.summary_of(self.untouched)))
+        if few := tests and too_few(seeds, tests):
+            parts.append(f"{few}.")
         return "\n\n".join(parts)
 
     _repr_markdown_ = __repr__

@@ -1,5 +1,11 @@
 """Compiled code, kept between processes: a second start is as quick in Python as on the command line."""
 
+import errno
+import fcntl
+import os
+import tempfile
+import warnings
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +16,8 @@ LARGEST = 2**27
 """bytes; beyond them what was not used for longest goes"""
 SHORTEST = 0.1
 """seconds that compiling must take to be kept, where JAX's own 1.0 was not changed"""
+PROBE = 2**20
+"""bytes that are written to see whether a folder takes any"""
 
 
 def keep() -> None:
@@ -19,12 +27,18 @@ def keep() -> None:
     `JAX_ENABLE_COMPILATION_CACHE=false` in the environment keeps nothing.
     """
     config: Any = jax.config
-    if config.jax_compilation_cache_dir is not None:
+    if config.jax_compilation_cache_dir is not None or not config.jax_enable_compilation_cache:
         return
-    folder = platformdirs.user_cache_path("brns") / "programs"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written
+        folder = platformdirs.user_cache_path("brns") / "programs"
+        try_folder(folder)
+    except (OSError, RuntimeError) as error:  # platformdirs' own is of the second kind
+        warnings.warn(
+            f"compiled code is not kept, and each start compiles anew ({error}): name a folder that can be written in "
+            "JAX_COMPILATION_CACHE_DIR, or set JAX_ENABLE_COMPILATION_CACHE=false",
+            stacklevel=2,
+        )
+        config.update("jax_enable_compilation_cache", False)  # so that it is said once
         return
     config.update("jax_compilation_cache_dir", str(folder))
     if config.jax_compilation_cache_max_size == -1:
@@ -32,3 +46,18 @@ def keep() -> None:
     if config.jax_persistent_cache_min_compile_time_secs == 1.0:
         config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
     compilation_cache.reset_cache()  # it may have settled, at a first compilation, that there is none
+
+
+def try_folder(folder: Path) -> None:
+    """An `OSError` where a folder cannot be made, or takes no files, no locks or no more bytes.
+
+    JAX itself warns of each program that it cannot keep.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.write(bytes(PROBE))
+        file.flush()
+        space = os.fstatvfs(file.fileno())
+    if space.f_bavail * space.f_frsize < LARGEST:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))

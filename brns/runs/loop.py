@@ -1,9 +1,16 @@
 """Running an experiment, on disk from the first generation to the last; going on with it; and with other settings."""
 
 import contextlib
+import dataclasses
+import datetime
+import functools
+import logging
 import os
+import shlex
+import textwrap
 import time
-from collections.abc import Callable, Generator, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, NamedTuple, SupportsIndex, get_args
@@ -13,9 +20,10 @@ import jax
 import numpy as np
 
 from brns.core import Generation, founding
+from brns.metrics.numbers import legible
 from brns.runs import compilation_cache, metadata, storage
 from brns.runs import seeds as side_by_side
-from brns.runs.metadata import Forked
+from brns.runs.metadata import Forked, Status
 from brns.runs.paths import (
     Seeds,
     building,
@@ -23,16 +31,20 @@ from brns.runs.paths import (
     folders,
     holds_runs,
     locked,
-    refuse_taken,
+    place,
+    refuse_unusable,
     temporary_place,
     whole,
 )
 from brns.runs.progress import Progress, Row, follow
-from brns.runs.record import Record, records
+from brns.runs.record import GENOTYPE, Record, records
+from brns.runs.remaking import Keep, whole_generation
+from brns.runs.sources import Source, difference
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, check_generation
-from brns.settings import changes, describe, shown
+from brns.settings import assigned, build, changes, describe, shown
 
+LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
 SECONDS = (
     1.0  # of work that a resumed run computes again at most, beside the generation in progress
@@ -63,27 +75,55 @@ def run(
     seed: SupportsIndex = 0,
     seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
+    genotypes: Keep = "survivors",
     exist: Exist = "refuse",
+    accept_edits: bool = False,
     until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
     """Run an experiment and return a list with one record per seed.
 
-    `seed` is one seed, from 0 to 2**32 - 1; `seeds` a batch: so many from `seed` on, or a list. The same list gives the
-    same bits on the same kind of machine and versions, resumed on any number of cores; a seed within a batch equals the
-    seed alone up to rounding, which chaos in a task can amplify.
+    The same list of seeds gives the same bits on the same kind of machine and versions, resumed on any number of cores;
+    a seed within a batch equals the seed alone up to rounding, which chaos in a task can amplify.
 
-    `out` is the run's directory, of a batch with a directory for each seed; without it they are kept until Python ends.
-    A directory holds one run or one batch: a second is a `RecordError`, or with `exist="resume"` the one that is there
-    continues, if it is the same experiment with the same seeds. `checkpoint_every` is the stride of the states kept for
-    statistics; the last is always kept. `until` is asked about each generation that was saved, and ends the run when it
-    is true of every seed. `progress=False` shows no bar.
+    Args:
+        search: the experiment.
+        generations: how many there shall be in all.
+        out: the run's directory, of a batch with a directory for each seed; a link means what it points to. Without it
+            they are kept until Python ends.
+        seed: one seed, from 0 to 2**32 - 1.
+        seeds: a batch: so many from `seed` on, or a list.
+        checkpoint_every: the stride of the states kept for statistics; the last is always kept.
+        genotypes: whose are stored: those of `survivors` and solutions, from which others are made again on the same
+            versions and kind of machine; or `all`, for ever and everywhere.
+        exist: a directory holds one run or one batch. A second is refused; with `resume` the one that is there
+            continues, if it is the same experiment with the same seeds.
+        accept_edits: go on with a run though your own code was edited since.
+        until: asked about each generation that was saved, and ends the run when it is true of every seed.
+        progress: whether a bar is shown.
+
+    Returns:
+        One record per seed.
+
+    Raises:
+        RecordError: Where the directory is taken, or its run is another.
+        ValueError: Where an argument or what a part gave is not what it should be.
     """
-    place = temporary_place() if out is None else Path(out)
-    steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
-    for _ in follow(steps, until, progress, place if out is None else None):
+    folder = temporary_place() if out is None else place(out)
+    steps = start(
+        search,
+        generations,
+        folder,
+        seed,
+        seeds,
+        checkpoint_every,
+        exist,
+        genotypes=genotypes,
+        accept_edits=accept_edits,
+    )
+    for _ in follow(steps, until, progress, folder if out is None else None):
         pass
-    return records(place, search)
+    return records(folder, search)
 
 
 def generations(
@@ -94,18 +134,36 @@ def generations(
     seed: SupportsIndex = 0,
     seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
+    genotypes: Keep = "survivors",
     exist: Exist = "refuse",
+    accept_edits: bool = False,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
     """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
 
     Of several seeds it hands out each one's in turn. Leave the loop when you like: all that was handed out is on disk,
-    and `resume` or `exist="resume"` goes on.
+    and `resume` or `exist="resume"` goes on. The arguments are those of `run`.
     """
-    place = temporary_place() if out is None else Path(out)
-    steps = start(search, generations, place, seed, seeds, checkpoint_every, exist)
-    for saved in follow(steps, None, progress, place if out is None else None):
-        yield from saved
+    folder = temporary_place() if out is None else place(out)  # now, not when the loop begins
+    steps = start(
+        search,
+        generations,
+        folder,
+        seed,
+        seeds,
+        checkpoint_every,
+        exist,
+        genotypes=genotypes,
+        accept_edits=accept_edits,
+    )
+    return _each(follow(steps, None, progress, folder if out is None else None))
+
+
+def _each(steps: Generator[list[SavedGeneration], None, None]) -> Iterator[SavedGeneration]:
+    """Each seed's generation in turn."""
+    with contextlib.closing(steps):
+        for saved in steps:
+            yield from saved
 
 
 def resume(
@@ -113,15 +171,31 @@ def resume(
     generations: SupportsIndex | None = None,
     *,
     search: NoveltySearch | None = None,
+    accept_edits: bool = False,
     until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
     """Continue a run, or the runs of a batch of seeds, to the same bits as if they had never stopped.
 
-    `generations` is how many there shall be in all, by default as many as the run was started for. `search`, the
-    experiment that made the run, is needed where a part of it is your own. `until` and `progress` are those of `run`.
+    Where folders of a batch are missing, the others go on, to other bits in their last digits: seeds that are computed
+    together round together.
+
+    Args:
+        path: the directory of a run or of a batch.
+        generations: how many there shall be in all, by default as many as the run was started for.
+        search: the experiment that made the run, which is needed where a part of it is your own.
+        accept_edits: go on though your own code was edited since.
+        until: asked about each generation that was saved, and ends the run when it is true of every seed.
+        progress: whether a bar is shown.
+
+    Returns:
+        One record per seed.
+
+    Raises:
+        RecordError: Where the run is another experiment's or code's, is damaged, or is one seed of a batch.
     """
-    for _ in follow(go_on(path, generations, search), until, progress):
+    path = Path(path).absolute()
+    for _ in follow(go_on(path, generations, search, accept_edits), until, progress):
         pass
     return records(path, search)
 
@@ -148,7 +222,7 @@ def fork(
     population and offspring or the founders. Then nothing is made.
     """
     source = run if isinstance(run, Record) else Record(run)
-    out, at = Path(out), whole("at", at, 0)
+    out, at = place(out), whole("at", at, 0)
     search = search or source.search
     total = whole("generations", source.planned if generations is None else generations, at + 1)
     before, after = source.experiment, describe(search)
@@ -167,19 +241,42 @@ def fork(
         raise ValueError(
             f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}"
         )
-    made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every)
+    stored = source.metadata.genotypes
+    made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every, stored)
     changed = changes(before, after)
-    made.forked = Forked(path=os.fspath(run), id=source.metadata.id, generation=at, changed=changed)
-    refuse_taken(out)
+    edited = difference(source.metadata.sources, Source(search))
+    told = {f"the code of {name}": ("edited", "another") for name in edited}
+    made.forked = Forked(
+        path=describe(os.fspath(source)),
+        id=source.metadata.id,
+        generation=at,
+        changed=changed | told,
+    )
+    refuse_unusable(out)
     with building(out) as aside:
         metadata.create(aside, made)
-        copy = Record(aside)
+        copy = Record(aside, search)
         for number in range(at + 1):
-            copy.write("generations", number, source.arrays("generations", number))
+            arrays = source.arrays("generations", number)
+            copy.write("generations", number, arrays)
+            if made.forked.changed and not copy.remakes(number):
+                born = _makers(source, search).column(GENOTYPE, [number])[0]
+                copy.write("generations", number, arrays | whole_generation(born))
             if number in storage.numbers_in(source.path / "failed"):
                 copy.write("failed", number, source.arrays("failed", number))
         copy.checkpoint(search, state, before=-1)
     return Record(out, search)
+
+
+def _makers(source: Record, search: NoveltySearch) -> Record:
+    """A record whose search varies genotypes as the run did, of which a part may be a user's that only a fork knows."""
+    if source.known_search is not None:
+        return source
+    before = source.experiment
+    mutate = build(before["mutate"], search.mutate)
+    known = Record(source)
+    known.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
+    return known
 
 
 def start(
@@ -190,7 +287,10 @@ def start(
     seeds: Seeds | None = None,
     checkpoint_every: SupportsIndex = 10,
     exist: Exist = "refuse",
-) -> Generator[list[SavedGeneration], None, None]:
+    *,
+    genotypes: Keep = "survivors",
+    accept_edits: bool = False,
+) -> Generator[list[SavedGeneration], str | None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
@@ -201,110 +301,237 @@ def start(
         )
     if exist not in get_args(Exist):
         raise ValueError(f"exist must be {' or '.join(get_args(Exist))}; got {exist!r}")
+    if genotypes not in get_args(Keep):
+        raise ValueError(f"genotypes must be {' or '.join(get_args(Keep))}; got {genotypes!r}")
     several, numbers = chosen(seed, seeds)
     generations, stride = (
         whole("generations", generations),
         whole("checkpoint_every", checkpoint_every),
     )
-    out = Path(out)
-    places = folders(out, several, numbers)
+    out = place(out)
+    folders_of = functools.partial(folders, several=several, seeds=numbers)
     if exist == "resume" and holds_runs(out):
-        runs = records(out)
-        held, had = [run.seed for run in runs], runs[0].checkpoint_every
-        if held != numbers or had != stride or [run.path for run in runs] != places:
-            raise RecordError(
-                f"{out} holds seeds {held} with checkpoint_every={had}; seeds {numbers} with checkpoint_every={stride} "
-                "were asked for; choose another place"
-            )
-        yield from go_on(out, generations, search)
+        _refuse_others(out, numbers, folders_of(out), stride, genotypes)
+        yield from go_on(out, generations, search, accept_edits)
         return
-    refuse_taken(out)
+    began = datetime.datetime.now(datetime.UTC)
+    made = [
+        metadata.new(search, number, numbers, generations, stride, genotypes) for number in numbers
+    ]
+    refuse_unusable(out)
     compilation_cache.keep()
     begun = side_by_side.on_host([search.begin(jax.random.key(number)) for number in numbers])
     states = [state for state, _ in begun]
     with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
         saving = []
-        for path, number, (state, lost) in zip(
-            folders(aside, several, numbers), numbers, begun, strict=True
-        ):
-            metadata.create(path, metadata.new(search, number, numbers, generations, stride))
+        for path, facts, (state, lost) in zip(folders_of(aside), made, begun, strict=True):
+            metadata.create(path, facts)
             saving.append(writers.submit(Record(path).begin, search, state, lost))
         for one in saving:
             one.result()
-    with locked(places):
-        yield from _advance(search, [Record(path) for path in places], states, generations)
+    runs = [Record(path) for path in folders_of(out)]
+    with locked(folders_of(out)):
+        yield from _advance(search, runs, states, generations, began)
+
+
+def _refuse_others(
+    out: Path, seeds: list[int], paths: list[Path], stride: int, genotypes: Keep
+) -> None:
+    """A `RecordError` where the runs in a directory were asked for with other arguments."""
+    runs = records(out)
+    held, first = [run.seed for run in runs], runs[0]
+    asked = {"checkpoint_every": stride, "genotypes": genotypes}
+    there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.metadata.genotypes}
+    there_too = {run.path for run in runs} <= set(paths)
+    if not there_too or sorted(first.seeds) != seeds or asked != there:
+        others = [name for name in asked if asked[name] != there[name]]
+        names = others or ["checkpoint_every"]
+        raise RecordError(
+            f"{out} holds seeds {held} with {assigned({name: there[name] for name in names})}; seeds {seeds} with "
+            f"{assigned({name: asked[name] for name in names})} were asked for; choose another place"
+        )
 
 
 def go_on(
     path: str | os.PathLike,
     generations: SupportsIndex | None = None,
     search: NoveltySearch | None = None,
-) -> Generator[list[SavedGeneration], None, None]:
+    accept_edits: bool = False,
+) -> Generator[list[SavedGeneration], str | None, None]:
     """`resume`, one generation of all seeds at a time."""
+    began = datetime.datetime.now(datetime.UTC)
     runs = records(path, search)
     first = runs[0]
-    if (held := [run.seed for run in runs]) != sorted(first.seeds):
-        raise RecordError(
-            f"{path} holds seeds {held}, and {first.path} was computed with seeds {first.seeds}; resume a whole batch, "
-            "or a run that was started alone"
-        )
+    _refuse_part_of_a_batch(Path(path).absolute(), runs)
+    source = Source(first.search)
+    for record in runs:
+        if (edited := record.edited(source)) and not accept_edits:
+            raise RecordError(_told_edits(record, edited, source))
     compilation_cache.keep()
     with locked([record.path for record in runs]):
-        kept = max(set.intersection(*(set(record.snapshots) for record in runs)), default=None)
-        if kept is None:
+        common = max(set.intersection(*(set(record.snapshots) for record in runs)), default=None)
+        if common is None:
             raise RecordError(f"{path} has no state to go on from: start anew")
         total = first.planned if generations is None else whole("generations", generations)
-        yield from _advance(
-            first.search, runs, [record.go_on(kept, total) for record in runs], total
+        if told := _told_totals(path, common, first.planned, total):
+            LOG.warning("%s", told)
+        states = [record.go_on(common, total) for record in runs]
+        _leave_out_missing(runs)
+        for record in runs:
+            if record.edited(source):
+                record.accept(source, common)
+                record.check_genotypes()
+            elif record.elsewhere:
+                record.check_genotypes()
+        yield from _advance(first.search, runs, states, total, began)
+
+
+def _told_totals(path: str | os.PathLike, last: int, planned: int, total: int) -> str:
+    """What going on means where another number of generations is asked for; else empty."""
+    if total == planned:
+        return ""
+    asked = f"{os.fspath(path)} was begun for {planned} generations and {total} are asked for"
+    if last >= total:
+        return f"{asked}; it has {last} already, and nothing is computed"
+    return f"{asked}; it goes on from {last} to {total}"
+
+
+def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> str:
+    """What was edited, where, and what to do."""
+    parts = []
+    for name, lines in edited.items():
+        file = source.files.get(name)
+        parts.append(f"{name}{f' ({file})' if file else ''}\n{textwrap.indent(lines, '  ')}")
+    return (
+        f"{record.path} was made by other code of yours, and would be half of one experiment, half of another. What "
+        "was edited:\n"
+        + "\n".join(parts)
+        + "\nStart anew in another place, or undo the edit; to go on all the same, "
+        "accept_edits=True (--accept-edits)"
+    )
+
+
+def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
+    """A `RecordError` where one seed of a batch would go on alone, or one that is no longer of it."""
+    held = {run.seed for run in runs}
+    alone = [run.path for run in runs] == [path]
+    for record in runs:
+        together = record.metadata.together
+        if held - together or (alone and together - held):
+            at = record.snapshots[-1] if record.snapshots else 0
+            raise RecordError(
+                f"{path} holds seeds {sorted(held)}, and {record.path} goes on with seeds {sorted(together)}: resume a "
+                "whole batch, or a run that was started alone. To go on with one seed alone, make a run of it: "
+                f"brns fork {shlex.quote(str(record.path))} --at {at} --out FOLDER"
+            )
+
+
+def _leave_out_missing(runs: list[Record]) -> None:
+    """Of a batch of which folders are missing the others go on, and are a batch from now on."""
+    held = {run.seed for run in runs}
+    if missing := sorted(runs[0].metadata.together - held):
+        warnings.warn(
+            f"seeds {missing} of the batch are missing: the others go on without them. Seeds that are "
+            "computed together round together, so that their last bits may be others than with all",
+            stacklevel=2,
         )
+    for record in runs:
+        if record.metadata.together != held:
+            record.metadata.left_out = sorted(set(record.seeds) - held)
+            metadata.write(record.path, record.metadata)
+
+
+@contextlib.contextmanager
+def _sessions(runs: list[Record], after: int, began: datetime.datetime) -> Iterator[list[Status]]:
+    """Each run's `run.json` says that work on it goes on, and then how it ended: as the list's last item says."""
+    for record in runs:
+        record.begin_session(after, began)
+    statuses: list[Status] = ["failed"]
+    reason = ""
+    try:
+        yield statuses
+    except GeneratorExit:
+        statuses.append("stopped")
+        raise
+    except KeyboardInterrupt:
+        statuses.append("interrupted")
+        raise
+    except BaseException as error:
+        statuses.append("failed")
+        reason = legible(f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        failed = contextlib.suppress(RecordError) if reason else contextlib.nullcontext()
+        for record in runs:
+            with failed:
+                record.end_session(statuses[-1], reason)
 
 
 def _advance(
-    search: NoveltySearch, runs: list[Record], states: list[SearchState], generations: int
-) -> Iterator[list[SavedGeneration]]:
-    """Generation after generation of all seeds, each checked and saved while the next is computed."""
-    kept, saved = int(states[0].generation), time.monotonic()
+    search: NoveltySearch,
+    runs: list[Record],
+    states: list[SearchState],
+    generations: int,
+    began: datetime.datetime,
+) -> Generator[list[SavedGeneration], str | None, None]:
+    """Generation after generation of all seeds, each checked and saved while the next is computed.
+
+    What is sent into it ends it: the status that the runs have then.
+    """
+    at, saved = int(states[0].generation), time.monotonic()
     progress = []
     for record in runs:
         done = (
             record.arrays("generations", g, ("offspring", "survivors", "failed"))
-            for g in range(kept + 1)
+            for g in range(at + 1)
         )
         progress.append(Progress(record.path, record.behavior_space, done))
-    if kept == 0:
-        founders = [founding(side_by_side.on_host(state.population)) for state in states]
-        founders = jax.tree.map(np.array, founders)
-        together = zip(runs, founders, progress, strict=True)
-        yield [SavedGeneration(record, 0, facts, one.row) for record, facts, one in together]
-    keys = [jax.random.key(record.seed) for record in runs]
-    steps = side_by_side.generations(
-        search, keys, states, generations - kept, runs[0].metadata.lanes
-    )
-    saving: list[Future[None]] = []
-    with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
-        try:
-            for number, after in enumerate(steps, kept + 1):
-                told = []
-                for record, (state, generation), one in zip(runs, after, progress, strict=True):
-                    check_generation(search, generation)
-                    record.append(number, generation, state.credit, search)
-                    row = one.add(number, generation)
-                    own = jax.tree.map(np.array, generation)  # not what the search goes on with
-                    told.append(SavedGeneration(record, number, own, row))
-                states = [state for state, _ in after]
-                # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
-                due = number % runs[0].checkpoint_every == 0 or number == generations
-                if due or time.monotonic() > saved + SECONDS:
-                    for one in saving:
-                        one.result()
-                    saving = []
+    if at >= generations:
+        return
+    with _sessions(runs, at, began) as statuses:
+        if at == 0:
+            founders = [founding(side_by_side.on_host(state.population)) for state in states]
+            founders = jax.tree.map(np.array, founders)
+            together = zip(runs, founders, progress, strict=True)
+            ended = yield [
+                SavedGeneration(record, 0, facts, one.row) for record, facts, one in together
+            ]
+            if ended:
+                statuses.append(ended)
+                return
+        keys = [jax.random.key(record.seed) for record in runs]
+        steps = side_by_side.generations(
+            search, keys, states, generations - at, runs[0].metadata.lanes
+        )
+        saving: list[Future[None]] = []
+        with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
+            try:
+                for number, after in enumerate(steps, at + 1):
+                    told = []
+                    for record, (state, generation), one in zip(runs, after, progress, strict=True):
+                        check_generation(search, generation)
+                        record.append(number, generation, state.credit, search)
+                        row = one.add(number, generation)
+                        own = jax.tree.map(np.array, generation)  # not what the search goes on with
+                        told.append(SavedGeneration(record, number, own, row))
+                    states = [state for state, _ in after]
+                    # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
+                    due = number % runs[0].checkpoint_every == 0 or number == generations
+                    if due or time.monotonic() > saved + SECONDS:
+                        for one in saving:
+                            one.result()
+                        saving = []
+                        for record, state in zip(runs, states, strict=True):
+                            saving.append(writers.submit(record.checkpoint, search, state, at))
+                        at, saved = number, time.monotonic()
+                    if ended := (yield told):
+                        statuses.append(ended)
+                        break
+                else:
+                    statuses.append("finished")
+            finally:
+                for one in saving:
+                    one.result()
+                if states[0].generation > at:
                     for record, state in zip(runs, states, strict=True):
-                        saving.append(writers.submit(record.checkpoint, search, state, kept))
-                    kept, saved = number, time.monotonic()
-                yield told
-        finally:
-            for one in saving:
-                one.result()
-            if states[0].generation > kept:
-                for record, state in zip(runs, states, strict=True):
-                    record.checkpoint(search, state, kept)
+                        record.checkpoint(search, state, at)

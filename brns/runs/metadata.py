@@ -1,5 +1,6 @@
 """`run.json`: what a run is, written when it is made, and refused where it is damaged or of another format."""
 
+import dataclasses
 import secrets
 import zlib
 from collections.abc import Iterable
@@ -12,10 +13,13 @@ import pydantic
 from brns.experiments import called
 from brns.metrics.numbers import legible
 from brns.runs.provenance import here
+from brns.runs.remaking import Keep
 from brns.runs.seeds import lanes
-from brns.runs.storage import RecordError, write_bytes
+from brns.runs.sources import Source
+from brns.runs.storage import RecordError, saving, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe, told
+from brns.settings import describe, refuse_unrecorded, told
+from brns.tasks.workers import innermost
 
 NAME = "run.json"
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
@@ -30,6 +34,39 @@ class Forked(pydantic.BaseModel):
     id: str
     generation: int
     changed: dict[str, tuple[Any, Any]]
+
+
+Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "failed"]
+"""how the work on a run ended, or that it has not"""
+
+
+class Session(pydantic.BaseModel):
+    """The work of one process on a run, from its beginning to its end."""
+
+    model_config = STRICT
+
+    after: int
+    """the generation that it went on from"""
+    began: str
+    """in UTC, as ISO 8601 writes it; so is `ended`"""
+    ended: str | None = None
+    """None of a session that goes on, and of one that was killed"""
+    status: Status = "running"
+    reason: str = ""
+    """of a session that failed, the error"""
+    provenance: dict[str, Any]
+    """the command, commit, machine, device and versions"""
+
+
+class Edit(pydantic.BaseModel):
+    """A change of the user's own code with which a run went on."""
+
+    model_config = STRICT
+
+    after: int
+    """the generation that it went on from"""
+    before: dict[str, str]
+    """the code until then of what was changed"""
 
 
 class Metadata(pydantic.BaseModel):
@@ -47,9 +84,17 @@ class Metadata(pydantic.BaseModel):
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
+    """all that were started together"""
+    left_out: list[int] = []
+    """those of them without which the others went on"""
     lanes: int
     generations: int
     checkpoint_every: int
+    genotypes: Keep
+    sources: dict[str, str]
+    """the user's own code, by name"""
+    edits: list[Edit] = []
+    sessions: list[Session] = []
     command: str
     commit: str
     machine: dict[str, Any]
@@ -60,15 +105,30 @@ class Metadata(pydantic.BaseModel):
     checksum: int = 0
     """CRC-32 of all else"""
 
+    @property
+    def together(self) -> set[int]:
+        """The seeds that go on together."""
+        return set(self.seeds) - set(self.left_out)
+
     def summed(self) -> int:
         """The checksum that it should have."""
         return zlib.crc32(self.model_dump_json(exclude={"checksum"}).encode())
 
 
 def new(
-    search: NoveltySearch, seed: int, seeds: Iterable[int], generations: int, checkpoint_every: int
+    search: NoveltySearch,
+    seed: int,
+    seeds: Iterable[int],
+    generations: int,
+    checkpoint_every: int,
+    genotypes: Keep = "survivors",
 ) -> Metadata:
-    """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same."""
+    """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same.
+
+    Raises:
+        SettingsError: Where a setting cannot be recorded.
+    """
+    refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
         format=9,
@@ -84,6 +144,8 @@ def new(
         lanes=lanes(search.task, len(seeds)),
         generations=generations,
         checkpoint_every=checkpoint_every,
+        genotypes=genotypes,
+        sources=Source(search).texts,
         **here(),
     )
 
@@ -91,7 +153,8 @@ def new(
 def create(path: Path, metadata: Metadata) -> None:
     """The folder of a new run."""
     for folder in ("generations", "states"):
-        (path / folder).mkdir(parents=True)
+        with saving(path / folder):
+            (path / folder).mkdir(parents=True)
     write(path, metadata)
 
 

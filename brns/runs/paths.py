@@ -2,12 +2,15 @@
 
 import atexit
 import contextlib
+import errno
+import fcntl
 import operator
 import os
 import secrets
 import shlex
 import shutil
 import tempfile
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -68,6 +71,12 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
+def place(out: str | os.PathLike) -> Path:
+    """The folder that a path means now, whatever the working directory becomes; of a link what it points to."""
+    path = Path(out).absolute()
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def refuse_taken(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
@@ -77,9 +86,44 @@ def refuse_taken(out: Path) -> None:
         )
 
 
+def refuse_unusable(out: Path) -> None:
+    """A `RecordError` where a run cannot be made, before anything is computed for it.
+
+    A run is made beside its place and then renamed, which needs a folder around it that can be written. An empty folder
+    that is there already must be one that can be replaced: not a mounted volume, nor where this process works.
+    """
+    refuse_taken(out)
+    below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
+    if out.exists() and os.path.samefile(out, os.getcwd()):
+        raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
+    with making(out, below if out.exists() else "choose another place"):
+        aside = hidden(out)
+        aside.mkdir(parents=True)
+        aside.rmdir()
+        if out.exists():
+            out.rmdir()
+            out.mkdir()
+
+
+def hidden(out: Path) -> Path:
+    """A new name beside a folder, which listings leave out."""
+    return out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
+
+
 def holds_runs(out: Path) -> bool:
     """Whether a run, or a batch of seeds, stands in a directory."""
     return (out / metadata.NAME).exists() or bool(metadata.below(out))
+
+
+@contextlib.contextmanager
+def making(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
+    """What the system refuses meanwhile is a `RecordError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(
+            f"{out} was taken, or cannot be made ({error.strerror or error}): {advice}"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -88,40 +132,61 @@ def building(out: Path) -> Generator[Path, None, None]:
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
-    aside = out.with_name(f".{out.absolute().name}.{secrets.token_hex(4)}.tmp")
+    aside = hidden(out)
     try:
-        aside.mkdir(parents=True)
+        with making(out):
+            aside.mkdir(parents=True)
         yield aside
-        os.replace(aside, out)  # which an empty folder does not hinder, and any other does
-        sync(out.resolve().parent)
-    except OSError as error:
-        if error.errno is None:  # not the system's
-            raise
-        raise RecordError(
-            f"{out} was taken, or cannot be made ({error.strerror}): choose another place"
-        ) from error
+        with making(out):
+            os.replace(aside, out)  # which an empty folder does not hinder, and any other does
+            sync(out.parent)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
+"""what file systems without locks answer"""
 
 
 @contextlib.contextmanager
 def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to the runs in these folders.
 
-    The system drops the lock when the process ends, in whatever way.
+    The system drops the lock when the process ends, in whatever way. Where a file system has none, that is said, and
+    nobody is kept out.
     """
+    said = False
     with contextlib.ExitStack() as held:
         for folder in paths:
+            lock = filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
             try:
-                held.enter_context(
-                    filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
-                )
+                held.enter_context(lock)
             except filelock.Timeout:
                 raise RecordError(
                     f"{folder} is being written by another process or thread"
                 ) from None
-            except OSError as error:
-                raise RecordError(
-                    f"could not write to {folder} ({error.strerror}): choose another place"
-                ) from error
+            except (OSError, NotImplementedError) as error:
+                if isinstance(error, OSError) and error.errno not in NO_LOCKS:
+                    raise RecordError(
+                        f"could not write to {folder} ({error.strerror}): choose another place"
+                    ) from error
+                if not said:
+                    warnings.warn(
+                        f"the file system of {folder} has no locks ({error}): see to it that no other process writes "
+                        "there",
+                        stacklevel=2,
+                    )
+                said = True
         yield
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process holds the lock of the run in a folder; where there are no locks nobody is seen."""
+    try:
+        with open(folder / "lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # never locked
+        pass
+    return False

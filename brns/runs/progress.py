@@ -1,4 +1,4 @@
-"""How a run goes: `progress.csv` beside its record, a row a generation, and a bar at a terminal or in a notebook.
+"""How a run goes: `progress.csv` beside its record, a row a generation; a bar at a terminal or in a notebook; a log.
 
 The file is for spreadsheets, `tail -f` and plots. All that it says comes from the record, which does not depend on it:
 it is written again when the run is resumed.
@@ -6,6 +6,8 @@ it is written again when the run is resumed.
 
 import contextlib
 import csv
+import datetime
+import logging
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +21,13 @@ from rich.progress import Progress as Rich
 
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
-from brns.metrics.saturation import Seen
+from brns.metrics.saturation import Seen, saturated
 from brns.runs.storage import saving
 
 Thing = TypeVar("Thing")
 SECONDS = 0.2  # between two looks of a notebook at the bar
+LOGGED_EVERY = 30.0  # seconds
+LOG = logging.getLogger("brns")
 
 
 class Row(NamedTuple):
@@ -45,8 +49,10 @@ class Row(NamedTuple):
     """survivors that were born in this generation"""
     new: float
     """of the places visited so far, the share that was first visited in the last half of the run"""
-    coverage: float | None
+    coverage_evaluated: float | None
     """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
+    coverage_survivors: float | None
+    """share of the same cells that the survivors of any generation so far lie in"""
     failed: int
     """individuals so far that the task could not evaluate"""
 
@@ -56,7 +62,7 @@ class Rows:
 
     def __init__(self, space: Box):
         self.space, self.grid = space, grid(space)
-        self.visited = np.zeros(self.grid or 1, bool)
+        self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
         self.evaluations = self.solutions = self.failed = 0
         self.seen = Seen(space)
 
@@ -72,7 +78,12 @@ class Rows:
         self.failed += int(tables["failed"])
         living = offspring["descriptor"][~offspring["failed"]]
         if self.grid:
-            self.visited[tuple(cells(living, self.space, self.grid).T)] = True
+            for who, visited in self.visited.items():
+                rows = living if who == "offspring" else survivors["descriptor"]
+                visited[tuple(cells(rows, self.space, self.grid).T)] = True
+        evaluated, survived = (
+            float(visited.mean()) if self.grid else None for visited in self.visited.values()
+        )
         return Row(
             generation=number,
             evaluations=self.evaluations,
@@ -84,7 +95,8 @@ class Rows:
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
             new=self.seen.new(living),
-            coverage=float(self.visited.mean()) if self.grid else None,
+            coverage_evaluated=evaluated,
+            coverage_survivors=survived,
             failed=self.failed,
         )
 
@@ -114,10 +126,18 @@ class Progress:
             csv.writer(file, lineterminator="\n").writerows(lines)
 
 
+class RunStopped(KeyboardInterrupt):
+    """Ctrl-C in a run. A notebook shows its message alone, not the frames of all that was going on."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Stopped. {self}"]
+
+
 class Bar:
     """Shows how many of `total` are done while the `with` block goes on, at a terminal or in a notebook.
 
     In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere nothing is shown.
+    Everywhere the logger `brns` gets a line every half minute.
     """
 
     def __init__(self, title: str, total: int | None = None, found: str = "", shown: bool = True):
@@ -137,6 +157,9 @@ class Bar:
         self.task = self.progress.add_task(title, total=total, rate="", found=found)
         self.cell: Any = None
         self.looked = 0.0
+        self.logged = time.monotonic()
+        self.begun: tuple[int, float] | None = None
+        self.place: Path | None = None
 
     def __enter__(self) -> "Bar":
         if self.progress.console.is_jupyter and not self.progress.disable:
@@ -147,7 +170,7 @@ class Bar:
             self.progress.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         (task,) = self.progress.tasks
         self.progress.update(
             self.task, visible=task.total is not None
@@ -155,6 +178,10 @@ class Bar:
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)
+        if self.place is not None and isinstance(error, KeyboardInterrupt):
+            raise RunStopped(
+                f"All finished generations are saved. Go on with: brns.resume({str(self.place)!r})"
+            ) from None
 
     def update(self, **known: Any) -> None:
         """Show what is known by now, such as `advance=1`."""
@@ -163,36 +190,53 @@ class Bar:
             self.cell.update(self.progress)
             self.looked = time.monotonic()
 
-    def show(self, rows: Sequence[Row], total: int) -> None:
+    def show(self, saved: Sequence[Any]) -> None:
         """Show a generation of all seeds: the means of coverage and of what is new, and all solutions so far."""
+        rows, total = [one.row for one in saved], saved[0].record.planned
+        path = saved[0].record.path
+        self.place = path if len(saved) == 1 else path.parent
+        number, now = rows[0].generation, time.monotonic()
         (task,) = self.progress.tasks
         if task.total is None:  # the first, from which speed is counted
-            self.progress.reset(self.task, total=total, completed=rows[0].generation)
-        covered = [row.coverage for row in rows if row.coverage is not None]
-        coverage = f"coverage {sum(covered) / len(covered):.0%}, " if covered else ""
+            self.progress.reset(self.task, total=total, completed=number)
+        covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]
+        coverage = f"coverage {sum(covered) / len(covered):.0%} (evaluated), " if covered else ""
         new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
         found = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
-        self.update(completed=rows[0].generation, found=found, rate=rate)
+        self.update(completed=number, found=found, rate=rate)
+        self.begun = self.begun or (number, now)
+        if now >= self.logged + LOGGED_EVERY and number > self.begun[0]:
+            self.logged = now
+            speed = (number - self.begun[0]) / (now - self.begun[1])
+            left = datetime.timedelta(seconds=round((total - number) / speed))
+            LOG.info("generation %d of %d: %s, %.3g/s, %s left", number, total, found, speed, left)
 
 
 def follow(
-    steps: Generator[Any, None, None],
+    steps: Generator[Any, str | None, None],
     until: Callable[[Any], bool] | None,
     shown: bool,
     temporary: Path | None = None,
 ) -> Iterator[Any]:
     """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
     with contextlib.closing(steps), Bar("generation", found="compiling", shown=shown) as bar:
-        for saved in steps:
-            if shown and temporary:
-                text = f"Kept in {temporary} until Python ends; give out= to keep it."
-                bar.progress.console.print(text, soft_wrap=True)
-                temporary = None
-            bar.show([one.row for one in saved], saved[0].record.planned)
-            yield saved
-            if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
-                return
+        try:
+            for saved in steps:
+                if shown and temporary:
+                    text = f"Kept in {temporary} until Python ends; give out= to keep it."
+                    bar.progress.console.print(text, soft_wrap=True)
+                    temporary = None
+                bar.show(saved)
+                yield saved
+                if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
+                    with contextlib.suppress(StopIteration):
+                        steps.send("saturated" if until is saturated else "stopped")
+        except GeneratorExit:  # the loop was left
+            raise
+        except BaseException as error:  # of `until`, or Ctrl-C: the runs shall know why they ended
+            steps.throw(error)
+            raise
 
 
 def track(things: Iterable[Thing], title: str, total: int, shown: bool = True) -> Iterator[Thing]:

@@ -41,7 +41,8 @@ def command() -> str:
     program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
     if program == "__main__.py":
         program = "brns" if folder in ("brns", "cli") else f"python -m {folder}"
-    return f"{program} {shlex.join(sys.argv[1:])}".rstrip()
+    text = f"{program} {shlex.join(sys.argv[1:])}".rstrip()
+    return text.encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
 
 
 @functools.cache  # of what was imported, whatever is edited while it runs

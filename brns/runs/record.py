@@ -3,8 +3,10 @@
 docs/records says what each file holds. Generation 0 holds the founders.
 """
 
+import datetime
 import functools
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +29,10 @@ from brns.core import (
     in_float32,
 )
 from brns.metrics.numbers import ranges
-from brns.runs import metadata, progress, storage
+from brns.runs import metadata, progress, remaking, sources, storage
+from brns.runs.paths import is_running
+from brns.runs.provenance import here
+from brns.runs.sources import Source
 from brns.runs.storage import RecordError, numbers_in
 from brns.search import NoveltySearch, SearchState, keys
 from brns.settings import SettingsError, build, changes, describe, told
@@ -40,10 +45,10 @@ PLAIN = tuple(column for column in Population._fields if column != "genotype")
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
 FACTS = tuple(f"{who}.{name}" for who, names in TABLES.items() for name in names)
 GENOTYPE = "offspring.genotype"
-ROUNDING = 1e-4
-"""as a share of the genotypes' box, between the genotypes on disk and those that are made again"""
 UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
 """what a killed process may leave of its writing"""
+CHECKED = 5
+"""generations whose genotypes are made again before a run goes on elsewhere"""
 
 
 class Failure(NamedTuple):
@@ -68,7 +73,7 @@ class Record:
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the working directory may become another
         self.metadata = metadata.read(self.path)
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
@@ -78,6 +83,9 @@ class Record:
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
         self._read: dict[int, dict[str, np.ndarray]] | None = {}  # what was read of each generation
+        self._rounded = (
+            False  # whether genotypes were made again up to rounding, which is said once
+        )
         if search is not None:
             if other := changes(self.experiment, describe(search)):
                 raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
@@ -126,6 +134,58 @@ class Record:
             return None
 
     @property
+    def status(self) -> metadata.Status:
+        """How the run stands: running, finished, saturated, stopped, interrupted or failed; asked of the disk anew.
+
+        A run is `saturated` where `until=brns.saturated` ended it, and `stopped` where another `until` or its user's
+        loop did. `interrupted` were Ctrl-C and whatever killed the process.
+        """
+        last = self._last_session()
+        if last is None:
+            return "stopped"  # a fork that did not go on yet
+        if last.status == "running" and not is_running(self.path):
+            return "interrupted"
+        return last.status
+
+    @property
+    def reason(self) -> str:
+        """Of a run that failed, the error; else empty."""
+        last = self._last_session()
+        return "" if last is None else last.reason
+
+    @property
+    def began(self) -> datetime.datetime | None:
+        """When the run was started; None of a fork that did not go on yet."""
+        sessions = metadata.read(self.path).sessions
+        return datetime.datetime.fromisoformat(sessions[0].began) if sessions else None
+
+    @property
+    def ended(self) -> datetime.datetime | None:
+        """When the work on it ended; of a run that goes on, or was killed, when its last generation was saved."""
+        last = self._last_session()
+        return None if last is None else self._end(last)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took so far, the pauses between one session and the next not counted."""
+        sessions = metadata.read(self.path).sessions
+        began = [datetime.datetime.fromisoformat(session.began) for session in sessions]
+        spans = [self._end(session) - start for session, start in zip(sessions, began, strict=True)]
+        return sum(span.total_seconds() for span in spans)
+
+    def _last_session(self) -> metadata.Session | None:
+        sessions = metadata.read(self.path).sessions
+        return sessions[-1] if sessions else None
+
+    def _end(self, session: metadata.Session) -> datetime.datetime:
+        """When a session ended. Of one that was killed the last generation of all is what is known."""
+        if session.ended is not None:
+            return datetime.datetime.fromisoformat(session.ended)
+        saved = self._file("generations", self.last).stat().st_mtime
+        began = datetime.datetime.fromisoformat(session.began)
+        return max(began, datetime.datetime.fromtimestamp(saved, datetime.UTC))
+
+    @property
     def world(self) -> dict[str, Any]:
         """The task's description; of one that was evaluated in chunks, that of the task itself."""
         task = self.experiment["task"]
@@ -135,7 +195,7 @@ class Record:
 
     def begin(self, search: NoveltySearch, state: SearchState, lost: np.ndarray) -> None:
         """Save the founders, the state that they are in, and the genotypes of founders that failed."""
-        self._save(0, founding(state.population), state.credit, len(lost))
+        self._save(0, founding(state.population), state.credit, search, len(lost))
         self._save_failures(search.task, 0, np.full(len(lost), -1), lost)
         self.checkpoint(search, state, before=-1)
 
@@ -146,12 +206,19 @@ class Record:
         credit: np.ndarray | jax.Array,
         search: NoveltySearch,
     ) -> None:
-        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
+        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure.
+
+        Args:
+            number: of the generation.
+            generation: who was born and who survived.
+            credit: of the variation operators, after it.
+            search: the experiment.
+        """
         offspring = generation.offspring
         failed = np.asarray(offspring.failed)
         ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
         self._save_failures(search.task, number, ids, genotypes)
-        self._save(number, generation, credit, len(ids))
+        self._save(number, generation, credit, search, len(ids))
 
     def _save_failures(
         self, task: Task, number: int, ids: np.ndarray, genotypes: np.ndarray
@@ -174,23 +241,19 @@ class Record:
         number: int,
         generation: Generation,
         credit: np.ndarray | jax.Array,
+        search: NoveltySearch,
         failed: int,
     ) -> None:
         refuse_not_finite(number, generation)
         arrays = {
             who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()
         }
-        kept = (
-            np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"])
-            | arrays["offspring"]["solved"]
-        )
-        genotypes = np.asarray(generation.offspring.genotype)[kept]
-        self.write(
-            "generations",
-            number,
-            arrays | {"kept": kept, GENOTYPE: genotypes, "credit": credit, "failed": failed},
-            synced=False,
-        )
+        survived = np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"])
+        lasting = survived | arrays["offspring"]["solved"]
+        space = search.task.genotype_space
+        born = remaking.columns(generation, space, self.metadata.genotypes, lasting)
+        facts = arrays | born | {"credit": credit, "failed": failed}
+        self.write("generations", number, facts, synced=False)
 
     def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
         """Save the estimator's state, but for what it can count again, and have the disk confirm all until now.
@@ -238,6 +301,31 @@ class Record:
             self.planned = self.metadata.generations = generations
             metadata.write(self.path, self.metadata)
         return state
+
+    def edited(self, now: Source) -> dict[str, str]:
+        """What differs in the user's own code from that which made the run: name to difference."""
+        return sources.difference(self.metadata.sources, now)
+
+    def accept(self, now: Source, after: int) -> None:
+        """Go on from a generation with other code, which `run.json` tells."""
+        old = self.metadata.sources
+        before = {name: old.get(name, "") for name in self.edited(now)}
+        self.metadata.edits.append(metadata.Edit(after=after, before=before))
+        self.metadata.sources = now.texts
+        metadata.write(self.path, self.metadata)
+
+    def begin_session(self, after: int, began: datetime.datetime) -> None:
+        """Write down that work on the run begins, after a generation."""
+        session = metadata.Session(after=after, began=began.isoformat(), provenance=here())
+        self.metadata.sessions.append(session)
+        metadata.write(self.path, self.metadata)
+
+    def end_session(self, status: metadata.Status, reason: str = "") -> None:
+        """Write down how it ended."""
+        session = self.metadata.sessions[-1]
+        session.ended = datetime.datetime.now(datetime.UTC).isoformat()
+        session.status, session.reason = status, reason
+        metadata.write(self.path, self.metadata)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
@@ -346,22 +434,73 @@ class Record:
     def _offspring(self, number: int) -> np.ndarray:
         """The genotypes of all who were born in a generation."""
         facts = self._facts(number)
-        if (kept := facts["kept"]).all():
+        if (stored := facts["kept"]).all():
             return facts[GENOTYPE]
-        before, key = (
-            self._parents(number - 1, self.search),
-            keys(jax.random.key(self.seed), number)[0],
-        )
-        again = self.search.ask(before, key)
-        genotypes, space = np.array(again.genotype), self.search.task.genotype_space
-        far = np.abs(genotypes[kept] - facts[GENOTYPE]) > ROUNDING * (space.high - space.low)
-        if far.any() or not np.array_equal(again.parent, facts["offspring"]["parent"]):
+        again, likeness = self._remake(number)
+        if likeness == "other":
             raise RecordError(
                 f"{self.path} has only genotypes of survivors and solutions, and those of the others in generation "
-                f"{number} cannot be made again here: they were drawn by other versions, {self.versions}"
+                f"{number} cannot be made again here: {self._other_than_here(number)}"
             )
-        genotypes[kept] = facts[GENOTYPE]
-        return genotypes
+        if likeness == "rounded" and not self._rounded:
+            self._rounded = True
+            warnings.warn(
+                f"{self.path} has only genotypes of survivors and solutions; those of others, as in generation "
+                f"{number}, are made again up to rounding: {self._other_than_here(number)}",
+                stacklevel=2,
+            )
+        again[stored] = facts[GENOTYPE]
+        return again
+
+    def _remake(self, number: int) -> tuple[np.ndarray, remaking.Likeness]:
+        """The genotypes of a generation made again, and how they compare with what was born."""
+        key = keys(jax.random.key(self.seed), number)[0]
+        again = self.search.ask(self._parents(number - 1, self.search), key)
+        space = self.search.task.genotype_space
+        return np.array(again.genotype), remaking.likeness(self._facts(number), again, space)
+
+    def remakes(self, number: int) -> bool:
+        """Whether the genotypes of a generation are on disk, or this record's search makes them again."""
+        return bool(self._facts(number)["kept"].all()) or self._remake(number)[1] != "other"
+
+    def _other_than_here(self, number: int) -> str:
+        """What differs here from where a generation was computed, in words."""
+        sessions = [one for one in self.metadata.sessions if one.after < number]
+        there = sessions[-1].provenance if sessions else {}
+        changed = changes(there, here())
+        for name in ("command", "machine.cores"):
+            changed.pop(name, None)
+        if not changed:
+            return "the search, or brns itself, varies otherwise than the one that made them"
+        return f"they were made elsewhere, where {told(changed)}"
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether other versions, another machine or other options than here made its last generations."""
+        last = self._last_session()
+        told = set() if last is None else changes(last.provenance, here()).keys()
+        return bool(told - {"command", "machine.cores"})
+
+    def check_genotypes(self) -> None:
+        """Warn where genotypes that are not on disk cannot be made again here to the bit.
+
+        It is asked before a run goes on with another version, machine or code: later nobody may have the old one.
+        """
+        numbers = self.generations[1:]
+        some = numbers[:: max(len(numbers) // CHECKED, 1)]
+        lacking = [g for g in some if not self._facts(g, "kept")["kept"].all()]
+        found = {g: self._remake(g)[1] for g in lacking}
+        for likeness, word in (
+            ("other", "cannot be made again"),
+            ("rounded", "are made again up to rounding"),
+        ):
+            if wrong := [g for g, one in found.items() if one == likeness]:
+                warnings.warn(
+                    f"{self.path}: here the genotypes of those who died at once {word} (tried: generations "
+                    f"{ranges(wrong)}): {self._other_than_here(wrong[0])}. Read them where they were made; "
+                    'genotypes="all" (--genotypes all) stores everybody\'s in a run that begins',
+                    stacklevel=2,
+                )
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""

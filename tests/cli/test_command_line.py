@@ -1,8 +1,13 @@
 """The command line, as a person uses it."""
 
 import contextlib
+import dataclasses
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,9 +17,11 @@ from shell import RUN, SHORT, call
 
 import brns
 from brns import Record
+from brns.cli.conclusion import verdicts
+from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_place, resumable
 from brns.metrics.measures import summary
-from brns.settings import PARTS
+from brns.settings import PARTS, settings
 
 
 def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
@@ -24,8 +31,35 @@ def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):
     assert (record.path / "overview.png").read_bytes()[:4] == b"\x89PNG"
     text = (folder / "run.txt").read_text()
     assert "100" in text.split("evaluations")[1].split("\n")[0]  # 20 founders and 4 x 20 offspring
-    for told in ("overview.png", "eta < 1", "kappa > 0"):
+    for told in ("overview.png", "maze, counts, ", "mixed mutation", "of 6 x 6 cells"):
         assert told in text
+    assert re.search(r"^kappa 0: forgot nothing$", text, re.M)
+    assert "Finished: 4 generations, 0:00:" in text
+
+
+def test_a_verdict_says_what_the_numbers_mean():
+    bad = {"new": 0.003, "eta": 1.2, "kappa": 2.0, "regained": 0.3}
+    assert verdicts([bad]) == [
+        "new 0.003: saturated, hardly anything new is found any more",
+        "eta 1.2: what was visited stayed novel",
+        "kappa 2: forgot: what was known became novel again",
+        "regained 0.3: places of old ranked as novel again",
+    ]
+    good = {"new": 0.3, "eta": 0.5, "kappa": 0.0, "regained": 0.01}
+    assert verdicts([good, good])[2] == "kappa 0: forgot nothing"
+    assert verdicts([good, bad, good])[2] == (
+        "kappa 0.667: forgot nothing in 2 of 3 seeds; forgot: what was known became novel again in "
+        "1 of 3 seeds"
+    )
+    assert verdicts([{"age": 3.0}]) == []
+
+
+def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
+    for name in ("a", "below/b"):
+        shutil.copytree(folder / RUN, tmp_path / name)
+    both = call("show", "a", "below/b", folder=tmp_path).stdout
+    assert [both.count(f"{name}: maze, counts") for name in ("a", "below/b")] == [1, 1]
+    assert call("show", ".", folder=tmp_path).stdout.count(": maze, counts") == 2
 
 
 def test_the_default_place_tells_changed_settings_apart():
@@ -54,7 +88,7 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
         shutil.copytree(path, tmp_path / "both" / f"seed{Record(path).seed}")
     shown = call("show", "both", folder=tmp_path)
     assert "both: Identity, recognition" in shown.stdout
-    values = [Record(path).frame().coverage.iloc[-1] for path in (finished.path, whole)]
+    values = [Record(path).frame().coverage_evaluated.iloc[-1] for path in (finished.path, whole)]
     (line,) = [
         line for line in shown.stdout.splitlines() if line.startswith(" coverage evaluated ")
     ]
@@ -88,6 +122,17 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
         ),
         (("run", "maze", "--set", "estimator=archive"), "--estimator NAME"),
         (("compare", "arm", "--estimator", "cuonts"), "did you mean counts?"),
+        (("compare", "nowhere:task"), "there is no module 'nowhere'"),
+        (
+            ("run", "maze", "--out", "no", "--estimator", "archive", "--set", "k=5"),
+            "did you mean estimator.k=5?",
+        ),
+        (("run", "maze", "--out", "no", "--set", "k=5"), "--estimator population (estimator.k)"),
+        (
+            ("run", "maze", "--out", "no", "--set", "mutate.sigma=1"),
+            "mutate=gaussian (mutate.sigma)",
+        ),
+        (("list", "learning_rat"), "did you mean learning_rate?"),
         (
             ("run", "maze", "--out", "no", "--workers", "two"),
             "a number of processes, or the address",
@@ -98,6 +143,48 @@ def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
 def test_what_is_wrong_is_told_with_what_there_is(tmp_path, words, told):
     assert told in call(*words, folder=tmp_path, status=2).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    wrong = ("--set", "k=5", "--set", "task.steps=many", "--set", "mutate=gausian")
+    told = call("run", "maz", "--estimator", "cuonts", *wrong, folder=tmp_path, status=2).stderr
+    for word in ("did you mean maze?", "did you mean counts?", "estimator.k", "mean gaussian?"):
+        assert word in told
+    told = call("run", "maze", "--estimator", "cuonts", *wrong, folder=tmp_path, status=2).stderr
+    assert "DeceptiveMaze.steps" in told
+
+
+def test_settings_read_without_an_import_are_those_of_the_classes():
+    for part in PARTS:
+        own = getattr(brns, part.attribute)
+        defaults = {field.name: field.default for field in dataclasses.fields(own)} | part.settings
+        expected = {name: (defaults[name], meaning) for name, (_, meaning) in settings(own).items()}
+        assert settings_of(part) == expected
+    sizes = class_settings("NoveltySearch")
+    assert list(sizes) == list(settings(brns.NoveltySearch))
+    assert sizes["population_size"].default == 100
+
+
+def test_a_setting_is_found_by_its_name(tmp_path):
+    told = call("list", "k", folder=tmp_path).stdout
+    assert told.count("--set estimator.k=15") == 3
+    assert "--estimator population" in told
+    assert "--set mutate.sigma=0.05" in call("list", "mutate.sigma", folder=tmp_path).stdout
+    assert "every experiment" in call("list", "population_size", folder=tmp_path).stdout
+
+
+def test_a_word_about_settings_or_a_missing_module_needs_no_jax(tmp_path):
+    """Importing JAX takes seconds."""
+    script = (
+        "import sys; from shell import call; from pathlib import Path; here = Path()\n"
+        "call('list', 'archive', folder=here); call('list', 'k', folder=here)\n"
+        "call('run', 'nowhere:task', folder=here, status=2)\n"
+        "assert 'jax' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    paths = os.pathsep.join([str(Path(brns.__file__).parents[1]), str(Path(__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
 
 
 def test_the_list_has_all_names_and_the_settings_of_one(tmp_path):

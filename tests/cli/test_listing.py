@@ -3,17 +3,20 @@
 import dataclasses
 import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pandas
 import pytest
-from searches import search
+from rich.console import Console
+from searches import HOST, search
 from shell import call
 from worlds import Identity
 
-from brns import ArchiveKNN, NoveltySearch, generations
-from brns.cli.listing import listing
+import brns
+from brns import ArchiveKNN, NoveltySearch, Record, generations
+from brns.cli.listing import batches_below, listing, print_runs
 from brns.experiments import called, changed, named
 from brns.settings import SettingsError, parts
 from brns.tasks.workers import Chunked
@@ -47,26 +50,98 @@ def test_states_progress_and_results(runs):
     found = {str(one.path.relative_to(runs)): one for one in listing(runs)}
     assert list(found) == sorted(found)
     rows = pandas.read_csv(runs / "finished/progress.csv")
-    first = next((f"{row.generation}" for row in rows.itertuples() if row.solutions), "–")
+    first = next((row.generation for row in rows.itertuples() if row.solutions), None)
     for name, last in (("finished", 10), ("interrupted", 7)):
         # progress.csv is further than the record: what is not in the record does not count.
-        row = rows.iloc[last]
-        cells = (
-            f"{last}/10",
-            "Identity",
-            "recognition",
-            "7",
-            f"{row.solutions:g}",
-            first,
-            f"{row.coverage:.0%}",
-        )
-        assert found[name][1:] == (CHANGED, name, cells)
-    assert found["group/deep/new"].cells[0] == "–/10"
-    assert {found[name].state for name in ("interrupted", "group/deep/new")} == {"interrupted"}
+        row, one = rows.iloc[last], found[name]
+        assert (one.generations, one.planned, one.seed) == (last, 10, 7)
+        assert (one.task, one.estimator, one.changed) == ("Identity", "recognition", CHANGED)
+        assert (one.solutions, one.first_solved) == (row.solutions, first)
+        assert one.coverage_evaluated == pytest.approx(row.coverage_evaluated)
+        assert one.coverage_survivors == pytest.approx(row.coverage_survivors)
+    record = Record(runs / "finished")
+    one = found["finished"]
+    assert (one.state, one.began, one.ended) == ("finished", record.began, record.ended)
+    assert one.seconds == pytest.approx(record.seconds)
+    assert one.machine.endswith(f"{record.metadata.machine['cores']} cores")
+    assert found["group/deep/new"].generations is None
     damaged = {name: one.note for name, one in found.items() if one.state == "damaged"}
     assert set(damaged) == {f"damaged/{name}" for name in ("gap", "last", "json", "odd")}
     assert "a generation before 000010 is missing" in damaged["damaged/gap"]
     assert "000010.npz" in damaged["damaged/last"]
+
+
+def test_how_a_run_ended_is_its_state(tmp_path):
+    def asked(number):
+        return lambda saved: saved.number == number
+
+    brns.run(HOST, 3, out=tmp_path / "stopped", until=asked(2))
+    brns.run(HOST, 3, out=tmp_path / "saturated", until=asked(1))
+    _, session = sessions_of(tmp_path / "saturated")
+    session["status"] = "saturated"
+    write_sessions(tmp_path / "saturated", [session])
+    with pytest.raises(ZeroDivisionError):
+        brns.run(HOST, 3, out=tmp_path / "failed", until=lambda saved: 1 // (saved.number - 1) > 5)
+    shutil.copytree(tmp_path / "stopped", tmp_path / "killed")
+    _, session = sessions_of(tmp_path / "killed")
+    write_sessions(tmp_path / "killed", [session | {"status": "running", "ended": None}])
+    write_sessions(Path(shutil.copytree(tmp_path / "stopped", tmp_path / "forked")), [])
+    found = {one.path.name: one for one in listing(tmp_path)}
+    states = {name: one.state_text for name, one in found.items()}
+    assert states == {
+        "failed": "failed",
+        "forked": "stopped",
+        "killed": "interrupted",
+        "saturated": "saturated at 1",
+        "stopped": "stopped",
+    }
+    assert "ZeroDivisionError" in found["failed"].note
+    assert found["killed"].ended is not None
+    assert found["forked"].began is None
+
+
+def sessions_of(path):
+    facts = json.loads((path / "run.json").read_text())
+    return facts, facts["sessions"][-1]
+
+
+def write_sessions(path, sessions):
+    facts, _ = sessions_of(path)
+    (path / "run.json").write_text(json.dumps(facts | {"sessions": sessions}))
+
+
+def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
+    shutil.copytree(runs / "finished", tmp_path / "b")
+    shutil.copytree(runs / "interrupted", tmp_path / "a")
+    shutil.copytree(runs / "damaged/gap", tmp_path / "c")
+    by = ("--sort", "generations", "--reverse")
+    rows = json.loads(call("runs", ".", *by, "--json", folder=tmp_path).stdout)
+    assert [row["path"] for row in rows] == ["b", "a", "c"]
+    assert [row["generations"] for row in rows] == [10, 7, None]
+    assert rows[0]["coverage_evaluated"] > 0
+    only = ("--filter", "generations=7", "--filter", "task=Identity")
+    (row,) = json.loads(call("runs", ".", *only, "--json", folder=tmp_path).stdout)
+    assert row["path"] == "a"
+    wrong = call("runs", ".", "--sort", "coverage_evaluate", folder=tmp_path, status=2)
+    assert "did you mean coverage_evaluated?" in wrong.stderr
+    assert "COLUMN=VALUE" in call("runs", ".", "--filter", "task", folder=tmp_path, status=2).stderr
+
+
+def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
+    screen = Console(width=80, force_terminal=True, highlight=False, markup=False, no_color=True)
+    monkeypatch.setattr("brns.cli.listing.console", screen)
+    print_runs(runs, listing(runs))
+    lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    at = lines.index(next(line for line in lines if line.startswith("finished")))
+    assert any("10/10" in line for line in lines[at : at + 4])
+
+
+def test_a_folder_of_runs_is_runs_and_batches(runs, tmp_path):
+    for name in ("alone", "deep/batch/seed0000", "deep/batch/seed0001"):
+        shutil.copytree(runs / "finished", tmp_path / name)
+    assert batches_below(tmp_path) == [tmp_path / "alone", tmp_path / "deep/batch"]
+    assert batches_below(tmp_path / "alone") == [tmp_path / "alone"]
 
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
@@ -106,7 +181,7 @@ def test_a_run_is_running_until_it_is_left(tmp_path):
     next(steps)
     assert listing(tmp_path)[0].state == "running"
     steps.close()
-    assert listing(tmp_path)[0].state == "interrupted"
+    assert listing(tmp_path)[0].state == "stopped"
     with pytest.raises(SettingsError, match="is not a run and holds none"):
         listing(tmp_path / "run/states")
 
@@ -121,17 +196,12 @@ def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_p
     done = call("runs", ".", folder=tmp_path)
     _, head, first, gap = done.stdout.splitlines()
     assert head.split() == [
-        "run",
-        "state",
-        "done",
-        "task",
-        "estimator",
-        "seed",
-        "solved",
-        "first",
-        "cover",
-        "changed",
+        *("run", "state", "done", "solved", "first", "coverage_evaluated", "took", "task"),
+        *("estimator", "seed", "coverage_survivors", "began", "ended", "machine", "changed"),
     ]
-    assert first.split()[:6] == [name, "finished", "10/10", r"\x1b[2JMaze\r", "recognition", "7"]
+    words = first.split()
+    assert words[:3] == [name, "finished", "10/10"]
+    assert words[7:10] == [r"\x1b[2JMaze\r", "recognition", "7"]
     assert first.rstrip().endswith(CHANGED)
-    assert gap.split()[:5] == ["gap", "damaged", "a", "generation", "before"]
+    assert gap.split()[:2] == ["gap", "damaged"]
+    assert gap.rstrip().endswith("a generation before 000010 is missing")

@@ -169,8 +169,8 @@ def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("run", "nowhere:search"), "No module named 'nowhere'"),
-        (("run", "./lonely_world.py:search"), "invalid format"),
+        (("run", "nowhere:search"), "there is no module 'nowhere'"),
+        (("run", "./lonely_world.py:search"), "as import names it"),
         (("run", "lonely_world:searhc"), "no attribute 'searhc'"),
         (("run", "lonely_world:needs"), "callable without arguments"),
         (("run", "lonely_world:nothing"), "got int"),

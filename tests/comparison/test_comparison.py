@@ -3,6 +3,7 @@
 import json
 import time
 from concurrent.futures import CancelledError
+from pathlib import Path
 from threading import Event
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
 from brns.comparison.measure import POINTS, Facts, measured, moments
 from brns.comparison.page import picture
+from brns.comparison.run import _operators
 from brns.comparison.statistics import Comparison, interval, judged
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
@@ -187,12 +189,33 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     assert "| 8 + 6 |" in told
     assert "pyribs" not in told
     assert f"{compared}" in told
-    assert "2 seeds are too few for a verdict; take 6 or more" in f"{compared}"  # 2 / 2^6 < 0.05
+    assert "2 seeds are too few to test; 6 are enough" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
     assert f"Commit {stored['made']['commit']}; " in told
     # 8 founders and 6 offspring a generation.
     figure = picture(compared.worlds, compared.found)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
+
+
+def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatch, caplog):
+    def computed(*_):
+        raise InterruptedError
+
+    monkeypatch.setattr("brns.comparison.run._finish", computed)
+    methods = {f"{k}": PopulationKNN(k=k) for k in range(1, 8)}
+    with pytest.raises(InterruptedError):
+        compare(search(), methods, seeds=5, out=tmp_path)
+    assert [one.message for one in caplog.records] == ["5 seeds are too few to test; 8 are enough"]
+
+
+def test_a_bare_task_has_the_default_operator_of_a_search(tmp_path, monkeypatch):
+    jobs = []
+    monkeypatch.setattr("brns.comparison.run._finish", lambda made, *_: jobs.extend(made))
+    monkeypatch.setattr("brns.comparison.run._stored", jobs)  # not reached
+    with pytest.raises(TypeError):
+        compare(Identity(), METHODS, seeds=6, out=tmp_path)
+    assert {type(job.search.mutate) for job in jobs} == {type(NoveltySearch(Identity()).mutate)}
+    assert _operators(jobs, {"": None}) == "offspring by mixed mutation"
 
 
 def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
@@ -229,20 +252,21 @@ def fake(final):
 
 
 def test_share_effect_and_test_by_hand():
-    archive = [100, 102, 104, 106, 108, 110]
-    better = [110, 113, 116, 119, 122, 125]  # by 10, 11 ... 15
+    archive = [100, 102, 104, 106, 108, 110, 112]
+    better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
     rows = {(row.method, row.fraction): row for row in judged(found, "archive")}
     ours, same = rows["ours", 1.0], rows["same", 1.0]
-    assert ours.share == pytest.approx(705 / 630)
+    assert ours.share == pytest.approx(833 / 742)
     assert ours.effect == 1.0
-    assert ours.p == pytest.approx(
-        2 * 2 / 2**6
-    )  # two of 64 ways to sign six differences, the smaller p of two
-    assert ours.outcome == "undecided"
+    # Two of 128 ways to sign seven differences, the smaller p of two.
+    assert ours.p == pytest.approx(2 * 2 / 2**7)
+    assert ours.outcome == "better"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
-    alone = judged({"w": {"archive": fake(archive), "ours": fake(better)}}, "archive")
-    assert alone[-1].outcome == "better"
+    fewer = {"w": {name: fake(facts.at(1.0)[:6]) for name, facts in found["w"].items()}}
+    assert judged(fewer, "archive")[-1].outcome == "not tested (n = 6)"
+    fewer["w"].pop("same")
+    assert judged(fewer, "archive")[-1].outcome == "better"
 
 
 def test_an_interval_by_hand():
@@ -257,21 +281,36 @@ def test_an_interval_by_hand():
     assert interval([(np.array([1.0, 3.0]), np.ones(2))]) == pytest.approx((1, 3))
 
 
-def test_the_table_counts_a_world_once(tmp_path):
-    base = np.arange(100, 110)
-    shares = {"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0}
+def tabled(shares, seeds=10):
+    """A comparison of a method that covers so much of what the archive covers in each world."""
+    base = np.arange(100, 100 + seeds)
     found = {
         name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
     }
     worlds = {name: world(name) for name in found}
-    rows = judged(found, "archive")
-    _, every, untouched = Comparison(
-        worlds, found, list(range(10)), "archive", tmp_path, [], rows
-    ).summary
-    assert every[:2] == ["ours", "1.10 (1.10 to 1.10)"]
-    assert every[3:] == ["2", "0", "1", "all"]
-    assert untouched[1] == "1.10 (1.10 to 1.10)"
-    assert untouched[3:] == ["1", "0", "1", "not used for tuning"]
+    words, rows = "offspring by mixed mutation", judged(found, "archive")
+    return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], rows)
+
+
+def test_the_table_counts_a_world_once():
+    found = tabled({"arm": 1.1, "arm-loose": 1.3, "car": 1.2, "rooms-2": 1.0})
+    head, archive, every = found.summary
+    assert head[1:3] == ["coverage, evaluated", "of archive's (95 %)"]
+    covered = np.mean([104.5 / reachable for reachable in (533, 400, 400)])
+    assert archive == ["archive", f"{covered:.1%}", "", "", ""]
+    assert every[2:] == ["1.10 (1.10 to 1.10)", "1.00 to 1.20", "2 / 0 / 1"]
+    untouched = found.summary_of(found.untouched)[-1]
+    assert untouched[2::2] == ["1.10 (1.10 to 1.10)", "1 / 0 / 1"]
+    assert "Of these, the 2 worlds not used for tuning:" in f"{found}"
+    assert "in 4 worlds over 10 seeds; offspring by mixed mutation." in f"{found}"
+
+
+def test_one_world_has_no_interval_over_worlds_and_few_seeds_no_test():
+    found = tabled({"arm": 1.1}, seeds=5)
+    assert found.summary[-1] == ["ours", "21.1%", "1.10 (1.10 to 1.10)", "not tested (n = 5)"]
+    assert "5 seeds are too few to test; 6 are enough." in f"{found}"
+    assert tabled({"arm": 1.1, "car": 1.1}, seeds=5).summary[-1][-1] == "not tested (n = 5)"
+    assert "too few" not in f"{tabled({'arm': 1.1}, seeds=6)}"
 
 
 def test_cells_are_where_the_tip_is_whatever_the_descriptor():

@@ -5,9 +5,11 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from searches import HOST
 
 import brns
 from brns.pictures import FIGURES
@@ -97,6 +99,57 @@ def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(browser, built
         blocks = tab.locator(".highlight pre").count()
         assert blocks > 0
         assert tab.locator(".highlight .copy").count() == blocks
+
+
+class Logged:
+    """Stands in for the loggers of other packages: what was logged, by step."""
+
+    def __init__(self):
+        self.rows, self.folders = {}, []
+
+    def __call__(self, *_, **__):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def log(self, row, step):
+        self.rows.setdefault(step, {}).update(row)
+
+    def log_param(self, name, value):
+        assert (name, value[:13]) == ("search", "NoveltySearch")
+
+    def add_scalar(self, name, value, step):
+        self.log({name: value}, step)
+
+    def log_artifacts(self, folder):
+        self.folders.append(Path(folder) / "progress.csv")
+
+    log_metrics = log
+    init = start_run = SummaryWriter = __call__
+
+
+@pytest.mark.parametrize("package", ["wandb", "mlflow", "tensorboardX"])
+def test_the_examples_of_loggers_log_every_generation(package, tmp_path, monkeypatch):
+    """With stand-ins, and a search that takes milliseconds."""
+    blocks = re.findall(
+        r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", (DOCS / "python.rst").read_text()
+    )
+    (example,) = [
+        block for block in blocks if f"import {package}" in block or f"from {package}" in block
+    ]
+    logged = Logged()
+    monkeypatch.setitem(sys.modules, package, logged)
+    monkeypatch.chdir(tmp_path)
+    exec(textwrap.dedent(example), {"brns": brns, "search": HOST})
+    assert sorted(logged.rows) == list(range(21))
+    row = logged.rows[20]
+    assert row["evaluations"] == 8 + 20 * 6
+    assert 0 < row["coverage_survivors"] <= row["coverage_evaluated"]
+    assert all(folder.exists() for folder in logged.folders)
 
 
 def test_the_readme_has_the_numbers_of_the_suite():

@@ -12,7 +12,7 @@ from shell import begin, finished
 from small import MAZE, SEARCH
 
 import brns
-from brns import NoveltySearch, RecordError
+from brns import NoveltySearch, Record, RecordError
 from brns.runs.loop import resume, run, start
 
 
@@ -26,21 +26,29 @@ def half(tmp_path):
     return tmp_path / "half"
 
 
-def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half):
+def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half, monkeypatch):
     """The system refuses the second kilobyte of any file: EFBIG in the middle of a write."""
     before, limits = bits(half), resource.getrlimit(resource.RLIMIT_FSIZE)
     spared = jax.config.jax_persistent_cache_min_compile_time_secs
     jax.config.update(
         "jax_persistent_cache_min_compile_time_secs", math.inf
     )  # JAX's cache is not what is tried here
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    begin_session = Record.begin_session
+
+    def limited(*arguments):
+        begin_session(*arguments)  # run.json itself is larger
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+
+    monkeypatch.setattr(Record, "begin_session", limited)
     try:
         with pytest.raises(RecordError, match=r"000006.npz \(File too large\).* then resume"):
             resume(half, search=SEARCH)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", spared)
+    monkeypatch.undo()
     assert bits(half) == before
+    assert Record(half).status == "interrupted"  # there was no room to say more
     resume(half, search=SEARCH)
     assert bits(half) == bits(whole)
 

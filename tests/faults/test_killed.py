@@ -106,4 +106,4 @@ def test_whatever_step_of_its_saves_a_run_dies_before_it_resumes(tmp_path, monke
             resume(out, search=HOST)
         assert (bits(out), names(out)) == whole, f"died before its step {alive}, {steps[-1]}"
     assert alive > 25
-    assert anew < 20
+    assert anew < 24

@@ -116,20 +116,18 @@ def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned
 
 
 def test_a_test_of_the_table_is_that_of_compare():
-    values = {
-        ("age", "a"): [1.0, 2.0, 3.0, 4.0],
-        ("age", "b"): [5.0, 6.0, 7.0, 8.0],
-        ("eta", "a"): [1.0] * 4,
-        ("eta", "b"): [1.0] * 4,
-    }
-    told = page.tests(values, "a")
-    # All of b lie above a: p is 2 / C(8, 4) = 1 / 35, by Holm twice that; nothing differs in eta.
-    assert told["age", "b"] == pytest.approx((2 / 35, 1.0))
-    assert told["eta", "b"] == pytest.approx((1.0, 0.5))
+    low, high = ({seed: more + seed for seed in range(8)} for more in (1.0, 5.0))
+    values = {("age", "a"): low, ("age", "b"): high, ("eta", "a"): low, ("eta", "b"): low}
+    told = page.differences(values, "a")
+    # All of b lie above a: p is 2 / 2^8, by Holm twice that; nothing differs in eta.
+    assert told["age", "b"] == pytest.approx((4 / 2**8, 1.0, 8))
+    assert told["eta", "b"] == pytest.approx((1.0, 0.5, 8))
     # Who never solved it is later than all others: none of b did, and one of a was as late.
-    late = {("first_solved", "a"): [1.0, 2.0, 3.0, math.inf], ("first_solved", "b"): [math.inf] * 4}
-    assert page.tests(late, "a")["first_solved", "b"].effect == 0.875
-    assert not page.tests({key: v[:3] for key, v in values.items()}, "a")  # 2 / C(6, 3) = 0.1
+    late = {("first_solved", "a"): low | {9: math.inf}, ("first_solved", "b"): {9: math.inf}}
+    late["first_solved", "b"] |= dict.fromkeys(low, math.inf)
+    assert page.differences(late, "a")["first_solved", "b"].effect == pytest.approx(8.5 / 9)
+    few = {key: {seed: v[seed] for seed in range(3)} for key, v in values.items()}
+    assert page.differences(few, "a")["age", "b"].verdict == "not tested (n = 3)"
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

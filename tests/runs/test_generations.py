@@ -57,10 +57,11 @@ def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
         return evaluate(self, genotypes, key)
 
     monkeypatch.setattr(HostIdentity, "evaluate", interrupted)
-    with pytest.raises(
-        KeyboardInterrupt
-    ) as kept:  # as a notebook keeps it, and with it every frame
+    # As a notebook keeps it, and with it every frame.
+    with pytest.raises(KeyboardInterrupt, match=r"saved\. Go on with: brns\.resume") as kept:
         brns.run(HOST, 4, out=tmp_path / "run", seeds=seeds, checkpoint_every=2)
+    (shown,) = kept.value._render_traceback_()  # what IPython asks for
+    assert shown.startswith("Stopped. All finished generations are saved. Go on with: ")
     for record in brns.records(tmp_path / "run", HOST):
         assert record.generations == saved
     brns.resume(tmp_path / "run", search=HOST)  # nobody holds its lock
@@ -119,12 +120,44 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     text = shown.file.getvalue()
     assert "3/3" in text
     row = record.frame().iloc[-1]
-    assert f"coverage {row.coverage:.0%}, {row.new:.0%} new, solutions {row.solutions:.0f}" in text
+    assert (
+        f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new, solutions {row.solutions:.0f}"
+        in text
+    )
     brns.resume(tmp_path / "run", 5, search=HOST)
     assert "5/5" in shown.file.getvalue()[len(text) :]
     length = len(shown.file.getvalue())
     brns.run(HOST, 3, out=tmp_path / "off", progress=False)
     assert len(shown.file.getvalue()) == length
+
+
+def test_another_total_is_told_with_what_it_does(tmp_path, caplog):
+    def told(total):
+        caplog.clear()
+        brns.run(HOST, total, out=tmp_path / "run", exist="resume")
+        return [one.message.removeprefix(f"{tmp_path}/run ") for one in caplog.records]
+
+    assert told(3) == told(3) == []
+    assert told(5) == ["was begun for 3 generations and 5 are asked for; it goes on from 3 to 5"]
+    assert told(5) == []
+    few = (
+        "was begun for 5 generations and 2 are asked for; it has 5 already, and nothing is computed"
+    )
+    assert told(2) == [few]
+
+
+def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 0.0)
+    caplog.set_level("INFO", "brns")
+    (record,) = brns.run(HOST, 3, out=tmp_path / "run")
+    row = record.frame().iloc[2]
+    first, second, third = [one.message for one in caplog.records]
+    assert first.startswith("generation 1 of 3: ")
+    assert f"generation 2 of 3: coverage {row.coverage_evaluated:.0%} (evaluated), " in second
+    assert third.endswith("/s, 0:00:00 left")
+    monkeypatch.setattr(progress, "LOGGED_EVERY", 60.0)
+    brns.run(HOST, 3, out=tmp_path / "short")
+    assert len(caplog.records) == 3
 
 
 def test_a_notebook_shows_it_in_one_output_without_widgets(tmp_path, monkeypatch):

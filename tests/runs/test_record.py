@@ -43,6 +43,8 @@ def test_numpy_alone_reads_a_generation(whole):
         "seal": ((), []),
         "offspring.genotype": ((3, 5), []),
         "kept": ((6,), []),
+        "digest": ((8,), []),
+        "fingerprint": ((6,), []),
         "credit": ((1,), []),
         "offspring": ((6,), each),
         "survivors": ((8,), each),
@@ -136,8 +138,10 @@ def test_a_frame_and_progress_hold_one_row_a_generation(whole):
     age = (np.arange(11)[:, None] - record.column("survivors.born")).mean(axis=1)
     np.testing.assert_allclose(frame["age_mean"], age)
     np.testing.assert_allclose(
-        frame["coverage"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8
+        frame["coverage_evaluated"], coverage.of_record(record, (6, 6), "evaluated"), rtol=1e-8
     )
+    survived = coverage.of_record(record, (6, 6), "survivors")
+    np.testing.assert_allclose(frame["coverage_survivors"], survived, rtol=1e-8)
     rows = pandas.read_csv(whole / "progress.csv")
     assert list(rows.columns) == list(Row._fields)
     np.testing.assert_allclose(rows, frame.drop(columns="seed"), rtol=1e-8)
@@ -196,4 +200,6 @@ def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
         progress = Progress(tmp_path, box, [tables])
         last = on_host(individuals([[0.99] * box.dimension], 1, 3))
         progress.add(1, founding(last))
-        np.testing.assert_allclose(pandas.read_csv(tmp_path / "progress.csv").coverage, expected)
+        np.testing.assert_allclose(
+            pandas.read_csv(tmp_path / "progress.csv").coverage_evaluated, expected
+        )

@@ -119,7 +119,12 @@ def test_a_run_that_is_written_is_locked_until_it_is_killed(made, tmp_path):
             r"mutate.rate was 0.5 and is 0.25",
         ),
         (".", 0, {}, "generations must be a whole number from 1 on; got 0"),
-        ("seed0001", 7, {}, r"holds seeds \[1\], .* with seeds \[0, 1\]"),
+        (
+            "seed0001",
+            7,
+            {},
+            r"holds seeds \[1\], .* with seeds \[0, 1\].*brns fork .*seed0001 --at 6 --out",
+        ),
     ],
 )
 def test_what_cannot_be_resumed_is_refused_and_stays_as_it_is(

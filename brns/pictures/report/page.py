@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.numbers import number, ranges
-from brns.metrics.tests import LEVEL, Tested, holm, mann_whitney, testable
+from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import FIGURES, draw
 from brns.pictures.records import mapped, methods, scene_of, without_search
 from brns.pictures.report import view
@@ -41,7 +41,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     out = Path(out)
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
-    reference, *others = runs
+    reference = next(iter(runs))
     lengths = {label: _lengths(seeds) for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
     for name in track(list(FIGURES), "Drawing", len(FIGURES)):
@@ -50,6 +50,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         except ValueError as error:
             not_drawn[name] = f"{error}"
     watched = view.view(firsts)
+    summarized = table(runs)
+    tests = [test for cells in summarized.values() for _, test in cells if test is not None]
     columns = [leaves(record.experiment) for record in firsts.values()]
     names = sorted(set().union(*columns))
     pages = Environment(
@@ -60,12 +62,12 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
-        table=table(runs),
+        table=summarized,
         measures=MEASURES,
         number=number,
         zip=zip,
         reference=reference,
-        tested=any(testable(len(runs[reference]), len(runs[label])) for label in others),
+        tested=any(not math.isnan(test.p) for test in tests),
         level=LEVEL,
         left_out=without_search(records),
         view=watched.to_html(
@@ -100,7 +102,7 @@ def _row(name: str, columns: Sequence[Mapping[str, object]]) -> list[object]:
 
 def table(
     runs: Mapping[str, Sequence[Record]],
-) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
+) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
     """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
 
     p is corrected for the whole table.
@@ -115,28 +117,29 @@ def table(
     for measure, name in itertools.product(measures, runs):
         known = [seed[measure] for seed in found[name] if measure in seed]
         estimates[measure, name] = estimate(known) if known else None
-        lacking = len(runs[name]) - len(known) if measure == NEVER_LATE else 0
-        values[measure, name] = known + [math.inf] * lacking
-    told = tests(values, next(iter(runs)))
+        late = {record.seed: math.inf for record in runs[name]} if measure == NEVER_LATE else {}
+        numbers = zip(runs[name], found[name], strict=True)
+        values[measure, name] = late | {
+            record.seed: seed[measure] for record, seed in numbers if measure in seed
+        }
+    told = differences(values, next(iter(runs)))
     rows = {measure: [] for measure in measures}
     for measure, name in itertools.product(measures, runs):
         rows[measure].append((estimates[measure, name], told.get((measure, name))))
     return rows
 
 
-def tests(
-    values: Mapping[tuple[str, str], Sequence[float]], reference: str
-) -> dict[tuple[str, str], Tested]:
-    """Each measure of each method against that of the reference, where a test could confirm anything."""
-    found = {}
-    for (measure, name), ours in values.items():
-        theirs = values[measure, reference]
-        if measure not in NOT_TESTED and name != reference and testable(len(ours), len(theirs)):
-            found[measure, name] = mann_whitney(ours, theirs)
-    corrected = holm([test.p for test in found.values()])
-    return {
-        place: test._replace(p=p) for (place, test), p in zip(found.items(), corrected, strict=True)
-    }
+def differences(
+    values: Mapping[tuple[str, str], Mapping[int, float]], reference: str
+) -> dict[tuple[str, str], Difference]:
+    """Each measure of each method against that of the reference, seed by seed, corrected together."""
+    places = [
+        (measure, name)
+        for measure, name in values
+        if measure not in NOT_TESTED and name != reference
+    ]
+    found = [by_seed(values[place], values[place[0], reference]) for place in places]
+    return dict(zip(places, corrected(found), strict=True))
 
 
 def _image(figure: Figure) -> tuple[str, bool]:

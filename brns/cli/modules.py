@@ -1,0 +1,26 @@
+"""Where a user's own code is found."""
+
+import importlib.util
+import os
+import sys
+
+from brns.settings import SettingsError
+
+
+def find_module(text: str) -> None:
+    """A `SettingsError` where there is no module of what `module:object` names; none of it is imported.
+
+    Args:
+        text: As it was typed. Modules are looked for in the current directory, then wherever Python finds them.
+    """
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    module = text.partition(":")[0]
+    if not all(name.isidentifier() for name in module.split(".")):
+        raise SettingsError(f"{text} must be module:object, with a module as import names it")
+    top = module.partition(".")[0]
+    if importlib.util.find_spec(top) is None:
+        raise SettingsError(
+            f"there is no module {top!r} for {text}, in {here} or where Python finds modules"
+        )

@@ -1,0 +1,111 @@
+"""The settings of the library's parts as its source tells them, since importing JAX takes seconds."""
+
+import ast
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from brns.settings import PARTS, Part, is_plain
+
+PACKAGE = Path(__file__).parents[1]
+
+
+class Setting(NamedTuple):
+    """A field of a part that can be set as text."""
+
+    default: Any
+    meaning: str
+    """the string under the field"""
+
+
+@functools.cache
+def _modules() -> dict[str, Path]:
+    """The module of each name that the package exports: a file without `.py`, or a folder."""
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    exported = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {
+        name.name: PACKAGE / (node.module or "").replace(".", "/")
+        for node in exported
+        for name in node.names
+    }
+
+
+def _classes_beside(name: str) -> dict[str, ast.ClassDef]:
+    """The classes of the file in which an exported class stands, by name."""
+    module = _modules()[name]
+    for file in sorted(module.glob("*.py")) or [module.with_suffix(".py")]:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        if name in classes:
+            return classes
+    return {}  # a function, which has no settings
+
+
+def settings_of(part: Part) -> dict[str, Setting]:
+    """The settings of a part by name, with their defaults and meanings.
+
+    Args:
+        part: A row of `brns.settings.PARTS`.
+
+    Returns:
+        What `brns.settings.settings` and the part's defaults say, without an import.
+    """
+    found = class_settings(part.attribute)
+    return found | {
+        name: found[name]._replace(default=value) for name, value in part.settings.items()
+    }
+
+
+@functools.cache
+def class_settings(name: str) -> dict[str, Setting]:
+    """The settings of an exported class.
+
+    Args:
+        name: Such as `ArchiveKNN` or `NoveltySearch`.
+
+    Returns:
+        Its fields that can be set as text, those of bases in the same file first.
+    """
+    found = {}
+    for node in _lineage(_classes_beside(name), name):
+        for field, after in itertools.pairwise([*node.body, ast.Pass()]):
+            match field:
+                case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
+                    if _can_be_set(annotation):
+                        found[setting] = Setting(_value(value), _meaning(after))
+    return found
+
+
+def _lineage(classes: dict[str, ast.ClassDef], name: str) -> Iterator[ast.ClassDef]:
+    """The class's bases in its file, then the class."""
+    for base in classes[name].bases if name in classes else ():
+        if isinstance(base, ast.Name) and base.id in classes:
+            yield from _lineage(classes, base.id)
+    if name in classes:
+        yield classes[name]
+
+
+def _can_be_set(annotation: ast.expr) -> bool:
+    try:
+        return is_plain(eval(ast.unparse(annotation), {"Literal": Literal}))  # of our own source
+    except NameError:  # an array, a function or another part
+        return False
+
+
+def _value(default: ast.expr) -> Any:
+    return eval(ast.unparse(default), {"math": math})  # of our own source
+
+
+def _meaning(after: ast.stmt) -> str:
+    match after:
+        case ast.Expr(ast.Constant(str(meaning))):
+            return " ".join(meaning.split())
+    return ""
+
+
+def parts_with(setting: str) -> list[Part]:
+    """The parts that have a setting of this name, in the table's order."""
+    return [part for part in PARTS if setting in settings_of(part)]

@@ -1,0 +1,109 @@
+"""Coverage in the descriptor's own space: the share of a tessellation's cells that was visited.
+
+Cells are the regions nearest to centres, which k-means places among behaviors that were really met. So they measure
+behaviors of any number of dimensions, of which a grid says nothing. The centres come from what all compared methods
+evaluated, in a seed that is not counted: no method is measured by cells of its own making.
+"""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from brns.metrics.coverage import Points
+from brns.metrics.recorded import Numbers
+
+CELLS = 3000
+"""as in the trials that showed what planes hide; fewer cells are all covered soon, more by chance"""
+SHARE = 7
+"""of so many behaviors one is used to place the centres: more take longer and move little"""
+ITERATIONS = 10
+"""of Lloyd's algorithm"""
+
+Centres = Float[np.ndarray, "c d"]
+
+
+def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
+    """The centres of a centroidal Voronoi tessellation: k-means over behaviors.
+
+    Source: Vassiliades, Chatzilygeroudis & Mouret 2018, doi:10.1109/TEVC.2017.2735550, who draw the points uniformly
+    from a box; here they are behaviors, which fill little of a box of many dimensions. Lloyd's algorithm begins with
+    different behaviors, drawn without replacement. The same points in the same order give the same centres.
+
+    Args:
+        points: Behaviors that all compared methods evaluated in a seed that is not counted, `(n, d)`.
+        cells: How many centres; fewer where a seventh of the points has fewer that differ.
+        seed: Of the draw of a seventh of the points and of the first centres.
+
+    Returns:
+        The centres, `(c, d)`.
+
+    Raises:
+        ValueError: Where there are fewer than 2 cells or no finite points.
+    """
+    from scipy.cluster.vq import kmeans2  # a summary without it starts sooner
+
+    points = np.asarray(points, np.float64)
+    if cells < 2 or not len(points) or not np.isfinite(points).all():
+        raise ValueError(
+            f"a tessellation needs finite points and at least 2 cells; got {cells} cells and points of shape "
+            f"{points.shape}"
+        )
+    generator = np.random.default_rng(seed)
+    used = points[generator.permutation(len(points))[: -(-len(points) // SHARE)]]
+    different = np.unique(used, axis=0)
+    first = different[generator.permutation(len(different))[:cells]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a centre without points stays where it is
+        centres, _ = kmeans2(used, first, iter=ITERATIONS, minit="matrix")
+    return centres
+
+
+def nearest(points: Points, centres: Centres) -> Int[np.ndarray, " n"]:
+    """The cell of each point: the number of its nearest centre, in Euclidean distance.
+
+    Args:
+        points: Behaviors, `(n, d)`.
+        centres: Those that `tessellate` returns.
+
+    Returns:
+        A row of `centres` for each point.
+    """
+    from scipy.cluster.vq import vq
+
+    return vq(np.asarray(points, np.float64), centres)[0].astype(np.int64)
+
+
+def coverage(points: Points, centres: Centres) -> float:
+    """The share of the tessellation's cells in which at least one point lies.
+
+    Args:
+        points: Behaviors of one run, `(n, d)`.
+        centres: Those that `tessellate` returns.
+
+    Returns:
+        A share in [0, 1].
+    """
+    return float(cumulative_coverage([points], centres)[-1])
+
+
+def cumulative_coverage(
+    generations: Sequence[Float[Numbers, "_ d"]] | Float[Numbers, "g n d"], centres: Centres
+) -> Float[np.ndarray, " g"]:
+    """The share of cells visited up to each generation.
+
+    Args:
+        generations: The behaviors of each generation, from the founders on: `brns.metrics.recorded.evaluated(record,
+            "descriptor")` of everything a run evaluated.
+        centres: Those that `tessellate` returns.
+
+    Returns:
+        Entry g counts the points of generations 0 to g.
+    """
+    visited = np.zeros(len(centres), bool)
+    shares = []
+    for points in generations:
+        visited[nearest(points, centres)] = True
+        shares.append(visited.mean())
+    return np.array(shares)

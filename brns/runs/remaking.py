@@ -1,0 +1,86 @@
+"""Genotypes that are not on disk are made again from the seed, and compared with what was born.
+
+Those who died at once without a solution are not stored. Of every generation a digest of all genotypes is, which tells
+equal bits, and a fingerprint of each, which tells equal up to rounding: another machine or version may round otherwise.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from brns.core import Box, Generation
+
+ROUNDING = 1e-4
+"""as a share of the box, between a gene on disk and the same one made again"""
+SPREAD = 1e-5
+"""the same of a fingerprint, for each square root of the number of genes: roundings add up so"""
+GOLDEN = (5**0.5 - 1) / 2
+Keep = Literal["survivors", "all"]
+"""which genotypes a run stores: of survivors and solutions, or everybody's"""
+Likeness = Literal["exact", "rounded", "other"]
+
+
+def columns(
+    generation: Generation, space: Box, keep: Keep, stored: Bool[np.ndarray, " n"]
+) -> dict[str, np.ndarray]:
+    """What a generation's file holds of genotypes.
+
+    Args:
+        generation: who was born, and who survived.
+        space: the box of genotypes.
+        keep: whose genotypes are stored.
+        stored: the rows of survivors and solutions among the offspring.
+    """
+    genotypes = np.asarray(generation.offspring.genotype)
+    if keep == "all":
+        stored = np.ones_like(stored)
+    return {
+        "kept": stored,
+        "offspring.genotype": genotypes[stored],
+        "digest": digest(genotypes),
+        "fingerprint": fingerprint(genotypes, space),
+    }
+
+
+def whole_generation(genotypes: Float[np.ndarray, "n p"]) -> dict[str, np.ndarray]:
+    """What replaces those columns where everybody's genotype is stored after all."""
+    return {"kept": np.ones(len(genotypes), bool), "offspring.genotype": genotypes}
+
+
+def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
+    """Eight bytes of all bits."""
+    content = np.ascontiguousarray(genotypes, "<f4").tobytes()
+    return np.frombuffer(hashlib.blake2b(content, digest_size=8).digest(), np.uint8)
+
+
+def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
+    r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ with weights of either sign, from 0.5 to 1 in size."""
+    low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
+    fraction = np.arange(1, len(low) + 1) ** 2 * GOLDEN % 1
+    weights = np.where(fraction < 0.5, fraction - 1, fraction)
+    return ((genotypes - low) / (high - low) * weights).sum(axis=1)
+
+
+def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
+    """How offspring that were made again compare with those of a generation's file.
+
+    Args:
+        facts: what the file holds.
+        again: the offspring of `search.ask`.
+        space: the box of genotypes.
+
+    Returns:
+        `exact`, the same bits; `rounded`, each gene of those on disk and each fingerprint up to rounding; or `other`.
+    """
+    genotypes = np.asarray(again.genotype)
+    if not np.array_equal(again.parent, facts["offspring"]["parent"]):
+        return "other"
+    if np.array_equal(digest(genotypes), facts["digest"]):
+        return "exact"
+    width = np.asarray(space.high - space.low)
+    far = np.abs(genotypes[facts["kept"]] - facts["offspring.genotype"]) > ROUNDING * width
+    apart = np.abs(fingerprint(genotypes, space) - facts["fingerprint"])
+    return "other" if far.any() or (apart > SPREAD * len(width) ** 0.5).any() else "rounded"

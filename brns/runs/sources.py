@@ -1,0 +1,221 @@
+"""The code of a search that is a user's own, as text: a run that goes on with other code is told so.
+
+Half of a record would be one simulator, half another. The settings that `describe` keeps do not tell: a method that was
+edited has its old name.
+"""
+
+import ast
+import dataclasses
+import difflib
+import dis
+import enum
+import functools
+import hashlib
+import inspect
+import pathlib
+import sys
+import sysconfig
+import textwrap
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from brns.search import NoveltySearch
+from brns.settings import describe
+from brns.tasks.workers import innermost
+
+LIBRARY = tuple(
+    sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+INSTALLED = ("site-packages", "dist-packages")
+PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
+SHOWN = 30
+"""lines of a difference"""
+Wrapped = (
+    classmethod | staticmethod | functools.cached_property | property | functools.partialmethod
+)
+
+
+class Source:
+    """The functions and constants of a search that are a user's, each under its name, such as `Throw.evaluate`."""
+
+    def __init__(self, search: NoveltySearch):
+        self.texts: dict[str, str] = {}
+        """name to source; of a function without any a digest of what Python compiled"""
+        self.files: dict[str, str] = {}
+        """name to the file that it was read from"""
+        self._seen: dict[int, Any] = {}
+        self._classes: set[type] = set()
+        parts = [innermost(search.task), search.estimator, search.mutate, search.select]
+        for part in (*parts, search.founders):
+            self._visit(part)
+
+    def _visit(self, thing: Any) -> None:
+        """Add what is a user's own of a thing: its class, its functions, and those of all that it holds."""
+        plain = isinstance(thing, PLAIN) and not isinstance(thing, tuple)
+        if plain or id(thing) in self._seen:
+            return
+        self._seen[id(thing)] = thing
+        if isinstance(thing, Mapping):
+            self._visit_all(thing.values())
+        elif isinstance(thing, tuple | list | set | frozenset):
+            self._visit_all(thing)
+        elif isinstance(thing, functools.partial):
+            self._visit_all((thing.func, *thing.args, *thing.keywords.values()))
+        elif isinstance(thing, types.MethodType):
+            self._visit_all((thing.__func__, thing.__self__))
+        elif isinstance(thing, type):
+            self._visit_class(thing)
+        elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
+            self._visit_function(inspect.unwrap(thing))
+        elif _is_own(type(thing)) or dataclasses.is_dataclass(thing):
+            self._visit_class(type(thing))
+            self._visit_all(getattr(thing, "__dict__", {}).values())
+
+    def _visit_all(self, things: Iterable[Any]) -> None:
+        for thing in list(things):
+            self._visit(thing)
+
+    def _visit_class(self, own: type) -> None:
+        for each in own.__mro__:
+            if each in self._classes or not _is_own(each):
+                continue
+            self._classes.add(each)
+            settings = vars(each).get("__dataclass_fields__", ())
+            for name, value in vars(each).items():
+                written = not name.startswith("__") or _is_written(value)
+                if written and name not in settings:
+                    self._visit_attribute(f"{each.__qualname__}.{name}", value)
+
+    def _visit_attribute(self, name: str, value: Any) -> None:
+        """Add what stands in a class, or what a function reads, under a name."""
+        if isinstance(value, Wrapped):
+            parts = [getattr(value, part, None) for part in ("func", "fget", "__func__")]
+            self._visit_all(part for part in parts if part is not None)
+            return
+        if _is_constant(value):
+            self.texts[name] = f"{name} = {describe(value)!r}\n"
+        self._visit(value)
+
+    def _visit_function(self, function: Any) -> None:
+        if not isinstance(function, types.FunctionType) or not _is_own(function):
+            return
+        name, code = function.__qualname__, function.__code__
+        text = _text(function)
+        self.texts[name] = self.texts[name] + text if name in self.texts else text
+        self.files[name] = code.co_filename
+        self._visit_all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+        names, assigned = _names(code)
+        for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            if free not in assigned and (held := _content(cell)):
+                self._visit_attribute(f"{name}.{free}", held[0])
+        for used in names - assigned:
+            if used in function.__globals__:
+                self._visit_used(used, function.__globals__[used], names)
+
+    def _visit_used(self, name: str, value: Any, names: set[str]) -> None:
+        """Add a global of a function; of a module what the function may mean of it."""
+        if isinstance(value, types.ModuleType):
+            if _is_own(value):
+                for used in names & vars(value).keys():
+                    self._visit_used(f"{name}.{used}", vars(value)[used], names)
+        else:
+            self._visit_attribute(name, value)
+
+
+def difference(before: Mapping[str, str], now: Source) -> dict[str, str]:
+    """What was edited: name to a short difference of its lines; comments and blank lines count for nothing."""
+    changed = {}
+    for name in dict.fromkeys((*before, *now.texts)):
+        was, text = before.get(name, ""), now.texts.get(name, "")
+        if _meaning(was) != _meaning(text):
+            lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
+            shown = list(lines)[2:]
+            more = [f"... {len(shown) - SHOWN} more lines"] if len(shown) > SHOWN else []
+            changed[name] = "\n".join(shown[:SHOWN] + more)
+    return changed
+
+
+def _is_own(thing: Any) -> bool:
+    """Whether a class, function or module is neither brns' nor of an installed package."""
+    name = thing.__name__ if isinstance(thing, types.ModuleType) else thing.__module__
+    if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
+        return False
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if isinstance(thing, types.FunctionType):
+        file = thing.__code__.co_filename
+    if file is None:  # typed into a notebook
+        return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
+    return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
+
+
+def _is_written(value: Any) -> bool:
+    """Whether somebody wrote this function, not a decorator such as `dataclass`."""
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether it is a value that a function does not change by using it; lists and dicts may be counters or caches."""
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_constant, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
+    arrays = np.ndarray | np.generic | jax.Array
+    return isinstance(value, PLAIN | arrays | enum.Enum | pathlib.PurePath | range)
+
+
+def _text(function: types.FunctionType) -> str:
+    code = function.__code__
+    if code.co_name != "<lambda>":  # whose line may say other things too
+        try:
+            return textwrap.dedent(inspect.getsource(code))
+        except (OSError, TypeError, IndentationError, SyntaxError):
+            pass
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{function.__qualname__}, compiled by Python {version}: {_digest(code)}\n"
+
+
+def _digest(code: types.CodeType) -> str:
+    constants = [
+        _digest(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts
+    ]
+    content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code and that of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _names(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """The names that a function uses, and those that it assigns beyond its own: counters."""
+    names, assigned = set(), set()
+    for each in _codes(code):
+        names.update(each.co_names)
+        for step in dis.get_instructions(each):
+            if step.opname in ("STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL"):
+                assigned.add(step.argval)
+    return names, assigned
+
+
+def _content(cell: types.CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:  # not assigned yet
+        return ()
+
+
+def _meaning(text: str) -> str:
+    """The text without comments and the way that it is set."""
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return text

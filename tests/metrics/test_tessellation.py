@@ -1,0 +1,48 @@
+"""Coverage in cells that k-means places among behaviors."""
+
+import numpy as np
+import pytest
+
+from brns.metrics import tessellation
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Four places far from each other in 40 dimensions, 70 behaviors about each."""
+    generator = np.random.default_rng(0)
+    middles = 10.0 * np.eye(40)[:4]
+    return middles, (middles[:, None] + 0.1 * generator.normal(size=(4, 70, 40))).reshape(-1, 40)
+
+
+def test_clusters_are_all_covered_by_their_points_and_one_by_a_quarter(clusters):
+    middles, points = clusters
+    centres = tessellation.tessellate(points, 12)
+    assert centres.shape == (12, 40)
+    assert np.linalg.norm(centres[:, None] - middles, axis=-1).min(axis=1).max() < 2
+    own = np.unique(tessellation.nearest(points[:70], centres))
+    assert tessellation.coverage(points, centres) == 1
+    assert tessellation.coverage(points[:70], centres) == len(own) / 12 < 1
+    grown = tessellation.cumulative_coverage(points.reshape(4, 70, 40), centres)
+    assert grown[0] == len(own) / 12
+    assert grown[-1] == 1
+    assert (np.diff(grown) > 0).all()
+
+
+def test_a_cell_is_that_of_the_nearest_centre_and_the_same_points_give_the_same_cells(clusters):
+    points = clusters[1]
+    centres = tessellation.tessellate(points, 12, seed=3)
+    distances = np.linalg.norm(points[:, None] - centres, axis=-1)
+    np.testing.assert_array_equal(tessellation.nearest(points, centres), distances.argmin(axis=1))
+    np.testing.assert_array_equal(centres, tessellation.tessellate(points, 12, seed=3))
+
+
+def test_there_are_no_more_cells_than_different_points():
+    points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
+    assert len(tessellation.tessellate(points)) == 2
+
+
+@pytest.mark.parametrize(("points", "cells"), [(np.zeros((0, 3)), 9), (np.full((9, 3), np.nan), 9),
+                                           (np.zeros((9, 3)), 1)])  # fmt: skip
+def test_what_makes_no_tessellation_is_said(points, cells):
+    with pytest.raises(ValueError, match="finite points and at least 2 cells; got"):
+        tessellation.tessellate(points, cells)

@@ -1,0 +1,189 @@
+"""The user's own code: a run knows by which it was made, and goes on with other code only if it is told to."""
+
+import importlib.util
+import json
+import linecache
+import sys
+
+import pytest
+from searches import search
+from shell import begin, finished
+from worlds import HostIdentity
+
+import brns
+from brns import Record, RecordError
+from brns.metrics.measures import summary
+from brns.runs.sources import Source, difference
+
+CODE = """
+import functools
+import numpy as np
+import brns
+import aside
+
+GAIN = 0.5
+TABLE = np.arange(3.0)
+counted = 0
+
+
+def helper(genotypes):
+    global counted
+    counted += 1
+    return genotypes[:, :2] * GAIN + TABLE[0]
+
+
+class Base:
+    genotype_space = brns.Box([-1.0] * 5, [1.0] * 5)
+    behavior_space = brns.Box([-1.0] * 2, [1.0] * 2)
+    traceable = False
+    scale = 1.0
+
+    def moved(self, genotypes):
+        return helper(genotypes) * self.scale
+
+
+class Task(Base):
+    def __init__(self):
+        self.behavior = functools.partial(measured, power=1)
+        self._log = []
+
+    def evaluate(self, genotypes, key):
+        self._log.append(len(genotypes))
+        genotypes = np.asarray(genotypes)
+        return brns.Evaluation(self.behavior(self.moved(genotypes)) + aside.offset())
+
+
+def measured(points, power):
+    return points**power
+
+
+def made():
+    return brns.NoveltySearch(Task(), brns.PopulationKNN(k=2), population_size=4, offspring_size=4)
+"""
+ASIDE = "def offset():\n    return 0.0\n\n\ndef unused():\n    return 1\n"
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A function that writes the modules `own` and `aside` with some text replaced, and gives `own` imported anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(before="", after=""):
+        for name, text in (("aside", ASIDE), ("own", CODE)):
+            assert not before or before in CODE + ASIDE
+            (tmp_path / f"{name}.py").write_text(text.replace(before, after))
+            spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, name, module)
+            linecache.checkcache()
+            exec(compile((tmp_path / f"{name}.py").read_text(), spec.origin, "exec"), vars(module))
+        return module
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("self.moved(genotypes))", "self.moved(genotypes)) / 2", "Task.evaluate"),
+        ("* self.scale", "- self.scale", "Base.moved"),
+        ("scale = 1.0", "scale = 2.0", "Base.scale"),
+        ("[-1.0] * 2", "[-2.0] * 2", "Base.behavior_space"),
+        ("+ TABLE[0]", "- TABLE[0]", "helper"),
+        ("GAIN = 0.5", "GAIN = 0.4", "GAIN"),
+        ("np.arange(3.0)", "np.ones(3)", "TABLE"),
+        ("points**power", "points * power", "measured"),
+        ("return 0.0", "return 0.1", "offset"),
+    ],
+)
+def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
+    first = Source(written().made()).texts
+    assert list(difference(first, Source(written(before, after).made()))) == [name]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return 1\n", "return 2\n"),  # nobody calls it
+        ("counted = 0", "counted = 7"),  # it counts
+        ("    return points**power", "    # to the power\n\n    return (points ** power)"),
+    ],
+)
+def test_what_means_the_same_is_the_same(written, before, after):
+    first = Source(written().made()).texts
+    assert difference(first, Source(written(before, after).made())) == {}
+
+
+def test_code_without_a_file_is_known_by_what_was_compiled():
+    def typed(gain):
+        text = f"def f(x):\n    return x * {gain}\n"
+        functions = {"__name__": "__main__"}
+        exec(text, functions)
+        return search(Own(functions["f"]))
+
+    first = Source(typed(2)).texts
+    assert difference(first, Source(typed(2))) == {}
+    assert list(difference(first, Source(typed(3)))) == ["f"]
+    lambdas = [Own(lambda x: x + 1), Own(lambda x: x + 2)]
+    texts = [Source(search(each)).texts for each in lambdas]
+    assert texts[0] != texts[1]
+    assert Source(brns.NoveltySearch(brns.PlanarArm())).texts == {}
+
+
+class Own(HostIdentity):
+    """With a function of anybody's."""
+
+    function: object = None
+
+    def __init__(self, function):
+        self.function = function
+
+
+def test_an_edited_task_does_not_go_on_unless_it_is_told_to(written, tmp_path):
+    """Settings and genotypes of the record can be read with the new code all the same."""
+    out = tmp_path / "run"
+    brns.run(written().made(), 2, out=out, progress=False)
+    edited = written("* self.scale", "- self.scale").made()
+    before = (out / "run.json").read_bytes()
+    for go_on in (
+        lambda: brns.run(edited, 4, out=out, exist="resume", progress=False),
+        lambda: brns.run(edited, 2, out=out, exist="resume", progress=False),
+        lambda: brns.resume(out, 4, search=edited, progress=False),
+    ):
+        with pytest.raises(RecordError, match=r"Base.moved \(.*own.py\)") as refused:
+            go_on()
+        assert "-    return helper(genotypes) * self.scale" in str(refused.value)
+        assert "+    return helper(genotypes) - self.scale" in str(refused.value)
+        assert "accept_edits=True (--accept-edits)" in str(refused.value)
+    assert (out / "run.json").read_bytes() == before
+    record = Record(out, edited)
+    assert summary(record)["generations"] == 2
+    assert record.column("offspring.genotype").shape == (2, 4, 5)
+    (record,) = brns.resume(out, 4, search=edited, accept_edits=True, progress=False)
+    (edit,) = record.metadata.edits
+    assert (record.last, edit.after, list(edit.before)) == (4, 2, ["Base.moved"])
+    (record,) = brns.resume(out, 5, search=edited, progress=False)  # that is its code now
+    assert "Base.moved" in json.loads((out / "run.json").read_text())["sources"]
+
+
+def test_a_fork_with_edited_code_says_so(written, tmp_path):
+    brns.run(written().made(), 2, out=tmp_path / "run", progress=False)
+    edited = written("* self.scale", "- self.scale").made()
+    copy = brns.fork(tmp_path / "run", 2, edited, out=tmp_path / "fork", generations=3)
+    assert list(copy.metadata.forked.changed) == ["the code of Base.moved"]
+    (record,) = brns.resume(copy, search=edited, progress=False)
+    assert record.last == 3
+
+
+@pytest.mark.processes
+def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp_path):
+    written()
+    run = ["run", "own:made", "--generations", 1, "--out", "run"]
+    assert finished(begin(*run, folder=tmp_path)).returncode == 0
+    written("* self.scale", "- 2 * self.scale")  # of another size, which Python's own cache sees
+    again = ["resume", "run", "--generations", 2, "--search", "own:made"]
+    refused = finished(begin(*again, folder=tmp_path))
+    assert refused.returncode == 2
+    assert "--accept-edits" in refused.stderr
+    assert finished(begin(*again, "--accept-edits", folder=tmp_path)).returncode == 0
+    assert Record(tmp_path / "run").last == 2
