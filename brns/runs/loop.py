@@ -400,11 +400,13 @@ def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
     for record in runs:
         together = record.metadata.together
         if held - together or (alone and together - held):
-            at = record.snapshots[-1] if record.snapshots else 0
+            odd = next((run for run in runs if run.seed not in together), record)
+            at = odd.snapshots[-1] if odd.snapshots else 0
             raise RecordError(
-                f"{path} holds seeds {sorted(held)}, and {record.path} goes on with seeds {sorted(together)}: resume a "
+                f"{path} holds seeds {sorted(held)}, and {record.path} was computed with seeds "
+                f"{sorted(together)}: resume a "
                 "whole batch, or a run that was started alone. To go on with one seed alone, make a run of it: "
-                f"brns fork {shlex.quote(str(record.path))} --at {at} --out FOLDER"
+                f"brns fork {shlex.quote(str(odd.path))} --at {at} --out FOLDER"
             )
 
 
@@ -412,9 +414,13 @@ def _leave_out_missing(runs: list[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     held = {run.seed for run in runs}
     if missing := sorted(runs[0].metadata.together - held):
+        rounding = (
+            ". Seeds that are computed together round together, so that their last bits may be others "
+            "than with all"
+        )
         warnings.warn(
-            f"seeds {missing} of the batch are missing: the others go on without them. Seeds that are "
-            "computed together round together, so that their last bits may be others than with all",
+            f"seeds {missing} of the batch are missing: the others go on without them"
+            f"{rounding if runs[0].search.task.traceable else ''}",
             stacklevel=2,
         )
     for record in runs:

@@ -147,7 +147,7 @@ class Record:
         sessions = metadata.read(self.path).sessions
         began = [datetime.datetime.fromisoformat(session.began) for session in sessions]
         spans = [self._end(session) - start for session, start in zip(sessions, began, strict=True)]
-        return sum(span.total_seconds() for span in spans)
+        return sum((span.total_seconds() for span in spans), 0.0)
 
     def _last_session(self) -> metadata.Session | None:
         sessions = metadata.read(self.path).sessions
