@@ -35,6 +35,7 @@ from brns.runs.paths import (
     whole,
 )
 from brns.runs.progress import Progress, Row, follow
+from brns.runs.provenance import here
 from brns.runs.record import GENOTYPE, Record, records
 from brns.runs.remaking import Keep, whole_generation
 from brns.runs.sources import Source, difference
@@ -310,9 +311,8 @@ def start(
         yield from go_on(out, generations, search, accept_edits)
         return
     began = datetime.datetime.now(datetime.UTC)
-    made = [
-        metadata.new(search, number, numbers, generations, stride, genotypes) for number in numbers
-    ]
+    first = metadata.new(search, numbers[0], numbers, generations, stride, genotypes)
+    made = metadata.of_seeds(first, numbers)
     refuse_unusable(out)
     compilation_cache.keep()
     states = side_by_side.on_host([search.init(jax.random.key(number)) for number in numbers])
@@ -432,8 +432,9 @@ def _leave_out_missing(runs: list[Record]) -> None:
 @contextlib.contextmanager
 def _sessions(runs: list[Record], after: int, began: datetime.datetime) -> Iterator[list[Status]]:
     """Each run's `run.json` says that work on it goes on, and then how it ended: as the list's last item says."""
+    provenance = here()
     for record in runs:
-        record.begin_session(after, began)
+        record.begin_session(after, began, provenance)
     statuses: list[Status] = ["failed"]
     reason = ""
     try:

@@ -249,9 +249,11 @@ class Record:
         self.metadata.sources = now.texts
         metadata.write(self.path, self.metadata)
 
-    def begin_session(self, after: int, began: datetime.datetime) -> None:
-        """Write down that work on the run begins, after a generation."""
-        session = metadata.Session(after=after, began=began.isoformat(), provenance=here())
+    def begin_session(
+        self, after: int, began: datetime.datetime, provenance: dict[str, Any]
+    ) -> None:
+        """Write down that work on the run began, when and where, after a generation."""
+        session = metadata.Session(after=after, began=began.isoformat(), provenance=provenance)
         self.metadata.sessions.append(session)
         metadata.write(self.path, self.metadata)
 

@@ -33,6 +33,9 @@ LIBRARY = tuple(
 )
 INSTALLED = ("site-packages", "dist-packages")
 PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
+CHANGES = {"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "sort"}
+CHANGES |= {"pop", "popleft", "popitem", "remove", "discard", "clear", "reverse", "fill"}
+"""methods that change what they belong to"""
 SHOWN = 30
 """lines of a difference"""
 Wrapped = (
@@ -50,9 +53,11 @@ class Source:
         """name to the file that it was read from"""
         self._seen: dict[int, Any] = {}
         self._classes: set[type] = set()
+        self._changeable: dict[str, Any] = {}
         parts = [innermost(search.task), search.estimator, search.mutate, search.select]
         for part in (*parts, search.founders):
             self._visit(part)
+        self._add_unchanged()
 
     def _visit(self, thing: Any) -> None:
         """Add what is a user's own of a thing: its class, its functions, and those of all that it holds."""
@@ -99,7 +104,16 @@ class Source:
             return
         if _is_constant(value):
             self.texts[name] = f"{name} = {describe(value)!r}\n"
+        elif isinstance(value, list | dict | set):
+            self._changeable[name] = value
         self._visit(value)
+
+    def _add_unchanged(self) -> None:
+        """Add the lists, dicts and sets that no function changes; the others are counters, caches and logs."""
+        changed = set().union(*map(_changed_names, self.texts.values()))
+        for name, value in self._changeable.items():
+            if "" not in changed and name.rpartition(".")[2] not in changed:
+                self.texts[name] = f"{name} = {describe(value)!r}\n"
 
     def _visit_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
@@ -158,8 +172,29 @@ def _is_written(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
+def _changed_names(text: str) -> Iterator[str]:
+    """The names of what a function may change in place; an empty one where it cannot be read."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:
+        yield ""
+        return
+    for node in nodes:
+        changed = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = node.func.value if node.func.attr in CHANGES else None
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed = node.value
+        elif isinstance(node, ast.AugAssign):
+            changed = node.target
+        if isinstance(changed, ast.Name):
+            yield changed.id
+        elif isinstance(changed, ast.Attribute):
+            yield changed.attr
+
+
 def _is_constant(value: Any) -> bool:
-    """Whether it is a value that a function does not change by using it; lists and dicts may be counters or caches."""
+    """Whether it is a value that nobody can change in place."""
     if isinstance(value, tuple | frozenset):
         return all(map(_is_constant, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -24,12 +24,15 @@ import aside
 GAIN = 0.5
 TABLE = np.arange(3.0)
 counted = 0
+CONFIG = {"offset": [0.0, 1.0]}
+SEEN = {}
 
 
 def helper(genotypes):
     global counted
     counted += 1
-    return genotypes[:, :2] * GAIN + TABLE[0]
+    SEEN[counted] = len(genotypes)
+    return genotypes[:, :2] * GAIN + TABLE[0] + CONFIG["offset"][0]
 
 
 class Base:
@@ -92,6 +95,7 @@ def written(tmp_path, monkeypatch):
         ("+ TABLE[0]", "- TABLE[0]", "helper"),
         ("GAIN = 0.5", "GAIN = 0.4", "GAIN"),
         ("np.arange(3.0)", "np.ones(3)", "TABLE"),
+        ("[0.0, 1.0]", "[0.5, 1.0]", "CONFIG"),
         ("points**power", "points * power", "measured"),
         ("return 0.0", "return 0.1", "offset"),
     ],
@@ -106,6 +110,7 @@ def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, na
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
         ("counted = 0", "counted = 7"),  # it counts
+        ("SEEN = {}", "SEEN = {1: 2}"),  # it keeps
         ("    return points**power", "    # to the power\n\n    return (points ** power)"),
     ],
 )
