@@ -157,11 +157,10 @@ def generations(
     return _each(follow(steps, None, progress, folder if out is None else None))
 
 
-def _each(steps: Generator[list[SavedGeneration], None, None]) -> Iterator[SavedGeneration]:
+def _each(steps: Iterator[list[SavedGeneration]]) -> Iterator[SavedGeneration]:
     """Each seed's generation in turn."""
-    with contextlib.closing(steps):
-        for saved in steps:
-            yield from saved
+    for saved in steps:
+        yield from saved
 
 
 def resume(
@@ -261,6 +260,8 @@ def fork(
                 born = _makers(source, search).column(GENOTYPE, [number])[0]
                 copy.write("generations", number, arrays | whole_generation(born))
         copy.checkpoint(search, state, before=-1)
+    if source.elsewhere:
+        _makers(source, search).check_genotypes()
     return Record(out, search)
 
 
@@ -286,7 +287,7 @@ def start(
     *,
     genotypes: Keep = "survivors",
     accept_edits: bool = False,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
@@ -351,7 +352,7 @@ def go_on(
     generations: SupportsIndex | None = None,
     search: NoveltySearch | None = None,
     accept_edits: bool = False,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """`resume`, one generation of all seeds at a time."""
     began = datetime.datetime.now(datetime.UTC)
     runs = records(path, search)
@@ -429,31 +430,41 @@ def _leave_out_missing(runs: list[Record]) -> None:
             metadata.write(record.path, record.metadata)
 
 
+@dataclasses.dataclass
+class Ending:
+    """How the work on some runs ended."""
+
+    status: Status = "failed"
+    reason: str = ""
+
+
 @contextlib.contextmanager
-def _sessions(runs: list[Record], after: int, began: datetime.datetime) -> Iterator[list[Status]]:
-    """Each run's `run.json` says that work on it goes on, and then how it ended: as the list's last item says."""
+def _session(
+    runs: list[Record], after: int, began: datetime.datetime
+) -> Generator[Ending, None, None]:
+    """Meanwhile each run's `run.json` says that work on it goes on, and then how it ended."""
     provenance = here()
     for record in runs:
         record.begin_session(after, began, provenance)
-    statuses: list[Status] = ["failed"]
-    reason = ""
+    ending, room = Ending(), contextlib.nullcontext()
     try:
-        yield statuses
+        yield ending
     except GeneratorExit:
-        statuses.append("stopped")
+        if ending.status != "finished":
+            ending.status = "stopped"
         raise
     except KeyboardInterrupt:
-        statuses.append("interrupted")
+        ending.status = "interrupted"
         raise
     except BaseException as error:
-        statuses.append("failed")
-        reason = legible(f"{type(error).__name__}: {error}")
+        ending.status = "failed"
+        ending.reason = legible(f"{type(error).__name__}: {error}")
+        room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        failed = contextlib.suppress(RecordError) if reason else contextlib.nullcontext()
         for record in runs:
-            with failed:
-                record.end_session(statuses[-1], reason)
+            with room:
+                record.end_session(ending.status, ending.reason)
 
 
 def _advance(
@@ -462,7 +473,7 @@ def _advance(
     states: list[SearchState],
     generations: int,
     began: datetime.datetime,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """Generation after generation of all seeds, each checked and saved while the next is computed.
 
     What is sent into it ends it: the status that the runs have then.
@@ -474,7 +485,7 @@ def _advance(
         progress.append(Progress(record.path, record.behavior_space, done))
     if at >= generations:
         return
-    with _sessions(runs, at, began) as statuses:
+    with _session(runs, at, began) as ending:
         if at == 0:
             founders = [founding(side_by_side.on_host(state.population)) for state in states]
             together = zip(runs, founders, progress, strict=True)
@@ -482,7 +493,7 @@ def _advance(
                 SavedGeneration(record, 0, facts, one.row) for record, facts, one in together
             ]
             if ended:
-                statuses.append(ended)
+                ending.status = ended
                 return
         keys = [jax.random.key(record.seed) for record in runs]
         space = search.task.genotype_space
@@ -509,11 +520,11 @@ def _advance(
                         for record, state in zip(runs, states, strict=True):
                             saving.append(writers.submit(record.checkpoint, search, state, at))
                         at, saved = number, time.monotonic()
-                    if ended := (yield told):
-                        statuses.append(ended)
+                    if number == generations:
+                        ending.status = "finished"
+                    if (ended := (yield told)) and number < generations:
+                        ending.status = ended
                         break
-                else:
-                    statuses.append("finished")
             finally:
                 for one in saving:
                     one.result()

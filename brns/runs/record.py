@@ -379,8 +379,9 @@ class Record:
     def _other_than_here(self, number: int) -> str:
         """What differs here from where a generation was computed, in words."""
         sessions = [one for one in self.metadata.sessions if one.after < number]
-        there = sessions[-1].provenance if sessions else {}
-        changed = changes(there, here())
+        if not sessions:
+            return "another search, version or machine made the run that this is a fork of"
+        changed = changes(sessions[-1].provenance, here())
         for name in ("command", "machine.cores"):
             changed.pop(name, None)
         if not changed:

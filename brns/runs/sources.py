@@ -36,6 +36,8 @@ PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
 CHANGES = {"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "sort"}
 CHANGES |= {"pop", "popleft", "popitem", "remove", "discard", "clear", "reverse", "fill"}
 """methods that change what they belong to"""
+LONG = 1000
+"""letters of a constant, beyond which a digest is kept"""
 SHOWN = 30
 """lines of a difference"""
 Wrapped = (
@@ -103,7 +105,7 @@ class Source:
             self._visit_all(part for part in parts if part is not None)
             return
         if _is_constant(value):
-            self.texts[name] = f"{name} = {describe(value)!r}\n"
+            self.texts[name] = _assignment(name, value)
         elif isinstance(value, list | dict | set):
             self._changeable[name] = value
         self._visit(value)
@@ -113,7 +115,7 @@ class Source:
         changed = set().union(*map(_changed_names, self.texts.values()))
         for name, value in self._changeable.items():
             if "" not in changed and name.rpartition(".")[2] not in changed:
-                self.texts[name] = f"{name} = {describe(value)!r}\n"
+                self.texts[name] = _assignment(name, value)
 
     def _visit_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
@@ -165,6 +167,14 @@ def _is_own(thing: Any) -> bool:
     if file is None:  # typed into a notebook
         return name.partition(".")[0] not in sys.stdlib_module_names or name == "__main__"
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
+
+
+def _assignment(name: str, value: Any) -> str:
+    """A constant as a line; of a long one a digest."""
+    text = repr(describe(value))
+    if len(text) > LONG:
+        text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{name} = {text}\n"
 
 
 def _is_written(value: Any) -> bool:
