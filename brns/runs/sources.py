@@ -12,6 +12,7 @@ import enum
 import functools
 import hashlib
 import inspect
+import os
 import pathlib
 import sys
 import sysconfig
@@ -29,7 +30,7 @@ from brns.settings import describe
 from brns.tasks.workers import innermost
 
 LIBRARY = tuple(
-    sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
 PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
@@ -94,7 +95,7 @@ class Source:
             self._classes.add(each)
             settings = vars(each).get("__dataclass_fields__", ())
             for name, value in vars(each).items():
-                written = not name.startswith("__") or _is_written(value)
+                written = not name.startswith("__") or name == "__call__" or _is_written(value)
                 if written and name not in settings:
                     self._visit_attribute(f"{each.__qualname__}.{name}", value)
 
@@ -124,7 +125,8 @@ class Source:
         text = _text(function)
         self.texts[name] = self.texts[name] + text if name in self.texts else text
         self.files[name] = code.co_filename
-        self._visit_all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+        for argument, value in _defaults(function).items():
+            self._visit_attribute(f"{name}.{argument}", value)
         names, assigned = _names(code)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if free not in assigned and (held := _content(cell)):
@@ -222,6 +224,14 @@ def _text(function: types.FunctionType) -> str:
             pass
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"{function.__qualname__}, compiled by Python {version}: {_digest(code)}\n"
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    """The defaults of a function's arguments, which its text may give by names."""
+    values = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    positional = zip(names[len(names) - len(values) :], values, strict=True)
+    return dict(positional) | (function.__kwdefaults__ or {})
 
 
 def _digest(code: types.CodeType) -> str:

@@ -49,6 +49,7 @@ class Task(Base):
     def __init__(self):
         self.behavior = functools.partial(measured, power=1)
         self._log = []
+        self.score = Scorer()
 
     def evaluate(self, genotypes, key):
         self._log.append(len(genotypes))
@@ -56,8 +57,16 @@ class Task(Base):
         return brns.Evaluation(self.behavior(self.moved(genotypes)) + aside.offset())
 
 
-def measured(points, power):
-    return points**power
+POWER = 1
+
+
+def measured(points, power, *, shift=GAIN):
+    return points**power + 0 * shift
+
+
+class Scorer:
+    def __call__(self, points, factor=POWER):
+        return points * factor
 
 
 def made():
@@ -93,11 +102,13 @@ def written(tmp_path, monkeypatch):
         ("scale = 1.0", "scale = 2.0", "Base.scale"),
         ("[-1.0] * 2", "[-2.0] * 2", "Base.behavior_space"),
         ("+ TABLE[0]", "- TABLE[0]", "helper"),
-        ("GAIN = 0.5", "GAIN = 0.4", "GAIN"),
+        ("* GAIN", "/ GAIN", "helper"),
         ("np.arange(3.0)", "np.ones(3)", "TABLE"),
         ("[0.0, 1.0]", "[0.5, 1.0]", "CONFIG"),
         ("[0.0, 1.0]", "[0.0] * 9999", "CONFIG"),
         ("points**power", "points * power", "measured"),
+        ("points * factor", "points + factor", "Scorer.__call__"),
+        ("POWER = 1", "POWER = 2", "Scorer.__call__.factor"),
         ("return 0.0", "return 0.1", "offset"),
     ],
 )
@@ -108,13 +119,23 @@ def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, na
     assert len("".join(edited.texts.values())) < 3000
 
 
+def test_a_constant_is_seen_wherever_it_is_read(written):
+    """As a global, and as the default of an argument."""
+    first = Source(written().made()).texts
+    edited = Source(written("GAIN = 0.5", "GAIN = 0.4").made())
+    assert difference(first, edited) == {
+        "GAIN": "@@ -1 +1 @@\n-GAIN = 0.5\n+GAIN = 0.4",
+        "measured.shift": "@@ -1 +1 @@\n-measured.shift = 0.5\n+measured.shift = 0.4",
+    }
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
         ("counted = 0", "counted = 7"),  # it counts
         ("SEEN = {}", "SEEN = {1: 2}"),  # it keeps
-        ("    return points**power", "    # to the power\n\n    return (points ** power)"),
+        ("return points**power", "# to the power\n\n    return (points ** power)"),
     ],
 )
 def test_what_means_the_same_is_the_same(written, before, after):
