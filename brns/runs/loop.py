@@ -41,7 +41,7 @@ from brns.runs.remaking import Keep, whole_generation
 from brns.runs.sources import Source, difference
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState
-from brns.settings import assigned, build, changes, describe, shown
+from brns.settings import SettingsError, assigned, build, changes, describe, shown
 
 Exist = Literal["refuse", "resume"]
 SECONDS = (
@@ -270,7 +270,13 @@ def _makers(source: Record, search: NoveltySearch) -> Record:
     if source.known_search is not None:
         return source
     before = source.experiment
-    mutate = build(before["mutate"], search.mutate)
+    try:
+        mutate = build(before["mutate"], search.mutate)
+    except SettingsError as error:
+        raise SettingsError(
+            f"genotypes of {source.path} must be made again by its own operators. Fork "
+            f"brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
+        ) from None
     known = Record(source)
     known.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
     return known
