@@ -104,10 +104,8 @@ class Novelty:
         arrays = read_arrays(Path(path), SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
         made = build(facts["estimator"]) if estimator is None else estimator
-        if facts["estimator"] != (now := describe(made)):
-            raise RecordError(
-                f"{path} was made by another estimator: {told(changes(facts['estimator'], now))}"
-            )
+        if other := changes(facts["estimator"], describe(made)):
+            raise RecordError(f"{path} was made by another estimator: {told(other)}")
         novelty = cls(made, Box(**facts["space"]), facts["seed"])
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
