@@ -261,8 +261,16 @@ def describe(part: Any) -> Any:
 
 SMALL = 64
 """numbers of an array, or bytes, that are described one by one; of more there is a digest"""
-REPRESENTED = ("decimal", "fractions", "datetime", "zoneinfo", "uuid", "ipaddress")
-"""modules of Python's library whose values are what they are called"""
+REPRESENTED = (
+    "decimal",
+    "fractions",
+    "datetime",
+    "zoneinfo",
+    "uuid",
+    "ipaddress",
+    "numpy.dtypes",
+)
+"""modules whose values are what they are called"""
 
 
 def _described_array(array: Any) -> Any:
@@ -419,6 +427,8 @@ VALUES = ("Path", "bytes", "bytearray", "complex", "range", "slice", "set", "fro
 
 
 def _built_value(name: str, description: Mapping[str, Any], own: Any) -> Any:
+    if isinstance(own, enum.Flag):
+        return type(own)(description["value"])  # several members may be united
     if isinstance(own, enum.Enum):
         members = type(own).__members__
         if (member := description.get("member")) not in members:

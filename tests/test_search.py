@@ -216,3 +216,16 @@ def test_tell_takes_what_a_host_says_and_names_the_task_where_it_is_wrong():
 def test_sizes_that_are_none_are_refused(size):
     with pytest.raises(ValueError, match="at least 2, and"):
         search(**{size: 0})
+
+
+@pytest.mark.parametrize("rows", [slice(1, None), slice(0), jnp.array([0, 1, 2, 3, 4, 5, 0])])
+def test_tell_takes_all_that_were_asked_for_and_no_others(run, rows):
+    """Ids are numbered by `offspring_size`: fewer would get those of others."""
+    experiment, state = search(), run[0][0]
+    offspring = take(experiment.ask(state, KEY), rows)
+    evaluation = experiment.task.evaluate(offspring.genotype, KEY)
+    with pytest.raises(ValueError, match=r"tell needs all 6 offspring .* got [507] \(genotype\)"):
+        experiment.tell(state, offspring, evaluation, KEY)
+    ragged = experiment.ask(state, KEY)._replace(parent=jnp.zeros(5, jnp.int32))
+    with pytest.raises(ValueError, match=r"got 5 \(parent\)"):
+        experiment.tell(state, ragged, evaluation, KEY)

@@ -1,15 +1,28 @@
 """The table of parts, and settings: described, rebuilt, changed by name, told in a line."""
 
+import collections
+import copy
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
 import functools
 import json
+import math
+import pathlib
+import re
 import subprocess
 import sys
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas
 import pytest
-from worlds import Identity
+from worlds import HostIdentity, Identity
 
 import brns
 from brns import (
@@ -26,9 +39,12 @@ from brns.settings import (
     PARTS,
     SettingsError,
     build,
+    changes,
     configure,
     describe,
+    equal,
     parts,
+    refuse_unrecorded,
     settings,
     shown,
     unusual,
@@ -285,3 +301,137 @@ def test_names_help_and_lists_of_runs_need_no_jax(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("did you mean maze?") == 2
     assert "['runs', '.'] 0" in done.stdout
+
+
+class Ground(enum.Enum):
+    FLAT = 0.0
+    STEEP = 0.9
+
+
+class Legs(enum.IntFlag):
+    LEFT = 1
+    RIGHT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    gain: float = 1.0
+
+
+class Slotted:
+    __slots__ = ("_cache", "gain")
+
+    def __init__(self, gain):
+        self.gain, self._cache = gain, {}
+
+
+class Held(eqx.Module):
+    """A task's setting of any kind."""
+
+    value: Any
+
+
+class Plain:
+    """The same of a class that is not a dataclass."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+PAIRS = [
+    (Ground.FLAT, Ground.STEEP),
+    (Legs.LEFT, Legs.LEFT | Legs.RIGHT),
+    (pathlib.Path("a.xml"), pathlib.Path("b.xml")),
+    (b"a", b"b"),
+    (bytes(100), bytes(101)),
+    (frozenset({1, 2}), frozenset({1, 3})),
+    ({"a", "b"}, {"a", "c"}),
+    (range(3), range(4)),
+    (slice(1), slice(2)),
+    (1 + 2j, 1 + 3j),
+    ({"a": 1}, {"a": 2}),
+    ({1: (Ground.FLAT,)}, {1: (Ground.STEEP,)}),
+    ((Ground.FLAT, 1), (Ground.STEEP, 1)),
+    (decimal.Decimal("1.5"), decimal.Decimal("1.6")),
+    (fractions.Fraction(1, 2), fractions.Fraction(1, 3)),
+    (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
+    (datetime.timedelta(seconds=1), datetime.timedelta(seconds=2)),
+    (re.compile("a"), re.compile("a", re.IGNORECASE)),
+    (collections.deque([1]), collections.deque([2])),
+    (np.array([1 + 1j]), np.array([1 + 2j])),
+    (np.array(["a"]), np.array(["b"])),
+    (np.array([None, Ground.FLAT]), np.array([None, Ground.STEEP])),
+    (np.zeros(100), np.zeros(100, int)),
+    (np.dtype("float32"), np.dtype("float64")),
+    (jax.random.key(0), jax.random.key(1)),
+    (math.sin, math.cos),
+    (np.sin, np.cos),
+    (functools.partial(max, 1), functools.partial(max, 2)),
+    (Config(), Config(2.0)),
+    (float("nan"), 1.0),
+]
+
+
+@pytest.mark.parametrize("kind", [Held, Plain])
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
+def test_settings_of_every_kind_are_recorded(one, other, kind):
+    first, same, second = (
+        through_json(describe(kind(value))) for value in (one, copy.deepcopy(one), other)
+    )
+    assert equal(first, same)
+    assert not equal(first, second)
+    assert changes(first, second)
+    assert not changes(first, same)
+    refuse_unrecorded(kind(one), "search")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), PAIRS[:4] + PAIRS[5:13], ids=lambda value: type(value).__name__
+)
+def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
+    description, held = through_json(describe(Held(other))), Held(one)
+    again = build(description, held)
+    assert again.value == other
+    assert type(again.value) is type(other)
+    assert equal(through_json(describe(again)), description)
+    assert build(through_json(describe(held)), held) is held
+
+
+@pytest.mark.parametrize(("one", "other"), [PAIRS[4], (math.sin, math.cos)])
+def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
+    with pytest.raises(SettingsError, match="give the search that has it"):
+        build(through_json(describe(Held(other))), Held(one))
+
+
+def test_what_is_no_dataclass_cannot_be_set_and_an_unknown_member_is_told():
+    with pytest.raises(SettingsError, match="Plain is no dataclass, and value of it cannot be set"):
+        build(describe(Plain(2)), Plain(1))
+    with pytest.raises(SettingsError, match="Ground has no HILLY; it has FLAT, STEEP"):
+        build({"name": "Ground", "member": "HILLY"}, Ground.FLAT)
+
+
+def test_nan_is_the_same_setting_as_nan():
+    one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
+    assert changes(one, same) == {}
+    assert list(changes(one, same | {"b": 1.0})) == ["b"]
+    assert unusual(brns.PolynomialMutation()) == {}
+
+
+def test_slots_are_settings_and_names_of_any_bytes_are_text():
+    assert describe(Slotted(2.0)) == {"name": "Slotted", "gain": 2.0}
+    assert describe("stra\udcdfe") == r"stra\udcdfe"
+
+
+def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):
+    table = pandas.DataFrame({"a": [1]})
+    with pytest.raises(SettingsError, match=r"search.task.value is a DataFrame, of which"):
+        brns.run(host_of(table), 1, out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+    refuse_unrecorded(Held((object(), {"simulator": object()})), "task")
+
+
+def host_of(value):
+    class Task(HostIdentity):
+        value: Any = None
+
+    return NoveltySearch(Task(value=value), brns.PopulationKNN(k=2), 8, 6)

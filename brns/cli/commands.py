@@ -196,10 +196,11 @@ def fork_(
     from brns.runs.loop import fork
     from brns.tasks.workers import Chunked
 
-    other = changed(records_of([directory], search)[0].search, set_ or [])
+    record = records_of([directory], search)[0]
+    other = changed(record.search, set_ or [])
     if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
-    fork(directory, at, other, out=out, generations=generations)
+    fork(record, at, other, out=out, generations=generations)
     resume(
         out,
         workers=workers,

@@ -172,10 +172,8 @@ class Novelty:
         facts = json.loads(arrays.pop("facts").tobytes())
         estimator = build(facts["estimator"]) if estimator is None else estimator
         novelty = cls(estimator, Box(**facts["space"]), facts["seed"])
-        now = describe(novelty.estimator)
-        if facts["estimator"] != now:
-            difference = told(changes(facts["estimator"], now))
-            raise RecordError(f"{path} was made by another estimator: {difference}")
+        if other := changes(facts["estimator"], describe(novelty.estimator)):
+            raise RecordError(f"{path} was made by another estimator: {told(other)}")
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
         leaves = {name.removeprefix("state."): leaf for name, leaf in arrays.items()}

@@ -37,12 +37,13 @@ from brns.runs.paths import (
     whole,
 )
 from brns.runs.progress import Progress, Row, follow
+from brns.runs.provenance import here
 from brns.runs.record import GENOTYPE, Record, records
 from brns.runs.remaking import Keep, whole_generation
 from brns.runs.sources import Source, difference
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, check_generation
-from brns.settings import assigned, build, changes, describe, shown
+from brns.settings import SettingsError, assigned, build, changes, describe, shown
 
 LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
@@ -159,11 +160,10 @@ def generations(
     return _each(follow(steps, None, progress, folder if out is None else None))
 
 
-def _each(steps: Generator[list[SavedGeneration], None, None]) -> Iterator[SavedGeneration]:
+def _each(steps: Iterator[list[SavedGeneration]]) -> Iterator[SavedGeneration]:
     """Each seed's generation in turn."""
-    with contextlib.closing(steps):
-        for saved in steps:
-            yield from saved
+    for saved in steps:
+        yield from saved
 
 
 def resume(
@@ -265,6 +265,8 @@ def fork(
             if number in storage.numbers_in(source.path / "failed"):
                 copy.write("failed", number, source.arrays("failed", number))
         copy.checkpoint(search, state, before=-1)
+    if source.elsewhere:
+        _makers(source, search).check_genotypes()
     return Record(out, search)
 
 
@@ -273,7 +275,13 @@ def _makers(source: Record, search: NoveltySearch) -> Record:
     if source.known_search is not None:
         return source
     before = source.experiment
-    mutate = build(before["mutate"], search.mutate)
+    try:
+        mutate = build(before["mutate"], search.mutate)
+    except SettingsError as error:
+        raise SettingsError(
+            f"genotypes of {source.path} must be made again by its own operators. Fork "
+            f"brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
+        ) from None
     known = Record(source)
     known.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
     return known
@@ -290,7 +298,7 @@ def start(
     *,
     genotypes: Keep = "survivors",
     accept_edits: bool = False,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
     The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
@@ -315,9 +323,8 @@ def start(
         yield from go_on(out, generations, search, accept_edits)
         return
     began = datetime.datetime.now(datetime.UTC)
-    made = [
-        metadata.new(search, number, numbers, generations, stride, genotypes) for number in numbers
-    ]
+    first = metadata.new(search, numbers[0], numbers, generations, stride, genotypes)
+    made = metadata.of_seeds(first, numbers)
     refuse_unusable(out)
     compilation_cache.keep()
     begun = side_by_side.on_host([search.begin(jax.random.key(number)) for number in numbers])
@@ -357,7 +364,7 @@ def go_on(
     generations: SupportsIndex | None = None,
     search: NoveltySearch | None = None,
     accept_edits: bool = False,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """`resume`, one generation of all seeds at a time."""
     began = datetime.datetime.now(datetime.UTC)
     runs = records(path, search)
@@ -418,11 +425,13 @@ def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
     for record in runs:
         together = record.metadata.together
         if held - together or (alone and together - held):
-            at = record.snapshots[-1] if record.snapshots else 0
+            odd = next((run for run in runs if run.seed not in together), record)
+            at = odd.snapshots[-1] if odd.snapshots else 0
             raise RecordError(
-                f"{path} holds seeds {sorted(held)}, and {record.path} goes on with seeds {sorted(together)}: resume a "
+                f"{path} holds seeds {sorted(held)}, and {record.path} was computed with seeds "
+                f"{sorted(together)}: resume a "
                 "whole batch, or a run that was started alone. To go on with one seed alone, make a run of it: "
-                f"brns fork {shlex.quote(str(record.path))} --at {at} --out FOLDER"
+                f"brns fork {shlex.quote(str(odd.path))} --at {at} --out FOLDER"
             )
 
 
@@ -430,9 +439,13 @@ def _leave_out_missing(runs: list[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
     held = {run.seed for run in runs}
     if missing := sorted(runs[0].metadata.together - held):
+        rounding = (
+            ". Seeds that are computed together round together, so that their last bits may be others "
+            "than with all"
+        )
         warnings.warn(
-            f"seeds {missing} of the batch are missing: the others go on without them. Seeds that are "
-            "computed together round together, so that their last bits may be others than with all",
+            f"seeds {missing} of the batch are missing: the others go on without them"
+            f"{rounding if runs[0].search.task.traceable else ''}",
             stacklevel=2,
         )
     for record in runs:
@@ -441,30 +454,41 @@ def _leave_out_missing(runs: list[Record]) -> None:
             metadata.write(record.path, record.metadata)
 
 
+@dataclasses.dataclass
+class Ending:
+    """How the work on some runs ended."""
+
+    status: Status = "failed"
+    reason: str = ""
+
+
 @contextlib.contextmanager
-def _sessions(runs: list[Record], after: int, began: datetime.datetime) -> Iterator[list[Status]]:
-    """Each run's `run.json` says that work on it goes on, and then how it ended: as the list's last item says."""
+def _session(
+    runs: list[Record], after: int, began: datetime.datetime
+) -> Generator[Ending, None, None]:
+    """Meanwhile each run's `run.json` says that work on it goes on, and then how it ended."""
+    provenance = here()
     for record in runs:
-        record.begin_session(after, began)
-    statuses: list[Status] = ["failed"]
-    reason = ""
+        record.begin_session(after, began, provenance)
+    ending, room = Ending(), contextlib.nullcontext()
     try:
-        yield statuses
+        yield ending
     except GeneratorExit:
-        statuses.append("stopped")
+        if ending.status != "finished":
+            ending.status = "stopped"
         raise
     except KeyboardInterrupt:
-        statuses.append("interrupted")
+        ending.status = "interrupted"
         raise
     except BaseException as error:
-        statuses.append("failed")
-        reason = legible(f"{type(error).__name__}: {error}")
+        ending.status = "failed"
+        ending.reason = legible(f"{type(error).__name__}: {error}")
+        room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
-        failed = contextlib.suppress(RecordError) if reason else contextlib.nullcontext()
         for record in runs:
-            with failed:
-                record.end_session(statuses[-1], reason)
+            with room:
+                record.end_session(ending.status, ending.reason)
 
 
 def _advance(
@@ -473,7 +497,7 @@ def _advance(
     states: list[SearchState],
     generations: int,
     began: datetime.datetime,
-) -> Generator[list[SavedGeneration], str | None, None]:
+) -> Generator[list[SavedGeneration], Status | None, None]:
     """Generation after generation of all seeds, each checked and saved while the next is computed.
 
     What is sent into it ends it: the status that the runs have then.
@@ -488,7 +512,7 @@ def _advance(
         progress.append(Progress(record.path, record.behavior_space, done))
     if at >= generations:
         return
-    with _sessions(runs, at, began) as statuses:
+    with _session(runs, at, began) as ending:
         if at == 0:
             founders = [founding(side_by_side.on_host(state.population)) for state in states]
             founders = jax.tree.map(np.array, founders)
@@ -497,7 +521,7 @@ def _advance(
                 SavedGeneration(record, 0, facts, one.row) for record, facts, one in together
             ]
             if ended:
-                statuses.append(ended)
+                ending.status = ended
                 return
         keys = [jax.random.key(record.seed) for record in runs]
         steps = side_by_side.generations(
@@ -524,11 +548,11 @@ def _advance(
                         for record, state in zip(runs, states, strict=True):
                             saving.append(writers.submit(record.checkpoint, search, state, at))
                         at, saved = number, time.monotonic()
-                    if ended := (yield told):
-                        statuses.append(ended)
+                    if number == generations:
+                        ending.status = "finished"
+                    if (ended := (yield told)) and number < generations:
+                        ending.status = ended
                         break
-                else:
-                    statuses.append("finished")
             finally:
                 for one in saving:
                     one.result()

@@ -150,6 +150,14 @@ def new(
     )
 
 
+def of_seeds(first: Metadata, seeds: Iterable[int]) -> list[Metadata]:
+    """The metadata of each seed of a batch."""
+    return [
+        first.model_copy(update={"seed": seed, "id": secrets.token_hex(8)}, deep=True)
+        for seed in seeds
+    ]
+
+
 def create(path: Path, metadata: Metadata) -> None:
     """The folder of a new run."""
     for folder in ("generations", "states"):

@@ -107,7 +107,7 @@ def refuse_unusable(out: Path) -> None:
 
 def hidden(out: Path) -> Path:
     """A new name beside a folder, which listings leave out."""
-    return out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
+    return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 
 
 def holds_runs(out: Path) -> bool:

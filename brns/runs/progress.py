@@ -22,6 +22,7 @@ from rich.progress import Progress as Rich
 from brns.core import Box, Generation
 from brns.metrics.coverage import cells, grid
 from brns.metrics.saturation import Seen, saturated
+from brns.runs.metadata import Status
 from brns.runs.storage import saving
 
 Thing = TypeVar("Thing")
@@ -214,7 +215,7 @@ class Bar:
 
 
 def follow(
-    steps: Generator[Any, str | None, None],
+    steps: Generator[Any, Status | None, None],
     until: Callable[[Any], bool] | None,
     shown: bool,
     temporary: Path | None = None,

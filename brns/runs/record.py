@@ -171,7 +171,7 @@ class Record:
         sessions = metadata.read(self.path).sessions
         began = [datetime.datetime.fromisoformat(session.began) for session in sessions]
         spans = [self._end(session) - start for session, start in zip(sessions, began, strict=True)]
-        return sum(span.total_seconds() for span in spans)
+        return sum((span.total_seconds() for span in spans), 0.0)
 
     def _last_session(self) -> metadata.Session | None:
         sessions = metadata.read(self.path).sessions
@@ -314,9 +314,11 @@ class Record:
         self.metadata.sources = now.texts
         metadata.write(self.path, self.metadata)
 
-    def begin_session(self, after: int, began: datetime.datetime) -> None:
-        """Write down that work on the run begins, after a generation."""
-        session = metadata.Session(after=after, began=began.isoformat(), provenance=here())
+    def begin_session(
+        self, after: int, began: datetime.datetime, provenance: dict[str, Any]
+    ) -> None:
+        """Write down that work on the run began, when and where, after a generation."""
+        session = metadata.Session(after=after, began=began.isoformat(), provenance=provenance)
         self.metadata.sessions.append(session)
         metadata.write(self.path, self.metadata)
 
@@ -466,8 +468,9 @@ class Record:
     def _other_than_here(self, number: int) -> str:
         """What differs here from where a generation was computed, in words."""
         sessions = [one for one in self.metadata.sessions if one.after < number]
-        there = sessions[-1].provenance if sessions else {}
-        changed = changes(there, here())
+        if not sessions:
+            return "another search, version or machine made the run that this is a fork of"
+        changed = changes(sessions[-1].provenance, here())
         for name in ("command", "machine.cores"):
             changed.pop(name, None)
         if not changed:

@@ -12,6 +12,7 @@ import enum
 import functools
 import hashlib
 import inspect
+import os
 import pathlib
 import sys
 import sysconfig
@@ -29,10 +30,15 @@ from brns.settings import describe
 from brns.tasks.workers import innermost
 
 LIBRARY = tuple(
-    sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 INSTALLED = ("site-packages", "dist-packages")
 PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
+CHANGES = {"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "sort"}
+CHANGES |= {"pop", "popleft", "popitem", "remove", "discard", "clear", "reverse", "fill"}
+"""methods that change what they belong to"""
+LONG = 1000
+"""letters of a constant, beyond which a digest is kept"""
 SHOWN = 30
 """lines of a difference"""
 Wrapped = (
@@ -50,9 +56,11 @@ class Source:
         """name to the file that it was read from"""
         self._seen: dict[int, Any] = {}
         self._classes: set[type] = set()
+        self._changeable: dict[str, Any] = {}
         parts = [innermost(search.task), search.estimator, search.mutate, search.select]
         for part in (*parts, search.founders):
             self._visit(part)
+        self._add_unchanged()
 
     def _visit(self, thing: Any) -> None:
         """Add what is a user's own of a thing: its class, its functions, and those of all that it holds."""
@@ -87,7 +95,7 @@ class Source:
             self._classes.add(each)
             settings = vars(each).get("__dataclass_fields__", ())
             for name, value in vars(each).items():
-                written = not name.startswith("__") or _is_written(value)
+                written = not name.startswith("__") or name == "__call__" or _is_written(value)
                 if written and name not in settings:
                     self._visit_attribute(f"{each.__qualname__}.{name}", value)
 
@@ -98,8 +106,17 @@ class Source:
             self._visit_all(part for part in parts if part is not None)
             return
         if _is_constant(value):
-            self.texts[name] = f"{name} = {describe(value)!r}\n"
+            self.texts[name] = _assignment(name, value)
+        elif isinstance(value, list | dict | set):
+            self._changeable[name] = value
         self._visit(value)
+
+    def _add_unchanged(self) -> None:
+        """Add the lists, dicts and sets that no function changes; the others are counters, caches and logs."""
+        changed = set().union(*map(_changed_names, self.texts.values()))
+        for name, value in self._changeable.items():
+            if "" not in changed and name.rpartition(".")[2] not in changed:
+                self.texts[name] = _assignment(name, value)
 
     def _visit_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
@@ -108,7 +125,8 @@ class Source:
         text = _text(function)
         self.texts[name] = self.texts[name] + text if name in self.texts else text
         self.files[name] = code.co_filename
-        self._visit_all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+        for argument, value in _defaults(function).items():
+            self._visit_attribute(f"{name}.{argument}", value)
         names, assigned = _names(code)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if free not in assigned and (held := _content(cell)):
@@ -153,13 +171,42 @@ def _is_own(thing: Any) -> bool:
     return not (file.startswith(LIBRARY) or any(f"/{part}/" in file for part in INSTALLED))
 
 
+def _assignment(name: str, value: Any) -> str:
+    """A constant as a line; of a long one a digest."""
+    text = repr(describe(value))
+    if len(text) > LONG:
+        text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{name} = {text}\n"
+
+
 def _is_written(value: Any) -> bool:
     """Whether somebody wrote this function, not a decorator such as `dataclass`."""
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
+def _changed_names(text: str) -> Iterator[str]:
+    """The names of what a function may change in place; an empty one where it cannot be read."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:
+        yield ""
+        return
+    for node in nodes:
+        changed = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = node.func.value if node.func.attr in CHANGES else None
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed = node.value
+        elif isinstance(node, ast.AugAssign):
+            changed = node.target
+        if isinstance(changed, ast.Name):
+            yield changed.id
+        elif isinstance(changed, ast.Attribute):
+            yield changed.attr
+
+
 def _is_constant(value: Any) -> bool:
-    """Whether it is a value that a function does not change by using it; lists and dicts may be counters or caches."""
+    """Whether it is a value that nobody can change in place."""
     if isinstance(value, tuple | frozenset):
         return all(map(_is_constant, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -177,6 +224,14 @@ def _text(function: types.FunctionType) -> str:
             pass
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"{function.__qualname__}, compiled by Python {version}: {_digest(code)}\n"
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    """The defaults of a function's arguments, which its text may give by names."""
+    values = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    positional = zip(names[len(names) - len(values) :], values, strict=True)
+    return dict(positional) | (function.__kwdefaults__ or {})
 
 
 def _digest(code: types.CodeType) -> str:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from searches import search
-from shell import begin, finished
+from shell import call
 from worlds import HostIdentity
 
 import brns
@@ -24,12 +24,15 @@ import aside
 GAIN = 0.5
 TABLE = np.arange(3.0)
 counted = 0
+CONFIG = {"offset": [0.0, 1.0]}
+SEEN = {}
 
 
 def helper(genotypes):
     global counted
     counted += 1
-    return genotypes[:, :2] * GAIN + TABLE[0]
+    SEEN[counted] = len(genotypes)
+    return genotypes[:, :2] * GAIN + TABLE[0] + CONFIG["offset"][0]
 
 
 class Base:
@@ -46,6 +49,7 @@ class Task(Base):
     def __init__(self):
         self.behavior = functools.partial(measured, power=1)
         self._log = []
+        self.score = Scorer()
 
     def evaluate(self, genotypes, key):
         self._log.append(len(genotypes))
@@ -53,8 +57,16 @@ class Task(Base):
         return brns.Evaluation(self.behavior(self.moved(genotypes)) + aside.offset())
 
 
-def measured(points, power):
-    return points**power
+POWER = 1
+
+
+def measured(points, power, *, shift=GAIN):
+    return points**power + 0 * shift
+
+
+class Scorer:
+    def __call__(self, points, factor=POWER):
+        return points * factor
 
 
 def made():
@@ -90,15 +102,31 @@ def written(tmp_path, monkeypatch):
         ("scale = 1.0", "scale = 2.0", "Base.scale"),
         ("[-1.0] * 2", "[-2.0] * 2", "Base.behavior_space"),
         ("+ TABLE[0]", "- TABLE[0]", "helper"),
-        ("GAIN = 0.5", "GAIN = 0.4", "GAIN"),
+        ("* GAIN", "/ GAIN", "helper"),
         ("np.arange(3.0)", "np.ones(3)", "TABLE"),
+        ("[0.0, 1.0]", "[0.5, 1.0]", "CONFIG"),
+        ("[0.0, 1.0]", "[0.0] * 9999", "CONFIG"),
         ("points**power", "points * power", "measured"),
+        ("points * factor", "points + factor", "Scorer.__call__"),
+        ("POWER = 1", "POWER = 2", "Scorer.__call__.factor"),
         ("return 0.0", "return 0.1", "offset"),
     ],
 )
 def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, name):
     first = Source(written().made()).texts
-    assert list(difference(first, Source(written(before, after).made()))) == [name]
+    edited = Source(written(before, after).made())
+    assert list(difference(first, edited)) == [name]
+    assert len("".join(edited.texts.values())) < 3000
+
+
+def test_a_constant_is_seen_wherever_it_is_read(written):
+    """As a global, and as the default of an argument."""
+    first = Source(written().made()).texts
+    edited = Source(written("GAIN = 0.5", "GAIN = 0.4").made())
+    assert difference(first, edited) == {
+        "GAIN": "@@ -1 +1 @@\n-GAIN = 0.5\n+GAIN = 0.4",
+        "measured.shift": "@@ -1 +1 @@\n-measured.shift = 0.5\n+measured.shift = 0.4",
+    }
 
 
 @pytest.mark.parametrize(
@@ -106,7 +134,8 @@ def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, na
     [
         ("return 1\n", "return 2\n"),  # nobody calls it
         ("counted = 0", "counted = 7"),  # it counts
-        ("    return points**power", "    # to the power\n\n    return (points ** power)"),
+        ("SEEN = {}", "SEEN = {1: 2}"),  # it keeps
+        ("return points**power", "# to the power\n\n    return (points ** power)"),
     ],
 )
 def test_what_means_the_same_is_the_same(written, before, after):
@@ -175,15 +204,12 @@ def test_a_fork_with_edited_code_says_so(written, tmp_path):
     assert record.last == 3
 
 
-@pytest.mark.processes
 def test_the_command_line_goes_on_with_edited_code_if_it_is_told_to(written, tmp_path):
     written()
-    run = ["run", "own:made", "--generations", 1, "--out", "run"]
-    assert finished(begin(*run, folder=tmp_path)).returncode == 0
-    written("* self.scale", "- 2 * self.scale")  # of another size, which Python's own cache sees
+    call("run", "own:made", "--generations", 1, "--out", "run", folder=tmp_path)
+    written("* self.scale", "- self.scale")
     again = ["resume", "run", "--generations", 2, "--search", "own:made"]
-    refused = finished(begin(*again, folder=tmp_path))
-    assert refused.returncode == 2
-    assert "--accept-edits" in refused.stderr
-    assert finished(begin(*again, "--accept-edits", folder=tmp_path)).returncode == 0
+    with pytest.raises(AssertionError, match="--accept-edits"):  # it ends with another status
+        call(*again, folder=tmp_path)
+    call(*again, "--accept-edits", folder=tmp_path)
     assert Record(tmp_path / "run").last == 2

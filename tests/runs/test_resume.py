@@ -194,6 +194,7 @@ def test_seeds_have_one_meaning(asked, found):
     ("wrong", "message"),
     [
         ({"generations": 0}, "generations must be a whole number from 1 on"),
+        ({"genotypes": "none"}, "genotypes must be survivors or all; got 'none'"),
         ({"exist": "overwrite"}, "exist must be refuse or resume; got 'overwrite'"),
         (
             {"search": HOST.task},

@@ -2,9 +2,11 @@
 
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from jax.custom_batching import custom_vmap
 from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, Record, resume, run
+from brns import NoveltySearch, Record, RecordError, fork, resume, run
 from brns.runs import seeds
 from brns.runs.loop import start
 from brns.tasks.workers import Chunked
@@ -184,3 +186,39 @@ def test_a_run_begun_on_two_cores_and_resumed_on_one_ends_in_the_same_bits(
         subprocess.run(list(map(str, command)), env=environment, check=True, cwd=tmp_path)
     whole, part = bits(tmp_path / "whole"), bits(tmp_path / "part")
     assert {name: part[name] for name in whole} == whole
+
+
+def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
+    """Seeds on the host have their bits whatever the others do."""
+    run(HOST, 4, out=tmp_path / "whole", seeds=3, progress=False)
+    run(HOST, 2, out=tmp_path / "part", seeds=3, progress=False)
+    gone = tmp_path / "part" / "seed0001"
+    gone.rename(tmp_path / "away")
+    with pytest.warns(UserWarning, match=r"seeds \[1\] of the batch are missing: .* without them$"):
+        records = resume(tmp_path / "part", 3, search=HOST, progress=False)
+    assert [(record.seed, record.last) for record in records] == [(0, 3), (2, 3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it was said
+        run(HOST, 4, out=tmp_path / "part", seeds=3, exist="resume", progress=False)
+    whole, part = bits(tmp_path / "whole"), bits(tmp_path / "part")
+    assert part == {name: whole[name] for name in whole if "seed0001" not in name}
+    (tmp_path / "away").rename(gone)
+    for path in (tmp_path / "part", gone, tmp_path / "part" / "seed0000"):
+        with pytest.raises(RecordError, match=r"holds seeds .*brns fork .* --at \d --out FOLDER"):
+            resume(path, 5, search=HOST, progress=False)
+    copy = fork(gone, 2, HOST, out=tmp_path / "alone", generations=3)
+    (record,) = resume(copy, search=HOST, progress=False)
+    assert record.last == 3
+
+
+def test_a_traced_batch_of_which_folders_are_missing_goes_on(tmp_path):
+    one = search(Identity())
+    run(one, 2, out=tmp_path / "run", seeds=4, progress=False)
+    for seed in (0, 3):
+        shutil.rmtree(tmp_path / "run" / f"seed{seed:04d}")
+    with pytest.warns(UserWarning, match=r"seeds \[0, 3\] .* round together"):
+        records = resume(tmp_path / "run", 4, search=one, progress=False)
+    assert [(record.seed, record.last, record.status) for record in records] == [
+        (1, 4, "finished"),
+        (2, 4, "finished"),
+    ]

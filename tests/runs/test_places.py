@@ -1,0 +1,214 @@
+"""Where a run may stand: links, volumes, closed folders, names of any bytes, and a working directory that moves."""
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+import pytest
+from files import bits
+from searches import HOST, search
+from worlds import HostIdentity
+
+import brns
+from brns import PopulationKNN, Record, RecordError
+from brns.runs import compilation_cache, provenance
+from brns.runs.loop import start
+
+
+class Wanderer(HostIdentity):
+    """Works in a folder of its own, and comes back or not."""
+
+    folder: str
+    back: bool
+
+    def __init__(self, folder, back):
+        self.folder, self.back = folder, back
+
+    def evaluate(self, genotypes, key):
+        here = os.getcwd()
+        os.chdir(self.folder)
+        evaluation = super().evaluate(genotypes, key)
+        if self.back:
+            os.chdir(here)
+        return evaluation
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_relative_place_is_where_it_was_when_the_run_began(back, tmp_path, monkeypatch):
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    one = search(Wanderer(str(tmp_path / "elsewhere"), back), PopulationKNN(k=2))
+    steps = brns.generations(one, 2, out="steps", progress=False)
+    (record,) = brns.run(one, 3, out="run", checkpoint_every=1, progress=False)
+    assert [saved.number for saved in steps] == [0, 1, 2]
+    read = Record(tmp_path / "here" / "run", one)
+    monkeypatch.chdir(tmp_path / "here")
+    relative = Record("run", one)
+    (record,) = brns.resume("run", 4, search=one, progress=False)
+    monkeypatch.chdir(tmp_path)
+    assert record.last == read.last == relative.last == 4
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {"run", "steps"}
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_means_what_it_points_to(exists, tmp_path):
+    if exists:
+        (tmp_path / "scratch").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "scratch")
+    brns.run(HOST, 1, out=tmp_path / "link", progress=False)
+    brns.run(HOST, 2, out=tmp_path / "link", exist="resume", progress=False)
+    (record,) = brns.resume(tmp_path / "link", 3, search=HOST, progress=False)
+    assert (tmp_path / "link").is_symlink()
+    assert Record(tmp_path / "scratch").last == record.last == 3
+
+
+def never(*_):
+    raise AssertionError("founders were computed")
+
+
+def test_the_working_directory_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(type(HOST), "init", never)
+    for place in (".", tmp_path):
+        with pytest.raises(RecordError, match=r"give a folder below it, such as .*/run"):
+            brns.run(HOST, 1, out=place, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", [errno.EBUSY, errno.EACCES])
+def test_a_volume_or_a_folder_in_a_closed_one_is_refused_before_anything_is_computed(
+    code, tmp_path, monkeypatch
+):
+    """A mount cannot be replaced, nor a folder whose parent is somebody else's."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setattr(type(HOST), "init", never)
+
+    def refuse(path, *_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "rmdir" if code == errno.EBUSY else "mkdir", refuse)
+    with pytest.raises(RecordError, match=rf"{os.strerror(code)}.*such as .*mine/run"):
+        brns.run(HOST, 1, out=tmp_path / "mine", progress=False)
+    monkeypatch.undo()
+    brns.run(HOST, 1, out=tmp_path / "mine" / "run", progress=False)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["run"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("mount"), reason="mounts need root")
+def test_a_mounted_volume_is_told_to_take_a_folder_below_it(tmp_path):
+    mount = ["mount", "-t", "tmpfs", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount")
+    try:
+        with pytest.raises(RecordError, match="give a folder below it"):
+            brns.run(HOST, 1, out=tmp_path, progress=False)
+        brns.run(HOST, 1, out=tmp_path / "run", progress=False)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EIO, errno.ENOTSUP])
+def test_a_file_system_without_locks_is_told_once_and_the_run_goes_on(code, tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.warns(UserWarning, match="has no locks .* no other process") as said:
+        runs = brns.run(HOST, 2, out=tmp_path / "run", seeds=2, progress=False)
+    assert len(said) == 1
+    assert [(record.last, record.status) for record in runs] == [(2, "finished")] * 2
+    with pytest.warns(UserWarning, match="has no locks"):
+        brns.resume(tmp_path / "run", 3, search=HOST, progress=False)
+
+
+def test_names_may_be_any_bytes(tmp_path, monkeypatch):
+    """Latin-1, which is no UTF-8; also as a word of the command line, and as a setting."""
+    place = tmp_path / os.fsdecode(b"stra\xdfe")
+    monkeypatch.setattr("sys.argv", ["brns", "run", "--out", str(place)])
+    one = search(HostIdentity(), PopulationKNN(k=2), population_size=4)
+    brns.run(one, 1, out=place, progress=False)
+    copy = brns.fork(place, 1, one, out=place.with_name("fork"), generations=2)
+    (record,) = brns.resume(place, 2, search=one, progress=False)
+    assert record.last == 2
+    assert r"stra\udcdfe" in copy.metadata.forked.path
+    assert r"stra\udcdfe" in provenance.command()
+    assert brns.settings.describe(place)["path"].endswith(r"stra\udcdfe")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """JAX was told of no cache; and its settings are put back."""
+    import jax
+
+    names = [
+        "jax_compilation_cache_dir",
+        "jax_compilation_cache_max_size",
+        "jax_persistent_cache_min_compile_time_secs",
+        "jax_enable_compilation_cache",
+    ]
+    before = {name: getattr(jax.config, name) for name in names}
+    jax.config.update("jax_compilation_cache_dir", None)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    yield jax.config
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.compilation_cache.reset_cache()
+
+
+def homeless(name):
+    raise RuntimeError("could not determine the home directory")
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("what", "replacement"),
+    [
+        ("platformdirs.user_cache_path", homeless),
+        ("fcntl.flock", full),
+        ("pathlib.Path.mkdir", full),
+        ("os.fstatvfs", lambda file: os.statvfs_result((4096, 4096, *[10] * 8))),
+    ],
+)
+def test_a_cache_that_cannot_be_used_is_told_once_and_not_used(
+    what, replacement, cache, monkeypatch
+):
+    monkeypatch.setattr(what, replacement)
+    with pytest.warns(UserWarning, match="compiled code is not kept"):
+        compilation_cache.keep()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compilation_cache.keep()
+    assert cache.jax_compilation_cache_dir is None
+
+
+def test_a_cache_that_can_be_used_is(cache, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compilation_cache.keep()
+    assert cache.jax_compilation_cache_dir == str(tmp_path / "brns" / "programs")
+    assert list(Path(cache.jax_compilation_cache_dir).iterdir()) == []
+
+
+def test_without_its_founders_there_is_no_run(tmp_path, monkeypatch):
+    """A task that fails at once leaves nothing, also where an empty folder stood."""
+    (tmp_path / "run").mkdir()
+    monkeypatch.setattr(HostIdentity, "evaluate", full)
+    with pytest.raises(OSError, match="No space left"):  # the task's own error, as it is
+        next(start(HOST, 1, out=tmp_path / "run"))
+    assert [path.name for path in tmp_path.rglob("*")] == ["run"]
+    monkeypatch.undo()
+    brns.run(HOST, 1, out=tmp_path / "run", progress=False)
+    assert np.isfinite(Record(tmp_path / "run").column("survivors.novelty")).all()
+    assert bits(tmp_path / "run")

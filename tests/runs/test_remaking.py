@@ -1,0 +1,158 @@
+"""Genotypes that are not on disk: those that are made again are those that were born, or it is said."""
+
+import json
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from files import rewrite
+from searches import HOST
+
+import brns
+from brns import GaussianMutation, PolynomialMutation, Record, RecordError
+from brns.runs import remaking
+from brns.runs.record import GENOTYPE
+
+
+@pytest.fixture(scope="module")
+def born(tmp_path_factory):
+    """A run of twelve generations in which few survive, and all genotypes of it."""
+    path = tmp_path_factory.mktemp("born") / "run"
+    (record,) = brns.run(HOST, 12, out=path, seed=3, checkpoint_every=4, progress=False)
+    key, state, everybody = jax.random.key(3), HOST.init(jax.random.key(3)), []
+    for _ in range(12):
+        state, generation = HOST.step(state, key)
+        everybody.append(np.asarray(generation.offspring.genotype))
+    assert not all(record._facts(g)["kept"].all() for g in range(1, 13))
+    return path, np.stack(everybody)
+
+
+def test_what_is_made_again_has_the_bits_of_what_was_born(born):
+    path, everybody = born
+    record = Record(path, HOST)
+    np.testing.assert_array_equal(record.column(GENOTYPE), everybody)
+    for number in record.generations[1:]:
+        digest = record.arrays("generations", number)["digest"]
+        np.testing.assert_array_equal(digest, remaking.digest(everybody[number - 1]))
+
+
+@pytest.mark.parametrize(
+    "other", [PolynomialMutation(eta=5.0, rate=0.5), GaussianMutation(), brns.Redraw()]
+)
+def test_other_operators_are_refused_where_nobody_survived_too(born, other):
+    record = Record(born[0])
+    record.search = replace(HOST, mutate=other)
+    for number in record.generations[1:]:
+        facts = record._facts(number)
+        nobody = np.zeros(len(facts["kept"]), bool)
+        record._read[number] = facts | {"kept": nobody, GENOTYPE: facts[GENOTYPE][:0]}
+        with pytest.raises(RecordError, match=r"cannot be made again here.*varies otherwise"):
+            record.column(GENOTYPE, [number])
+
+
+class Rounded(eqx.Module):
+    """Polynomial mutation that rounds otherwise than that of the run, by so much of a gene's box."""
+
+    by: float
+
+    def __call__(self, key, genotypes, box):
+        mutants = HOST.mutate(key, genotypes, box)
+        return box.low + (mutants - box.low) * (1 - self.by)
+
+
+def test_what_is_nearly_the_same_is_said_once_and_what_is_not_is_refused(born):
+    path, everybody = born
+    record = Record(path)
+    record.search = replace(HOST, mutate=Rounded(1e-6))
+    with pytest.warns(UserWarning, match="made again up to rounding") as said:
+        np.testing.assert_allclose(record.column(GENOTYPE), everybody, atol=1e-5)
+    assert len(said) == 1
+    record.search = replace(HOST, mutate=Rounded(1e-3))
+    with pytest.raises(RecordError, match="cannot be made again"):
+        record.column(GENOTYPE)
+
+
+@pytest.mark.parametrize("genes", [1, 3, 300])
+def test_a_fingerprint_sees_a_gene_and_leaves_rounding_alone(genes):
+    box = brns.Box(np.full(genes, -2.0), np.full(genes, 3.0))
+    genotypes = np.asarray(box.uniform(jax.random.key(0), 50))
+    first = remaking.fingerprint(genotypes, box)
+    near = remaking.SPREAD * genes**0.5
+    rounded = np.nextafter(genotypes, np.float32(9))
+    assert np.abs(remaking.fingerprint(rounded, box) - first).max() < near / 10
+    moved = genotypes.copy()
+    moved[np.arange(50), np.arange(50) % genes] += 5e-3
+    assert np.abs(remaking.fingerprint(moved, box) - first).min() > near
+
+
+@pytest.mark.parametrize("mutate", [PolynomialMutation(eta=9.0), brns.MixedMutation()])
+def test_a_fork_keeps_the_genotypes_that_its_own_operators_cannot_make(born, mutate, tmp_path):
+    path, everybody = born
+    other = replace(HOST, mutate=mutate, tournament=2)
+    copy = brns.fork(path, 8, other, out=tmp_path / "fork", generations=10)
+    again = brns.fork(copy, 8, HOST, out=tmp_path / "again", generations=9)
+    (record,) = brns.resume(copy, search=other, progress=False)
+    for each in (record, again):
+        np.testing.assert_array_equal(each.column(GENOTYPE, range(1, 9)), everybody[:8])
+    assert record.column(GENOTYPE, [9, 10]).shape == (2, 6, 5)
+
+
+class Own:
+    """A mutation of the user's that is no dataclass."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def __call__(self, key, genotypes, box):
+        moved = genotypes + self.step * jax.random.normal(key, genotypes.shape)
+        return jax.numpy.clip(moved, box.low, box.high)
+
+
+def test_a_fork_with_an_own_operator_asks_for_that_of_the_run(tmp_path):
+    one, other = (replace(HOST, mutate=Own(step)) for step in (0.1, 0.2))
+    (record,) = brns.run(one, 4, out=tmp_path / "run", progress=False)
+    with pytest.raises(ValueError, match=r"Fork brns.Record\('.*run', search\) with the search"):
+        brns.fork(tmp_path / "run", 4, other, out=tmp_path / "fork", generations=5)
+    assert not (tmp_path / "fork").exists()
+    copy = brns.fork(record, 4, other, out=tmp_path / "fork", generations=5)
+    found, born = (each.column(GENOTYPE, range(1, 5)) for each in (copy, record))
+    np.testing.assert_array_equal(found, born)
+
+
+def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
+    brns.run(HOST, 4, out=tmp_path / "run", seed=3, progress=False)
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    facts["sessions"][0]["provenance"]["versions"]["jax"] = "0.1"
+    rewrite(tmp_path / "run", facts)
+    record = Record(tmp_path / "run", HOST)
+    assert record.elsewhere
+    brns.resume(
+        record, 5, search=HOST, progress=False
+    )  # the same bits here: there is nothing to say
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    facts["sessions"][-1]["provenance"]["versions"]["jax"] = "0.1"
+    rewrite(tmp_path / "run", facts)
+    lost = np.zeros(8, np.uint8)
+    record = Record(tmp_path / "run", HOST)
+    number = next(g for g in range(1, 5) if not record._facts(g)["kept"].all())
+    arrays = record.arrays("generations", number)
+    moved = {"digest": lost, "fingerprint": arrays["fingerprint"] + 1}
+    record.write("generations", number, arrays | moved)
+    with pytest.warns(
+        UserWarning, match=f"cannot be made again .*{number}.*versions.jax was '0.1'"
+    ):
+        brns.resume(record, 6, search=HOST, progress=False)
+
+
+def test_everybodys_genotypes_are_stored_where_that_is_asked_for(born, tmp_path):
+    _, everybody = born
+    out = tmp_path / "run"
+    brns.run(HOST, 10, out=out, seed=3, genotypes="all", progress=False)
+    brns.resume(out, 12, search=HOST, progress=False)
+    np.testing.assert_array_equal(Record(out).column(GENOTYPE), everybody)  # without any search
+    with pytest.raises(RecordError, match=r"genotypes=all; .*genotypes=survivors were asked for"):
+        brns.run(HOST, 14, out=out, seed=3, exist="resume", progress=False)
+    copy = brns.fork(out, 10, HOST, out=tmp_path / "fork")
+    assert copy.metadata.genotypes == "all"

@@ -1,0 +1,120 @@
+"""How a run ended and when: what run.json and its record say."""
+
+import datetime
+import json
+import os
+import time
+
+import pytest
+from files import bits
+from searches import HOST
+from worlds import HostIdentity
+
+import brns
+from brns import Record, RecordError
+from brns.runs.loop import start
+
+
+def ends_at(number):
+    return lambda saved: saved.number == number
+
+
+def fails(saved):
+    raise ZeroDivisionError("no floor")
+
+
+def interrupted(saved):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("until", "status", "reason", "last"),
+    [
+        (None, "finished", "", 3),
+        (brns.saturated, "saturated", "", 0),
+        (ends_at(2), "stopped", "", 2),
+        (ends_at(3), "finished", "", 3),
+        (fails, "failed", "ZeroDivisionError: no floor", 0),
+        (interrupted, "interrupted", "", 0),
+    ],
+)
+def test_a_run_tells_why_it_ended(until, status, reason, last, tmp_path, monkeypatch):
+    if until is brns.saturated:
+        monkeypatch.setattr("brns.metrics.saturation.SATURATED", 2.0)
+    before = datetime.datetime.now(datetime.UTC)
+    try:
+        brns.run(HOST, 3, out=tmp_path / "run", seeds=2, until=until, progress=False)
+    except (ZeroDivisionError, KeyboardInterrupt):
+        assert until in (fails, interrupted)
+    after = datetime.datetime.now(datetime.UTC)
+    for record in brns.records(tmp_path / "run"):
+        assert (record.status, record.reason, record.last) == (status, reason, last)
+        assert before <= record.began <= record.ended <= after
+        assert record.seconds == (record.ended - record.began).total_seconds()
+    for saved in brns.generations(
+        HOST, 4, out=tmp_path / "run", seeds=2, exist="resume", progress=False
+    ):
+        if (saved.number, saved.record.seed) == (4, 1):
+            break  # all is computed
+    for record in brns.records(tmp_path / "run"):
+        assert (record.status, record.reason, record.last) == ("finished", "", 4)
+        first, second = record.metadata.sessions
+        assert (first.after, second.after) == (0, last)
+        assert second.provenance["versions"] == record.versions
+
+
+def test_a_task_that_fails_is_the_reason(tmp_path, monkeypatch):
+    evaluate, calls = HostIdentity.evaluate, []
+
+    def failing(self, genotypes, key):
+        calls.append(1)
+        if len(calls) == 4:
+            raise ZeroDivisionError("the floor has no friction")
+        return evaluate(self, genotypes, key)
+
+    monkeypatch.setattr(HostIdentity, "evaluate", failing)
+    with pytest.raises(ZeroDivisionError):
+        brns.run(HOST, 50, out=tmp_path / "run", progress=False)
+    record = Record(tmp_path / "run")
+    assert (record.status, record.last) == ("failed", 2)
+    assert record.reason == "ZeroDivisionError: the floor has no friction"
+
+
+def test_a_loop_that_is_left_has_stopped_its_run(tmp_path):
+    for saved in brns.generations(HOST, 4, out=tmp_path / "run", progress=False):
+        assert saved.record.status == "running"
+        if saved.number == 2:
+            break
+    assert Record(tmp_path / "run").status == "stopped"
+    (record,) = brns.run(HOST, 2, out=tmp_path / "run", exist="resume", progress=False)
+    assert (record.status, len(record.metadata.sessions)) == ("stopped", 1)  # nothing was to do
+    copy = brns.fork(record, 0, HOST, out=tmp_path / "fork")
+    assert (copy.status, copy.began, copy.ended, copy.seconds) == ("stopped", None, None, 0.0)
+
+
+def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_saved(tmp_path):
+    brns.run(HOST, 2, out=tmp_path / "run", progress=False)
+    record = Record(tmp_path / "run")
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    facts["sessions"][0] |= {"ended": None, "status": "running"}
+    record.metadata = type(record.metadata).model_validate_json(json.dumps(facts))
+    brns.runs.metadata.write(record.path, record.metadata)
+    os.utime(tmp_path / "run" / "generations" / "000002.npz", (time.time() + 60,) * 2)
+    assert record.status == "interrupted"
+    assert 58 < record.seconds < 70
+
+
+def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):
+    steps = start(HOST, 3, out=tmp_path / "run")
+    next(steps)
+    before = bits(tmp_path / "run")
+
+    def full(*_):
+        raise RecordError("no room")
+
+    monkeypatch.setattr("brns.runs.storage.write_bytes", full)
+    monkeypatch.setattr("brns.runs.metadata.write_bytes", full)
+    with pytest.raises(RecordError, match="no room"):
+        next(steps)
+    assert bits(tmp_path / "run") == before
+    assert Record(tmp_path / "run").status == "interrupted"
