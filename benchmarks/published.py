@@ -99,8 +99,8 @@ at 0 with a deviation of 0.5, density descent of 1.5. They need `pip install 'br
 *Made by* is the number of the commit, versions and machine, listed below. CPU times may be compared
 within one number alone. A row with two numbers has seeds of both; the two differ in no setting.
 """
-COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`. With `--seeds 0` it
-writes this page of what is there."""
+COMMAND = """Runs: `python benchmarks/published.py --methods METHOD ... --seeds N`.
+With `--seeds 0` it writes this page of what is there."""
 
 
 class Bounded(LinearProjection):

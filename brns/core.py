@@ -81,9 +81,13 @@ class Population(NamedTuple):
     """Individuals as columns: row i of each column is individual i. Read back from a record, they are NumPy arrays."""
 
     genotype: Float[Array, "n p"]
+    """the numbers that the search varies"""
     descriptor: Float[Array, "n d"]
+    """behavior, in the units of `task.behavior_space`"""
     fitness: Float[Array, " n"]
+    """the task's own reward"""
     solved: Bool[Array, " n"]
+    """whether it meets the task's criterion"""
     novelty: Float[Array, " n"]
     """as last scored, in the estimator's own unit"""
     id: Int[Array, " n"]

@@ -52,6 +52,7 @@ class SearchState(NamedTuple):
     """All that a search carries from one generation to the next. No random key: generation g uses `fold_in(key, g)`."""
 
     generation: Int[Array, ""]
+    """its number; 0 for the founders"""
     population: Population
     """the survivors of `generation`, the parents of the next"""
     estimator: PyTree
@@ -85,6 +86,7 @@ class NoveltySearch(eqx.Module):
     """
 
     task: Task
+    """what evaluates genotypes"""
     estimator: NoveltyEstimator = VisitCounts()
     """the novelty; by default the one that the suite of worlds recommends"""
     population_size: int = 100
@@ -121,7 +123,17 @@ class NoveltySearch(eqx.Module):
             )
 
     def init(self, key: Key[Array, ""]) -> SearchState:
-        """Generation 0: founders drawn, evaluated and scored, not yet learned."""
+        """Generation 0: founders drawn, evaluated and scored, not yet learned.
+
+        Args:
+            key: the run's key.
+
+        Returns:
+            The state from which `step` goes on.
+
+        Raises:
+            ValueError: where founders, task or estimator break their contract.
+        """
         return self.begin(key)[0]
 
     def begin(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
@@ -159,12 +171,28 @@ class NoveltySearch(eqx.Module):
         return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
-        """One generation. `key` is the run's own key, the same in every generation."""
+        """One generation.
+
+        Args:
+            state: of the generation before.
+            key: the run's own key, the same in every generation.
+
+        Returns:
+            The state after the generation, and who was born and who survived.
+        """
         step = _step_in_one if self.task.traceable else _step
         return step(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
-        """The next generation's offspring: mutants of parents drawn with replacement."""
+        """The next generation's offspring: mutants of parents drawn with replacement.
+
+        Args:
+            state: of the generation before.
+            key: `keys(run_key, generation)[0]`; another one in every generation.
+
+        Returns:
+            Genotypes `(lambda, p)` with their parents and operators.
+        """
         space = self.task.genotype_space
         offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
         refuse_outside("mutate", self.mutate, offspring.genotype, space)

@@ -224,6 +224,7 @@ class MixedMutation(eqx.Module):
         Crossover(),
         Crossover(points=2),
     )
+    """the operators; results/variation.md compares the mixture with fewer"""
     even: float = 0.2
     """epsilon, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""
     rate: float = 0.1

@@ -1,0 +1,73 @@
+"""Every parameter of a public name is described: under `Args:`, in its text, or below its field."""
+
+import ast
+import inspect
+import itertools
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import brns
+
+STUB = Path(brns.__file__).with_suffix(".pyi").read_text()
+NAMES = re.findall(r"^from \S+ import \w+ as (\w+)$", STUB, re.M)
+NOT_YET = {
+    "Comparison",
+    "GivenFounders",
+    "Record",
+    "check_estimator",
+    "check_task",
+    "compare",
+    "fork",
+    "frame",
+    "generations",
+    "records",
+    "resume",
+    "run",
+}
+"""names some of whose parameters have no words; the list only gets shorter"""
+
+
+def lacking(name: str) -> list[str]:
+    """The parameters of which nothing is said."""
+    part = getattr(brns, name)
+    if not callable(part) or getattr(part, "_is_protocol", False):
+        return []
+    if isinstance(part, type) and issubclass(part, Exception):
+        return []
+    text = inspect.getdoc(part) or ""
+    said = set(re.findall(r"`(\w+)`", text)) | set(
+        re.findall(r"^ *\*{0,2}(\w+)(?: \(.*\))?: ", text, re.M)
+    )
+    if isinstance(part, type):
+        text = inspect.getdoc(part.__init__) or ""
+        said |= set(re.findall(r"`(\w+)`", text)) | set(re.findall(r"^ *(\w+): ", text, re.M))
+        said |= fields(part)
+    parameters = inspect.signature(part).parameters.values()
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [each.name for each in parameters if each.name not in said and each.kind not in kinds]
+
+
+def fields(part: type) -> set[str]:
+    """The fields with a string below them, of the class and those that it is made from."""
+    found = set()
+    for each in part.__mro__[:-1]:
+        try:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+        except (OSError, TypeError):
+            continue
+        for field, text in itertools.pairwise(getattr(tree, "body", ())):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                found.add(ast.unparse(field.target))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - NOT_YET))
+def test_every_parameter_is_described(name):
+    assert not lacking(name), f"{name}: nothing is said of {', '.join(lacking(name))}"
+
+
+def test_the_list_of_exceptions_only_gets_shorter():
+    assert not {name for name in NOT_YET if not lacking(name)}, "these are described now"
