@@ -101,8 +101,9 @@ def in_parallel(
 
     With `failures` alone it is evaluated here, and goes on without individuals that fail.
     """
-    if workers is None and (timeout is not None or log is not None):
-        raise SettingsError("--timeout and --worker-log go with --workers")
+    for option, value in {"--timeout": timeout, "--worker-log": log}.items():
+        if workers is None and value is not None:
+            raise SettingsError(f"{option} goes with --workers")
     if workers is None and failures is None:
         yield search
         return

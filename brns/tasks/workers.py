@@ -91,10 +91,17 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
+    def pickled(self) -> bytes:
+        """The task for its workers, with what a script or a notebook defines and registers.
+
+        No pickle from a disk is ever read.
+        """
+        return cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+
+    @functools.cached_property
     def packed(self) -> "Packed":
-        """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
-        content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
-        return Packed(hashlib.sha256(content).hexdigest(), content)
+        """The same with its digest."""
+        return Packed(hashlib.sha256(self.pickled).hexdigest(), self.pickled)
 
     @functools.cached_property
     def reasons(self) -> dict[tuple[bytes, bytes], str]:
@@ -122,6 +129,8 @@ class Chunked(Wrapper):
                 return _here(lambda: worker.evaluate(asked, self.task, part, seed))
             return self.executor.submit(worker.evaluate_packed, asked, self.packed, part, seed)
 
+        if isinstance(self.executor, Apart):
+            self.executor.begin()
         batch = Batch(n, self.task.behavior_space.dimension)
         try:
             self._collect(submit, chunks, batch)
@@ -152,10 +161,12 @@ class Chunked(Wrapper):
     ) -> None:
         """Fill the batch, the rows of a chunk that failed one by one."""
         most = max(FEW, math.floor(self.failures * batch.size)) if self.failures else 0
-        waiting = {submit(rows): rows for rows in chunks}
+        waiting: dict[Future, range] = {}
         own = self.executor is not None and not isinstance(self.executor, Apart)
         patience = self.timeout and self.timeout + START
         try:
+            for rows in chunks:
+                waiting[submit(rows)] = rows
             while waiting:
                 done = wait(waiting, patience if own else None, FIRST_COMPLETED).done
                 patience = self.timeout  # from now on the processes have started
@@ -190,6 +201,7 @@ class Chunked(Wrapper):
         except Exception as error:
             if self.executor is None:
                 raise
+            self.close()
             raise EvaluationError(
                 f"{type(self.task).__name__}.evaluate was given up by {self._whose}: "
                 f"{error if isinstance(error, WorkerError) else repr(error)}"
@@ -393,17 +405,23 @@ class Apart(Executor):
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+    def begin(self) -> Executor:
+        """The threads or the cluster, opened if they are not."""
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
-            scatter = getattr(self.opened, "scatter", None)
+            return self.opened
+
+    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+        opened = self.begin()
+        with self.lock:
+            scatter = getattr(opened, "scatter", None)
             content = packed.content
             if scatter is not None and len(content) > LARGE:
                 if packed.digest not in self.placed:
                     self.placed[packed.digest] = scatter(content)
                 content = self.placed[packed.digest]
             start = Start(self.timeout, self.initializer, self.log)
-            return self.opened.submit(
+            return opened.submit(
                 _in_process, self.processes, start, asked, packed.digest, content, *chunk
             )
 
