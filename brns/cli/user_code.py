@@ -112,7 +112,7 @@ def in_parallel(
     world = innermost(search.task)
     if workers is None:
         chunk = search.task.chunk if chunked else None
-        alone = Chunked(world, chunk=chunk, failures=failures)
+        alone = Chunked(world, chunk=chunk, failures=failures or 0.0)
         yield eqx.tree_at(lambda s: s.task, search, alone)
         return
     settings: dict[str, Any] = {

@@ -284,7 +284,7 @@ def _advance(
             for number, after in enumerate(steps, kept + 1):
                 told = []
                 for record, (state, generation), one in zip(runs, after, progress, strict=True):
-                    record.append(number, generation, state.credit, search)
+                    record.append(number, generation, state.credit, search.task)
                     told.append(
                         SavedGeneration(record, number, generation, one.add(number, generation))
                     )

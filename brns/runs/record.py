@@ -135,17 +135,20 @@ class Record:
         number: int,
         generation: Generation,
         credit: np.ndarray | jax.Array,
-        search: NoveltySearch,
+        task: Task | None = None,
     ) -> None:
-        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure."""
+        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure.
+
+        The task tells why individuals failed.
+        """
         offspring = generation.offspring
         failed = np.asarray(offspring.failed)
         ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
-        self._save_failures(search.task, number, ids, genotypes)
+        self._save_failures(task, number, ids, genotypes)
         self._save(number, generation, credit, len(ids))
 
     def _save_failures(
-        self, task: Task, number: int, ids: np.ndarray, genotypes: np.ndarray
+        self, task: Task | None, number: int, ids: np.ndarray, genotypes: np.ndarray
     ) -> None:
         """Save who failed in a generation, and why."""
         if not len(ids):

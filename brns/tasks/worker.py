@@ -63,7 +63,10 @@ def begin(search: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Call the user's initializer; a `WorkerError` where it raises."""
+    """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
+    jax.block_until_ready(
+        jax.random.bits(jax.random.key(0))
+    )  # so that no chunk's timeout counts it
     if pickled is not None:
         _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
 

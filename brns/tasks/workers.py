@@ -259,7 +259,9 @@ class Batch:
         self.reasons[row] = text
 
 
-def why_failed(task: Task, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]) -> list[str]:
+def why_failed(
+    task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
+) -> list[str]:
     """Why a task could not evaluate these genotypes with this key; asked once."""
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
