@@ -112,8 +112,16 @@ def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
-        failed = WorkerError(f"{what} raised {_last_line(error)}\n{traceback.format_exc()}")
+        failed = WorkerError(f"{what} raised {_last_line(error)}\n{_traceback(error)}")
     raise failed
+
+
+def _traceback(error: BaseException) -> str:
+    """From the task's own code on: the same wherever it was called."""
+    trace = error.__traceback__
+    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))
 
 
 def _last_line(error: BaseException) -> str:
@@ -155,7 +163,7 @@ def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple
         SystemExit,
     ) as error:  # texts, since a task's own errors might not be picklable
         failed = EvaluationError(f"{asked} raised {_last_line(error)}")
-        failed.add_note(f"In the worker:\n{traceback.format_exc()}")
+        failed.add_note(f"In the worker:\n{_traceback(error)}")
     raise failed
 
 
