@@ -71,19 +71,23 @@ class Chunked(Wrapper):
 
     chunk: int | None = eqx.field(default=4, kw_only=True)
     """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is
-    compiled. None are all: a record then names the task alone, and a run that began with it goes on"""
+    compiled. None are all: a record then names the task alone, so that its runs go on with this one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
     """any of the kind of `concurrent.futures`, whose processes are no forks; it stays yours to shut down"""
     failures: float = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
     timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
-    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished"""
+    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished;
+    without any nobody looks at the clock"""
 
     traceable = False
 
     def __check_init__(self):
-        if not 0 <= self.failures < 1:
-            raise ValueError(f"failures is a share, 0 <= failures < 1; got {self.failures!r}")
+        if not (isinstance(self.failures, int | float) and 0 <= self.failures < 1):
+            raise ValueError(
+                "failures is the share of a batch that may fail, 0 <= failures < 1, such as 0.1; "
+                f"got {self.failures!r}"
+            )
         if self.chunk is None and self.task.traceable:
             raise ValueError(
                 f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code, and says itself which "
