@@ -222,7 +222,7 @@ def refuse_nan(number: int, state: PyTree) -> None:
 
 @contextlib.contextmanager
 def traced(task: Task) -> Generator[None, None, None]:
-    """JAX's own errors with a note of what they say about a task.
+    """An error with a note of what it says about a task, or of how to go on without whom it met.
 
     Args:
         task: the task that is evaluated meanwhile.
@@ -232,8 +232,10 @@ def traced(task: Task) -> Generator[None, None, None]:
     """
     try:
         yield
-    except jax.errors.JAXTypeError as error:
-        if task.traceable:
+    except Exception as error:
+        if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
+            error.add_note(SKIP)
+        if task.traceable and isinstance(error, jax.errors.JAXTypeError):
             error.add_note(f"{type(task).__name__}: {TRACED}")
         raise
 

@@ -226,7 +226,7 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
     for name, default in Evaluation._field_defaults.items():
         value = getattr(evaluation, name)
         column = _numbers(name, default if value is None else value, must)
-        columns[name] = jnp.broadcast_to(column, n) if column.ndim == 0 else column
+        columns[name] = column if column.ndim else jnp.full(n, column)
     for name, column in columns.items():
         shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
         if column.shape != shape:

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import HostIdentity
 
-from brns.core import Box, individuals, observed, take, unite
+from brns.core import Box, Evaluation, conform, individuals, observed, take, unite
 
 
 def test_uniform_points_fill_the_box():
@@ -63,3 +64,26 @@ def test_observed_behaviors_are_a_generation_without_parents():
 def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
     with pytest.raises(ValueError, match="got"):
         observed(np.zeros(shape), number)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "message"),
+    [
+        (Evaluation([[1, 2], [3]]), r"descriptor as one array; got list of list of 2, list of 1:"),
+        (Evaluation([None, [1, 2]]), r"descriptor as .*got list of NoneType, list of 2"),
+        (Evaluation([np.zeros(2), np.zeros(3)]), r"ndarray of shape \(2,\), ndarray of shape"),
+        (Evaluation(np.zeros((2, 2)), ["a", "b"]), "fitness as real numbers; got <U1"),
+        (Evaluation(np.zeros((2, 2)), [None, 1.0]), "real numbers; got list of NoneType, float"),
+        (Evaluation(np.zeros((2, 2)), np.zeros((2, 1))), r"fitness of shape \(2,\); got \(2, 1\)"),
+        (Evaluation(None), "descriptor as real numbers; got NoneType"),
+        (Evaluation(np.zeros((2, 2)), failed=[0, 1]), "failed as bools"),
+    ],
+)
+def test_a_column_that_is_none_is_named_with_what_it_holds(evaluation, message):
+    with pytest.raises(ValueError, match=f"HostIdentity.evaluate of 2 genotypes .*{message}"):
+        conform(evaluation, 2, HostIdentity())
+
+
+def test_none_is_the_default_of_a_column():
+    evaluation = conform(Evaluation(np.zeros((2, 2)), None, None, None), 2, HostIdentity())
+    assert [column.tolist() for column in evaluation[1:]] == [[0.0, 0.0], [False] * 2, [False] * 2]

@@ -98,8 +98,9 @@ def in_parallel(
 
     With `failures` alone it is evaluated here, and goes on without individuals that fail.
     """
-    if workers is None and (timeout is not None or log is not None):
-        raise SettingsError("--timeout and --worker-log go with --workers")
+    for option, value in {"--timeout": timeout, "--worker-log": log}.items():
+        if workers is None and value is not None:
+            raise SettingsError(f"{option} goes with --workers")
     if workers is None and failures is None:
         yield search
         return
@@ -108,7 +109,7 @@ def in_parallel(
     world = innermost(search.task)
     if workers is None:
         chunk = search.task.chunk if chunked else None
-        alone = Chunked(world, chunk=chunk, failures=failures)
+        alone = Chunked(world, chunk=chunk, failures=failures or 0.0)
         yield eqx.tree_at(lambda s: s.task, search, alone)
         return
     settings: dict[str, Any] = {

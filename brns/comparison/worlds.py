@@ -56,8 +56,9 @@ class Cells(NamedTuple):
         return row[:, 0] * self.side + row[:, 1]
 
     def visited(self, population: Population) -> Bool[Array, " cells"]:
-        """The cells in which individuals lie."""
-        return jnp.zeros(self.side**2, bool).at[self.of(population)].max(~population.failed)
+        """The cells in which individuals lie; those who failed lie nowhere."""
+        somewhere = jnp.isfinite(population.descriptor).all(axis=1)
+        return jnp.zeros(self.side**2, bool).at[self.of(population)].max(somewhere)
 
 
 class World(NamedTuple):

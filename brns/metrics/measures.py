@@ -40,7 +40,7 @@ MEASURES = {
     "evaluations": Measure(
         "Evaluations",
         "individuals that the task was asked about, the founders included",
-        lambda record: record.column("offspring.id", record.generations).size,
+        lambda record: sum(record.column("offspring.id", [g]).size for g in record.generations),
     ),
     "failed": Measure(
         "Failed",

@@ -204,7 +204,7 @@ class Record:
         number: int,
         generation: Generation,
         credit: np.ndarray | jax.Array,
-        search: NoveltySearch,
+        task: Task | None = None,
     ) -> None:
         """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure.
 

@@ -63,7 +63,10 @@ def begin(search: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Call the user's initializer; a `WorkerError` where it raises."""
+    """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
+    jax.block_until_ready(
+        jax.random.bits(jax.random.key(0))
+    )  # so that no chunk's timeout counts it
     if pickled is not None:
         _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
 
@@ -109,8 +112,16 @@ def _or_worker_error(what: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (Exception, SystemExit) as error:
-        failed = WorkerError(f"{what} raised {_last_line(error)}\n{traceback.format_exc()}")
+        failed = WorkerError(f"{what} raised {_last_line(error)}\n{_traceback(error)}")
     raise failed
+
+
+def _traceback(error: BaseException) -> str:
+    """From the task's own code on: the same wherever it was called."""
+    trace = error.__traceback__
+    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))
 
 
 def _last_line(error: BaseException) -> str:
@@ -152,7 +163,7 @@ def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple
         SystemExit,
     ) as error:  # texts, since a task's own errors might not be picklable
         failed = EvaluationError(f"{asked} raised {_last_line(error)}")
-        failed.add_note(f"In the worker:\n{traceback.format_exc()}")
+        failed.add_note(f"In the worker:\n{_traceback(error)}")
     raise failed
 
 

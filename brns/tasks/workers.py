@@ -71,19 +71,23 @@ class Chunked(Wrapper):
 
     chunk: int | None = eqx.field(default=4, kw_only=True)
     """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is
-    compiled. None are all: a record then names the task alone, and a run that began with it goes on"""
+    compiled. None are all: a record then names the task alone, so that its runs go on with this one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
     """any of the kind of `concurrent.futures`, whose processes are no forks; it stays yours to shut down"""
     failures: float = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
     timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
-    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished"""
+    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished;
+    without any nobody looks at the clock"""
 
     traceable = False
 
     def __check_init__(self):
-        if not 0 <= self.failures < 1:
-            raise ValueError(f"failures is a share, 0 <= failures < 1; got {self.failures!r}")
+        if not (isinstance(self.failures, int | float) and 0 <= self.failures < 1):
+            raise ValueError(
+                "failures is the share of a batch that may fail, 0 <= failures < 1, such as 0.1; "
+                f"got {self.failures!r}"
+            )
         if self.chunk is None and self.task.traceable:
             raise ValueError(
                 f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code, and says itself which "
@@ -91,10 +95,17 @@ class Chunked(Wrapper):
             )
 
     @functools.cached_property
+    def pickled(self) -> bytes:
+        """The task for its workers, with what a script or a notebook defines and registers.
+
+        No pickle from a disk is ever read.
+        """
+        return cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+
+    @functools.cached_property
     def packed(self) -> "Packed":
-        """The task for its workers, with what a script or a notebook defines. No pickle from a disk is ever read."""
-        content = cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
-        return Packed(hashlib.sha256(content).hexdigest(), content)
+        """The same with its digest."""
+        return Packed(hashlib.sha256(self.pickled).hexdigest(), self.pickled)
 
     @functools.cached_property
     def reasons(self) -> dict[tuple[bytes, bytes], str]:
@@ -122,6 +133,8 @@ class Chunked(Wrapper):
                 return _here(lambda: worker.evaluate(asked, self.task, part, seed))
             return self.executor.submit(worker.evaluate_packed, asked, self.packed, part, seed)
 
+        if isinstance(self.executor, Apart):
+            self.executor.begin()
         batch = Batch(n, self.task.behavior_space.dimension)
         try:
             self._collect(submit, chunks, batch)
@@ -152,10 +165,12 @@ class Chunked(Wrapper):
     ) -> None:
         """Fill the batch, the rows of a chunk that failed one by one."""
         most = max(FEW, math.floor(self.failures * batch.size)) if self.failures else 0
-        waiting = {submit(rows): rows for rows in chunks}
+        waiting: dict[Future, range] = {}
         own = self.executor is not None and not isinstance(self.executor, Apart)
         patience = self.timeout and self.timeout + START
         try:
+            for rows in chunks:
+                waiting[submit(rows)] = rows
             while waiting:
                 done = wait(waiting, patience if own else None, FIRST_COMPLETED).done
                 patience = self.timeout  # from now on the processes have started
@@ -190,6 +205,7 @@ class Chunked(Wrapper):
         except Exception as error:
             if self.executor is None:
                 raise
+            self.close()
             raise EvaluationError(
                 f"{type(self.task).__name__}.evaluate was given up by {self._whose}: "
                 f"{error if isinstance(error, WorkerError) else repr(error)}"
@@ -247,7 +263,9 @@ class Batch:
         self.reasons[row] = text
 
 
-def why_failed(task: Task, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]) -> list[str]:
+def why_failed(
+    task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
+) -> list[str]:
     """Why a task could not evaluate these genotypes with this key; asked once."""
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
@@ -393,17 +411,23 @@ class Apart(Executor):
         self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
         self.processes: list[Any] = []  # of the threads here
 
-    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+    def begin(self) -> Executor:
+        """The threads or the cluster, opened if they are not."""
         with self.lock:
             self.opened = self.opened or self.open(self.stack)
-            scatter = getattr(self.opened, "scatter", None)
+            return self.opened
+
+    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+        opened = self.begin()
+        with self.lock:
+            scatter = getattr(opened, "scatter", None)
             content = packed.content
             if scatter is not None and len(content) > LARGE:
                 if packed.digest not in self.placed:
                     self.placed[packed.digest] = scatter(content)
                 content = self.placed[packed.digest]
             start = Start(self.timeout, self.initializer, self.log)
-            return self.opened.submit(
+            return opened.submit(
                 _in_process, self.processes, start, asked, packed.digest, content, *chunk
             )
 

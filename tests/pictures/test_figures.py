@@ -217,7 +217,7 @@ def ant_run(path, seed, reach):
         np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     )
     people = individuals(steps.reshape(3, 32))._replace(genotype=np.zeros((3, 608), np.float32))
-    record.append(0, founding(people), np.zeros(0), search.task.genotype_space)
+    record.append(0, founding(people), np.zeros(0), search)
     return record
 
 

@@ -91,8 +91,9 @@ def test_a_resume_and_a_fork_end_in_the_same_bits(record, tmp_path):
 def test_a_run_that_stopped_at_an_individual_goes_on_without_it(tmp_path):
     stops = replace(FRAGILE, task=Chunked(Fragile()), founders=Sound())
     goes_on = replace(stops, task=FRAGILE.task)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as caught:
         brns.run(stops, 12, out=tmp_path / "a")
+    assert "failures=0.1" in "".join(caught.value.__notes__)
     (resumed,) = brns.resume(tmp_path / "a", search=goes_on)
     (whole,) = brns.run(goes_on, 12, out=tmp_path / "b")
     assert bits(resumed.path) == bits(whole.path)

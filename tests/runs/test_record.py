@@ -32,7 +32,7 @@ def test_the_facts_of_a_run_are_plain_json(whole):
 
 
 def test_numpy_alone_reads_a_generation(whole):
-    each = ["descriptor", "fitness", "solved", "novelty", "id", "parent", "born"]
+    each = ["descriptor", "fitness", "solved", "novelty", "id", "parent", "born", "failed"]
     with np.load(whole / "generations" / "000003.npz", allow_pickle=False) as arrays:
         found = {
             name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files
@@ -45,6 +45,7 @@ def test_numpy_alone_reads_a_generation(whole):
         "kept": ((6,), []),
         "digest": ((8,), []),
         "fingerprint": ((6,), []),
+        "failed": ((), []),
         "credit": ((1,), []),
         "offspring": ((6,), each),
         "survivors": ((8,), each),
@@ -196,7 +197,11 @@ def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]
     for box, expected in zip(boxes, shares, strict=True):
         founders = on_host(individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension)))
-        tables = {"offspring": founders._asdict(), "survivors": founders._asdict()}
+        tables = {
+            "offspring": founders._asdict(),
+            "survivors": founders._asdict(),
+            "failed": 0,
+        }
         progress = Progress(tmp_path, box, [tables])
         last = on_host(individuals([[0.99] * box.dimension], 1, 3))
         progress.add(1, founding(last))

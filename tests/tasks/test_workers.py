@@ -213,7 +213,7 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
         ):
             task.evaluate(genotypes.at[:4, 4].set(0.9), KEY)
     assert describe(Chunked(Fragile(), chunk=None)) == describe(Fragile())
-    with pytest.raises(ValueError, match="failures is a share"):
+    with pytest.raises(ValueError, match="share of a batch that may fail"):
         Chunked(Fragile(), failures=1.0)
     with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
         Chunked(Identity(), chunk=None)
