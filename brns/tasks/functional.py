@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Evaluation
+from brns.tasks.behaviors import Waypoints
 from brns.tasks.policy import FeedForward, fitted
 
 
@@ -30,11 +31,6 @@ def flat(state: Any) -> Float[Array, " o"]:
     return ravel_pytree(state.obs)[0]
 
 
-def last_observation(episode: Any) -> Any:
-    """The behavior of an episode: its last observation."""
-    return episode.observations[-1]
-
-
 class FunctionalTask(eqx.Module):
     """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's, or your own.
 
@@ -48,7 +44,7 @@ class FunctionalTask(eqx.Module):
     """most steps of an episode"""
     behavior_space: Box
     """where behaviors lie"""
-    describe: Callable[[Episode], Array] = last_observation
+    describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     policy: FeedForward = None  # ty: ignore[invalid-assignment]
     """from observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
