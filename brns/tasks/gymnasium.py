@@ -146,12 +146,10 @@ class GymnasiumTask(eqx.Module):
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        episodes = self.episodes(genotypes, seed)
-        descriptor = np.stack(
-            [np.asarray(self.describe(episode), np.float32) for episode in episodes]
-        )
+        episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
+        descriptor = np.stack([np.asarray(describe(episode), np.float32) for episode in episodes])
         fitness = np.array([episode.rewards.sum() for episode in episodes], np.float32)
-        solved = np.array([bool(self.success and self.success(episode)) for episode in episodes])
+        solved = np.array([bool(success and success(episode)) for episode in episodes])
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
