@@ -55,6 +55,26 @@ def test_agrees_with_matrix_products(sizes, squash_output):
         np.testing.assert_array_equal(policy.act(few, sensed[:, :n]), on_host[:, :n])
 
 
+@pytest.mark.parametrize("inputs", [3, 105, 9000])
+def test_bits_on_the_host_depend_on_no_neighbour_nor_on_the_order_in_memory(inputs):
+    policy, random = FeedForward((inputs, 10, 2)), np.random.default_rng(0)
+    genotypes = random.uniform(-1, 1, (9, policy.genotype_length))
+    observations = random.normal(0, 2, (9, inputs))
+    together = policy.act(policy.layers(genotypes), observations.T)
+    expected = [
+        dense(policy.sizes, False, g, o) for g, o in zip(genotypes, observations, strict=True)
+    ]
+    np.testing.assert_allclose(together.T, expected, atol=1e-11)
+    for rows in (slice(1), slice(2), slice(3, 8), slice(0, 9, 4), slice(None, None, -1)):
+        for order in "CF":
+            few = policy.layers(np.array(genotypes[rows], order=order))
+            sensed = np.array(observations[rows].T, order=order)
+            assert np.array_equal(policy.act(few, sensed), together[:, rows])
+    ended = np.arange(9) % 2 == 0  # as a loop drops those that ended
+    living = [(w[..., ~ended], b[:, ~ended]) for w, b in policy.layers(genotypes)]
+    assert np.array_equal(policy.act(living, observations[~ended].T), together[:, ~ended])
+
+
 def test_wrong_shapes_are_named():
     with pytest.raises(ValueError, match=r"length 302; got \(3, 301\)"):
         FeedForward((5, 10, 10, 10, 2))(jnp.zeros((3, 301)), jnp.zeros((3, 5)))
