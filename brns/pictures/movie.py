@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -13,9 +12,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.metrics.recorded import evaluated
+from brns.pictures.maps import novelty_map, population
 from brns.pictures.records import mapped, method, scene_of
-from brns.pictures.style import STYLE, legend_below, titled
-from brns.pictures.worlds import novelty_map, population
+from brns.pictures.style import house_style, legend_below, titled
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -82,7 +81,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
 
 
 def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
-    with matplotlib.rc_context(STYLE):
+    with house_style():
         figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=ConstrainedLayoutEngine(w_pad=0.12))
         ax = figure.subplots()
         if kept is None:

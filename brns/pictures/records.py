@@ -1,4 +1,4 @@
-"""What pictures ask of runs: their method, its name and colour; how their world looks, and what their states hold."""
+"""What pictures ask of runs: their method, its name and look; how their world looks, and what their states hold."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,23 +11,15 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
-from brns.settings import assigned, changes, parts, told
+from brns.settings import PARTS, Look, assigned, changes, told
 from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 
-LINES = (
-    "#cf4a4a",
-    "#2f7fd1",
-    "#1d9a74",
-    "#e07b16",
-    "#c2559d",
-    "#8a6fd1",
-    "#a58a1f",
-    "#4aa3b8",
-    "#6b7280",
-)
-COLORS = dict(zip(parts("estimator", "preset"), LINES, strict=False))
-"""a method has its colour in every figure"""
+RANDOM = "random search"
+LOOKS: dict[str, Look] = {
+    RANDOM if part.kind == "mutation" else part.name: part.look for part in PARTS if part.look
+}
+"""a method has its colour, dashes and marker in every figure"""
 LONGEST = 60
 """letters of a label"""
 Runs = Record | Sequence[Record]
@@ -36,7 +28,7 @@ Runs = Record | Sequence[Record]
 def method(record: Record) -> str:
     """A run's method as the command line calls it: its estimator, and the settings that were changed."""
     if record.experiment["mutate"]["name"] == "Redraw":
-        return "random search"
+        return RANDOM
     changed = {
         name: value
         for name, value in record.metadata.changed.items()
@@ -81,21 +73,38 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     return found
 
 
-def colors_of(labels: Iterable[str]) -> dict[str, str]:
-    """The colour of each method, in whatever order the labels come.
+def looks_of(labels: Iterable[str]) -> dict[str, Look]:
+    """The look of each method, in whatever order the labels come.
 
-    Of methods that differ in settings alone the alphabet's first has the method's own colour. The others and unknown
-    methods share what is left, in the alphabet's order.
+    Of methods that differ in settings alone the alphabet's first has the method's own look. The others and methods that
+    are not in the table of parts share what is left, in the alphabet's order. Where nothing is left, the colours begin
+    again with other dashes and markers.
+
+    Args:
+        labels: methods as `methods` calls them.
+
+    Returns:
+        The look of each label.
     """
-    given: dict[str, str] = {}
-    labels = sorted(labels)
+    given: dict[str, Look] = {}
+    labels = sorted(set(labels))
     for label in labels:
-        own = COLORS.get(label.partition(", ")[0])
+        own = LOOKS.get(label.partition(", ")[0])
         if own and own not in given.values():
             given[label] = own
-    free = [color for color in LINES if color not in given.values()] or list(LINES)
+    free = [look for look in LOOKS.values() if look not in given.values()]
     others = [label for label in labels if label not in given]
-    return given | {label: free[i % len(free)] for i, label in enumerate(others)}
+    for turn in range(1, len(others) // len(LOOKS) + 2):
+        free += [_mixed(place, turn) for place in range(len(LOOKS))]
+    return given | dict(zip(others, free, strict=False))
+
+
+def _mixed(place: int, turn: int) -> Look:
+    """The colour of one method with the dashes and the marker of others."""
+    looks = list(LOOKS.values())
+    other = looks[(place + turn) % len(looks)]
+    third = looks[(place + 2 * turn + 1) % len(looks)]
+    return looks[place]._replace(dashes=other.dashes, marker=third.marker)
 
 
 def scene(task: Task) -> Scene:

@@ -12,7 +12,7 @@ from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
 from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
-from brns.pictures.worlds import open_cells
+from brns.pictures.scenes import open_cells
 
 
 class Elements(html.parser.HTMLParser):
@@ -65,7 +65,7 @@ def test_nothing_is_fetched_and_the_page_is_small(page):
 
 def test_every_figure_is_there_or_the_reason_why_not(page):
     text = page.read_text()
-    assert set(re.findall(r'id="figure-([\w-]+)"', text)) == {"maze", "age", "q", "eta"}
+    assert set(re.findall(r'id="figure-([\w-]+)"', text)) == {"behaviors", "age", "q", "eta"}
     assert "needs descriptors that are paths" in text
     ids = [attributes["id"] for _, attributes in Elements(text).elements if "id" in attributes]
     assert len(ids) == len(set(ids))

@@ -12,9 +12,10 @@ from matplotlib.colors import to_hex
 from PIL import Image, ImageColor
 from plotly.subplots import make_subplots
 
+from brns.pictures.gather import novelty_grid
 from brns.pictures.records import mapped, scene_of
+from brns.pictures.scenes import open_cells, over_box, with_start
 from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
-from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
