@@ -257,6 +257,10 @@ def _chosen(
     """The figure of a name or number, the options of what it gathers, and those of its drawing."""
     options = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
+    if name == "6":
+        raise ValueError(
+            "figure 6 is measured, not drawn of runs: python -m reproduction timing, in a checkout"
+        )
     if name not in FIGURES:
         known = [*FIGURES, *sorted(PAPER)]
         raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")

@@ -63,6 +63,8 @@ class Curves(NamedTuple):
     """what the generations are"""
     most: float | None = None
     """which the quantity cannot exceed"""
+    column: str = "method"
+    """what the labels of the series are"""
 
     def rows(self) -> Iterator[Row]:
         """One for each value."""
@@ -71,7 +73,7 @@ class Curves(NamedTuple):
                 moments = zip(one.generations, one.evaluations, values, strict=True)
                 for generation, evaluations, value in moments:
                     yield {
-                        "line": one.label,
+                        self.column: one.label,
                         "seed": seed,
                         "generation": int(generation),
                         "evaluations": int(evaluations),
@@ -369,7 +371,7 @@ def q(records: Runs) -> Curves:
     for i in three(generations):
         row = generations.index(i)
         series.append(_series(f"i = {i}", runs, generations[row:], matrices[:, row, row:]))
-    return Curves("Q(i, j), novelty", tuple(series), "generation j")
+    return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 
 def three(kept: Sequence[int]) -> list[int]:

@@ -24,6 +24,7 @@ from brns.pictures.style import (
     axes,
     by_rank,
     colorbar,
+    scale,
 )
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
@@ -32,7 +33,6 @@ MARGIN = 0.02
 """of the world's width beside it, so that points at its border are whole"""
 MOST_PATHS = 1500
 """more lines than that cover each other"""
-HALO = [withStroke(linewidth=3.4, foreground="white")]
 
 
 def behaviors(record: Record, ax: Axes | None = None) -> Axes:
@@ -128,10 +128,11 @@ def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
     _draw_behaviors(ax, world, shown.descriptor[some], born, "generation of birth")
     if solved.any():
         x, y = world.place(shown.descriptor[solved]).T
-        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9, "rasterized": True}
-        ax.scatter(x, y, s=24, label="solution", zorder=4, **ring)
+        size = scale(ax)
+        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9 * size}
+        ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
     for way in shown.ways:
-        style: Any = {"color": SOLVED, "lw": 1.0, "zorder": 4, "path_effects": HALO}
+        style: Any = {"color": SOLVED, "lw": scale(ax), "zorder": 4, "path_effects": halo(ax)}
         ax.plot(*way.T, label="way of a solution", **style)
     drawn = f"{most} of " if most < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
@@ -153,15 +154,16 @@ def paint_archive(shown: Archived, ax: Axes | None = None) -> Axes:
 def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
     """Draw what `gather.novelty_map` found."""
     ax = axes(ax)
-    scale = by_rank(shown.novelty[np.isfinite(shown.novelty)])
+    ranks = by_rank(shown.novelty[np.isfinite(shown.novelty)])
     image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
-    among = "reachable cells" if shown.walled else "cells"
-    bar = f"novelty, coloured by rank among {among}"
-    colorbar(ax, ax.imshow(shown.novelty, NOVELTY, scale, **image), bar)
+    among = " among the cells that can be reached" if shown.walled else ""
+    bar = f"novelty, coloured by rank{among}"
+    colorbar(ax, ax.imshow(shown.novelty, NOVELTY, ranks, **image), bar)
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
-    dot: Any = {"s": 15, "facecolor": "white", "edgecolor": "black", "lw": 0.7, "zorder": 4}
-    ax.scatter(*shown.scene.place(people).T, label="population", **dot)
+    size = scale(ax)
+    dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
+    ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
     outside = beyond(shown.scene, people)
     ax.set_title(f"novelty after generation {shown.generation}{outside}")
     return ax
@@ -187,13 +189,19 @@ def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
     if world.paths:
         draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(shown.descriptor).T
-    dot: Any = {"s": 22, "edgecolor": "black", "lw": 0.5, "zorder": 4, **colors}
-    points = ax.scatter(x, y, c=novelty, label="population", **dot)
+    size = scale(ax)
+    dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
+    points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
     colorbar(ax, points, "novelty, coloured by rank")
     draw_world(ax, world)
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"population of generation {shown.generation}{outside}")
     return ax
+
+
+def halo(ax: Axes) -> list[Any]:
+    """A white edge that keeps a line apart from what is below it."""
+    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * scale(ax)), foreground="white")]
 
 
 def draw_world(ax: Axes, world: Scene) -> None:
@@ -209,19 +217,14 @@ def draw_world(ax: Axes, world: Scene) -> None:
             interpolation="nearest",
             zorder=2,
         )
-    for area in world.areas:
-        place = (area.x, area.y)
-        ax.add_patch(
-            Circle(
-                place, area.radius, fill=False, ec=area.color, lw=2.0, zorder=3, path_effects=HALO
-            )
-        )
-        ax.plot(
-            [], [], "o", mfc="none", mec=area.color, mew=2.0, ms=8, ls="", label=area.name
-        )  # for the legend
+    size = 0.5 + 0.5 * scale(ax)
+    ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
+    for area in world.areas:  # above all else, since they are what there is to reach
+        edge: Any = {"ec": area.color, "lw": 2.0 * size, "path_effects": halo(ax)}
+        ax.add_patch(Circle((area.x, area.y), area.radius, fill=False, zorder=5, **edge))
+        ax.plot([], [], "o", mec=area.color, label=area.name, **ring)  # for the legend
     if world.start is not None:
-        ring: Any = {"mfc": "none", "mec": START, "mew": 1.8, "ms": 8, "path_effects": HALO}
-        ax.plot(*world.start, "o", ls="", label="start", zorder=5, **ring)
+        ax.plot(*world.start, "o", mec=START, label="start", zorder=6, **ring, path_effects=halo(ax))
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
     ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
@@ -243,7 +246,8 @@ def _draw_behaviors(
         shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(behaviors).T
-        shown = ax.scatter(x, y, c=generations, cmap=TIME, s=7, lw=0, alpha=0.9, rasterized=True)
+        dot: Any = {"s": 7 * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
+        shown = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
     shown.set_clim(0, max(generations.max(), 1))
     colorbar(ax, shown, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)

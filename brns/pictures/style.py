@@ -50,6 +50,8 @@ STYLE: Any = {
         ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
     ),
 }
+PANEL = 5.4
+"""inches of a panel on the screen"""
 WIDTHS = {"column": 3.5, "page": 7.2}
 """inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2 narrower"""
 IN_PRINT: Any = {
@@ -129,6 +131,14 @@ def ink(ax: Axes) -> Any:
     return ax.xaxis.label.get_color()
 
 
+def scale(ax: Axes) -> float:
+    """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
+    figure: Any = ax.figure
+    place: Any = ax.get_subplotspec()
+    columns = place.get_gridspec().ncols if place else 1
+    return float(np.clip(figure.get_figwidth() / columns / PANEL, 0.3, 1.0))
+
+
 def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
     """A scale on which a novelty stands at the share of these that lie below it: a few large ones take few colours."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
@@ -145,7 +155,8 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
 def colorbar(ax: Axes, shown: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
-    bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
+    place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
+    bar = figure.colorbar(shown, cax=place, label=wrapped(ax, label))
     if isinstance(shown.norm, FuncNorm):
         quarters = np.unique(shown.norm.inverse(np.linspace(0, 1, 5)))
         bar.set_ticks(quarters, labels=[number(value) for value in quarters])
@@ -256,14 +267,14 @@ def bands(
     )
     if several and (beyond or quartiles):
         ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
-        return Bands(ends, f"median and quartiles{_over(groups)}")
-    return Bands(deviations, f"mean ± standard deviation{_over(groups)}" if several else "")
+        return Bands(ends, f"median and quartiles, {_seeds(groups)}")
+    return Bands(deviations, f"mean ± deviation, {_seeds(groups)}" if several else "")
 
 
-def _over(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
+def _seeds(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
     """How many seeds, where all groups have as many."""
     numbers = {len(values) for values in groups}
-    return f" over {numbers.pop()} seeds" if len(numbers) == 1 else " over seeds"
+    return f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
@@ -276,10 +287,11 @@ def wrapped(ax: Axes, *texts: str) -> str:
     return "\n".join(textwrap.fill(text, most) for text in texts if text)
 
 
-def line_style(look: Look) -> dict[str, Any]:
+def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
     """The look of a method as options of matplotlib's `plot`."""
     dashes: Any = (0, look.dashes) if look.dashes else "-"
-    return {"color": look.color, "ls": dashes, "marker": look.marker, "ms": 4.0, "lw": 1.4}
+    size = {"ms": max(4.0 * scale, 2.5), "lw": max(1.4 * scale, 0.8)}
+    return {"color": look.color, "ls": dashes, "marker": look.marker, **size}
 
 
 def draw_lines(
@@ -300,15 +312,8 @@ def draw_lines(
     drawn = bands([line.values for line in lines], quartiles, most)
     for place, (line, (middle, low, high)) in enumerate(zip(lines, drawn.middles, strict=True)):
         marks = (MARKS * (place + 0.5) / len(lines), MARKS)
-        # A line at 0 shows above the axis.
-        ax.plot(
-            line.x,
-            middle,
-            label=line.label,
-            markevery=marks,
-            clip_on=False,
-            **line_style(line.look),
-        )
+        style = line_style(line.look, scale(ax)) | {"label": line.label, "markevery": marks}
+        ax.plot(line.x, middle, clip_on=False, **style)  # a line at 0 shows above the axis
         if len(line.values) > 1:
             ax.fill_between(line.x, low, high, color=line.look.color, alpha=0.15, lw=0)
     return drawn.words

@@ -55,7 +55,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     drawn.FIGURES[name].function(near, ax)
     said = " ".join(ax.get_ylabel().split())
     assert said.endswith(
-        "median and quartiles over 2 seeds" if below else "mean ± standard deviation over 2 seeds"
+        "median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds"
     )
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])

@@ -94,7 +94,7 @@ def test_every_method_has_colour_dashes_and_marker_of_its_own():
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
     (found,), words = bands([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
-    assert words == "median and quartiles over 4 seeds"
+    assert words == "median and quartiles, 4 seeds"
     values = [
         np.array([[4.0], [6.0]]),
         np.array([[-1.0], [1.0]]),
@@ -103,12 +103,12 @@ def test_no_band_of_what_is_never_negative_reaches_below_zero():
     root = np.sqrt(2)
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
     np.testing.assert_allclose(second, [[0], [-root], [root]])
-    assert words == "mean ± standard deviation over 2 seeds"
+    assert words == "mean ± deviation, 2 seeds"
     ax = Figure().subplots()
     wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
     red, blue = LOOKS["counts"], LOOKS["archive"]
     words = draw_lines(ax, [Line("a", [0], wild, red), Line("b", [0], tame, blue)])
-    assert words == "median and quartiles over seeds"
+    assert words == "median and quartiles, over seeds"
     assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
 
 
@@ -116,8 +116,8 @@ def test_no_band_of_a_share_reaches_above_all():
     shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
     (found,), words = bands([shares], most=1.0)
     np.testing.assert_allclose(found, [[1.0], [0.8], [1.0]])
-    assert words == "median and quartiles over 4 seeds"
-    assert bands([shares]).words == "mean ± standard deviation over 4 seeds"
+    assert words == "median and quartiles, 4 seeds"
+    assert bands([shares]).words == "mean ± deviation, 4 seeds"
     assert bands([shares[:1]], most=1.0).words == ""
 
 
