@@ -224,7 +224,9 @@ def draw_world(ax: Axes, world: Scene) -> None:
         ax.add_patch(Circle((area.x, area.y), area.radius, fill=False, zorder=5, **edge))
         ax.plot([], [], "o", mec=area.color, label=area.name, **ring)  # for the legend
     if world.start is not None:
-        ax.plot(*world.start, "o", mec=START, label="start", zorder=6, **ring, path_effects=halo(ax))
+        ax.plot(
+            *world.start, "o", mec=START, label="start", zorder=6, **ring, path_effects=halo(ax)
+        )
     low, high = np.array(world.low), np.array(world.high)
     (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
     ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))

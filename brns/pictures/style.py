@@ -78,8 +78,19 @@ def house_style(width: Width | None = None) -> Generator[None, None, None]:
     Args:
         width: for print, with smaller type and lines.
     """
-    with styles.context(["default", STYLE | (IN_PRINT if width else {})]):
-        yield
+    interactive = matplotlib.is_interactive()
+    try:
+        with styles.context(["default", STYLE | (IN_PRINT if width else {})]):
+            yield
+            # A notebook's first figure turns matplotlib interactive, which is to outlive the block.
+            interactive = matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(interactive)
+
+
+def in_a_notebook() -> bool:
+    """Whether figures stand below the cells that make them."""
+    return "inline" in os.environ.get("MPLBACKEND", "")
 
 
 class Shown(Figure):
@@ -110,7 +121,7 @@ def new_figure(width: float, height: float, **options: Any) -> Shown:
     In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
     """
     size = {"figsize": (width, height), "layout": "constrained", **options}
-    if "inline" not in os.environ.get("MPLBACKEND", ""):
+    if not in_a_notebook():
         return Shown(**size)
     from matplotlib import pyplot
 

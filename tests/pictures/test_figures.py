@@ -54,9 +54,7 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
         low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     drawn.FIGURES[name].function(near, ax)
     said = " ".join(ax.get_ylabel().split())
-    assert said.endswith(
-        "median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds"
-    )
+    assert said.endswith("median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds")
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
