@@ -4,15 +4,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from PIL import Image, ImageDraw
 
 from brns.core import Box
 from brns.tasks.scene import Scene, plain
 
 PLACES = 8
 """of a cell along each side, at which it is looked for walls"""
-REACHED = 2
-"""marks the pixels that are not cut off from the start"""
 
 
 def over_box(world: Scene, space: Box) -> Scene:
@@ -34,12 +31,11 @@ def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
         return np.ones((cells, cells), bool)
     free = ~world.walls
     if world.start is not None:
+        from scipy.ndimage import label  # who draws no map need not wait for it
+
         row, column = _pixels(world, *world.start)
-        image = Image.fromarray(np.uint8(free)).copy()
-        ImageDraw.floodfill(
-            image, (int(column), int(row)), REACHED
-        )  # importing SciPy's takes longer than this
-        free = np.asarray(image) == REACHED
+        region, _ = label(free)
+        free = region == region[row, column] if free[row, column] else free
     n = cells * PLACES
     x, y = (
         a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True)

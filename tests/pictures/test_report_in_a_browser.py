@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from brns.pictures import report
@@ -56,11 +57,11 @@ def test_the_slider_moves_the_points(browser, maze, folder):
         assert said == []
         born = maze.column("survivors.born", [now])[0]
         places = maze.column("survivors.descriptor", [now])[0].tolist()
-        white = [place for place, when in zip(places, born, strict=True) if when < now]
-        colors = [tab.evaluate(COLOR, place) for place in white]
+        found = [tab.evaluate(COLOR, place) for place in places]
         said.clear()  # it advises against reading pixels
-        # Of points that lie on each other the later is seen.
-        assert np.mean([color == [255, 255, 255, 255] for color in colors]) > 0.7
+        expected = [[255, 159, 28, 255] if new else [255] * 4 for new in born == now]
+        right = [color == wanted for color, wanted in zip(found, expected, strict=True)]
+        assert np.mean(right) > 0.7  # of points that lie on each other the later is seen
 
 
 def test_it_plays_pauses_and_is_moved_by_keys(browser, page):
