@@ -127,7 +127,8 @@ class _Film:
         self.record = record
         self.map: NoveltyMap | None = None
         with house_style():
-            layout = ConstrainedLayoutEngine(w_pad=0.12)
+            # Numbers beside the bar get longer from frame to frame.
+            layout = ConstrainedLayoutEngine(w_pad=0.25)
             self.figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
             self.ax = self.figure.subplots()
         self.canvas = FigureCanvasAgg(self.figure)
