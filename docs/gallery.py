@@ -31,8 +31,8 @@ def page() -> str:
         lines += _image(figure.title, picture(name))
     lines += [
         "## Worlds",
-        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure behaviors` of a search "
-        "by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
+        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure behaviors` of a "
+        "search by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
     ]
     for name, part in parts("world").items():
         lines += [

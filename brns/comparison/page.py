@@ -173,7 +173,7 @@ def picture(
     total = WIDTHS[width] if width else 3.1 * columns + 0.5
     with house_style(width):
         figure = new_figure(total, 0.75 * total / columns * rows + 0.8)
-        notes = set()
+        notes = {}
         for i, (name, methods) in enumerate(found.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
             lines = []
@@ -184,18 +184,20 @@ def picture(
                     world.individuals + world.born * np.array(moments(world.generations))[known]
                 )
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
-            note = draw_lines(ax, lines, most=1.0)
-            notes.add(note)
-            ax.set_title(f"{name}\n{note}" if note.startswith("median") else name)
+            notes[name] = draw_lines(ax, lines, most=1.0)
+            ax.set_title(name)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
             ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter(EngFormatter(sep=""))
             if i >= len(found) - columns:
                 ax.set_xlabel("evaluations")
-        all_cells = {world.cells.counted.startswith("all cells") for world in worlds.values()}
-        of = {(True,): "cells", (False,): "reachable cells"}.get(tuple(all_cells), "cells in reach")
-        usual = "; mean ± standard deviation over seeds" if notes - {""} else ""
-        figure.supylabel(f"share of the {of}{usual}", fontsize="medium")
+        if len(set(notes.values())) > 1:
+            for ax, (name, note) in zip(figure.axes, notes.items(), strict=True):
+                ax.set_title(f"{name}\n{note}")
+        reachable = not any(each.cells.counted.startswith("all") for each in worlds.values())
+        same = notes.popitem()[1] if len(set(notes.values())) == 1 else ""
+        share = f"share of the {'reachable ' if reachable else ''}cells"
+        figure.supylabel(f"{share}\n{same}".strip(), fontsize="medium", multialignment="center")
         legend_below(figure, columns=8)
     return figure

@@ -76,9 +76,9 @@ def methods(records: Runs) -> dict[str, list[Record]]:
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """The look of each method, in whatever order the labels come.
 
-    Of methods that differ in settings alone the alphabet's first has the method's own look. The others and methods that
-    are not in the table of parts share what is left, in the alphabet's order. Where nothing is left, the colours begin
-    again with other dashes and markers.
+    Of methods that differ in settings alone the alphabet's first has the method's own look. The others, and methods
+    that are not in the table of parts, have colours of methods that are not there, in the alphabet's order, with other
+    dashes and markers than those have: what looks like a method is that method. Then the colours begin again.
 
     Args:
         labels: methods as `methods` calls them.
@@ -92,11 +92,13 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
         own = LOOKS.get(label.partition(", ")[0])
         if own and own not in given.values():
             given[label] = own
-    free = [look for look in LOOKS.values() if look not in given.values()]
+    places = range(len(LOOKS))
+    free = [i for i, look in enumerate(LOOKS.values()) if look not in given.values()]
     others = [label for label in labels if label not in given]
-    for turn in range(1, len(others) // len(LOOKS) + 2):
-        free += [_mixed(place, turn) for place in range(len(LOOKS))]
-    return given | dict(zip(others, free, strict=False))
+    mixed = [_mixed(place, 1) for place in free]
+    for turn in range(2, len(others) // len(LOOKS) + 3):
+        mixed += [_mixed(place, turn) for place in places]
+    return given | dict(zip(others, mixed, strict=False))
 
 
 def _mixed(place: int, turn: int) -> Look:

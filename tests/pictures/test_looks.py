@@ -24,7 +24,13 @@ def test_a_method_has_its_look_whatever_stands_beside_it():
     labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
     looks = looks_of(labels)
     assert len(set(looks.values())) == 5
-    assert set(looks.values()) <= set(LOOKS.values())
+    assert len({look.color for look in looks.values()}) == 5
+    for label in (
+        "archive, capacity=8",
+        "Mine",
+        "Yours",
+    ):  # what looks like a method is that method
+        assert looks[label] not in LOOKS.values()
     assert looks == looks_of(labels[::-1])
     assert looks["archive, capacity=64"] == LOOKS["archive"]
     many = looks_of(map(str, range(40)))
