@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -245,7 +245,7 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
             axes.remove()
         for axes, (terms, methods) in zip(panels, found.items(), strict=False):
             for method, runs in methods.items():
-                style = line_style(looks[method]) | {"lw": 1, "marker": ""}
+                style: dict[str, Any] = line_style(looks[method]) | {"lw": 1, "marker": ""}
                 for run in runs:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None

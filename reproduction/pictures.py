@@ -124,7 +124,7 @@ def crossover(costs: Costs) -> Figure:
     def panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
-            line = shades[name] | {"marker": ""}
+            line: dict[str, Any] = shades[name] | {"marker": ""}
             ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
             for d, point in zip(costs.dimensions, points, strict=True):
                 ax.plot(

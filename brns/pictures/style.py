@@ -108,19 +108,19 @@ class Shown(Figure):
 
     def _ipython_display_(self) -> None:
         """Show it now, and not a second time when the cell ends."""
-        from IPython.display import Image, display  # ty: ignore[unresolved-import]
+        from IPython.display import Image, display  # ty: ignore[import-not-found]
         from matplotlib import pyplot
 
         pyplot.close(self)
         display(Image(self._repr_png_(), format="png"))
 
 
-def new_figure(width: float, height: float, **options: Any) -> Shown:
+def new_figure(width: float, height: float) -> Figure:
     """A figure of so many inches.
 
     In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
     """
-    size = {"figsize": (width, height), "layout": "constrained", **options}
+    size: Any = {"figsize": (width, height), "layout": "constrained"}
     if not in_a_notebook():
         return Shown(**size)
     from matplotlib import pyplot
@@ -187,7 +187,7 @@ def titled(ax: Axes, text: str) -> None:
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     place: Any = ax.get_subplotspec()
     figure: Any = ax.figure
-    points = ax.title.get_fontsize()
+    points: Any = ax.title.get_fontsize()
     # without the axis' numbers and label, of about nine letters
     inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.09 * points
     most = max(int(inches / (0.0085 * points)), 12)
@@ -323,7 +323,10 @@ def draw_lines(
     drawn = bands([line.values for line in lines], quartiles, most)
     for place, (line, (middle, low, high)) in enumerate(zip(lines, drawn.middles, strict=True)):
         marks = (MARKS * (place + 0.5) / len(lines), MARKS)
-        style = line_style(line.look, scale(ax)) | {"label": line.label, "markevery": marks}
+        style: dict[str, Any] = line_style(line.look, scale(ax)) | {
+            "label": line.label,
+            "markevery": marks,
+        }
         ax.plot(line.x, middle, clip_on=False, **style)  # a line at 0 shows above the axis
         if len(line.values) > 1:
             ax.fill_between(line.x, low, high, color=line.look.color, alpha=0.15, lw=0)

@@ -70,7 +70,7 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
             "low": _plain(over.low),
             "high": _plain(over.high),
             "of": [shown.index(g) for g in until],
-            "levels": [_encoded(levels(each)) for each in maps],
+            "levels": [_encoded(levels(each), "u1") for each in maps],
         }
     return panel
 
@@ -87,17 +87,17 @@ def _people(living: Sequence[Living]) -> dict[str, Any]:
     places = world.place(columns["descriptor"])
     rows = [np.searchsorted(ids, people.id) for people in living]
     people = {
-        "id": _encoded(np.int32(ids)),
-        "born": _encoded(np.int32(columns["born"])),
-        "parent": _encoded(np.int32(columns["parent"])),
-        "solved": _encoded(np.uint8(columns["solved"])),
-        "place": _encoded(np.float32(places)),
-        "rows": [_encoded(np.int32(each)) for each in rows],
-        "novelty": [_encoded(np.float32(each.novelty)) for each in living],
+        "id": _encoded(ids, "<i4"),
+        "born": _encoded(columns["born"], "<i4"),
+        "parent": _encoded(columns["parent"], "<i4"),
+        "solved": _encoded(columns["solved"], "u1"),
+        "place": _encoded(places, "<f4"),
+        "rows": [_encoded(each, "<i4") for each in rows],
+        "novelty": [_encoded(each.novelty, "<f4") for each in living],
     }
     if world.paths:
         ways = with_start(world, columns["descriptor"])
-        people |= {"ways": _encoded(np.float32(ways)), "steps": ways.shape[1]}
+        people |= {"ways": _encoded(ways, "<f4"), "steps": ways.shape[1]}
     return people
 
 
@@ -116,7 +116,7 @@ def _scene(world: Scene) -> dict[str, Any]:
         color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
         walls = {"image": _image(rows[..., None] * color), "extent": _plain(world.walls_extent)}
     areas = [[*_plain(area[:3]), area.name, area.color] for area in world.areas]
-    colors = np.uint8(255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3])
+    colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
     return {
         "low": _plain(world.low),
         "high": _plain(world.high),
@@ -126,7 +126,7 @@ def _scene(world: Scene) -> dict[str, Any]:
         "walls": walls,
         "start": None if world.start is None else _plain(world.start),
         "areas": areas,
-        "colors": _encoded(colors),
+        "colors": _encoded(colors, "u1"),
     }
 
 
@@ -134,8 +134,8 @@ def _plain(numbers: Sequence[Any]) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def _encoded(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+def _encoded(array: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
 
 
 def _image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
