@@ -69,14 +69,16 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring."""
+    """A column of all who were evaluated, one array a generation: the founders, then each
+    generation's offspring."""
     return [record.column(f"offspring.{column}", [g])[0] for g in record.generations]
 
 
 def kept(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations given, by default all, whose states `what` needs; a `ValueError` where they are not kept."""
+    """The generations given, by default all, whose states `what` needs; a `ValueError` where they
+    are not kept."""
     kept = record.snapshots
     wanted = kept if generations is None else list(generations)
     if len(wanted) < least or wanted != sorted(set(wanted) & set(kept)):

@@ -1,16 +1,18 @@
 """Figures: records in, one figure a function, numbered as in the paper.
 
-A line over generations is the mean over the runs of a method, its band one standard deviation over seeds to either
-side. Where that would reach below 0 of a quantity that cannot, or above all that there is, they are the median and the
-quartiles, as the axis then says. Only generations that all runs of the method have are drawn. `draw` makes a whole
-figure by name and `data` has its numbers; `FIGURES` is the table of them. The functions of which they are made draw on
-`ax`, by default pyplot's current one (`plt.gca()`).
+A line over generations is the mean over the runs of a method, its band one standard deviation over
+seeds to either side. Where that would reach below 0 of a quantity that cannot, or above all that
+there is, they are the median and the quartiles, as the axis then says. Only generations that all
+runs of the method have are drawn. `draw` makes a whole figure by name and `data` has its numbers;
+`FIGURES` is the table of them. The functions of which they are made draw on `ax`, by default
+pyplot's current one (`plt.gca()`).
 
-A method has one colour, line style and marker everywhere. The colours stay apart in deuteranopia, in protanopia and in
-grey.
+A method has one colour, line style and marker everywhere. The colours stay apart in deuteranopia,
+in protanopia and in grey.
 
-Of a run with a task or an estimator of your own, all is drawn that needs only what it stored. Maps of novelty, Q, η, κ,
-archives and the walls of a world need the search: set `record.search` to the one that made the run.
+Of a run with a task or an estimator of your own, all is drawn that needs only what it stored. Maps
+of novelty, Q, η, κ, archives and the walls of a world need the search: set `record.search` to the
+one that made the run.
 """
 
 import lazy_loader

@@ -31,8 +31,8 @@ def coverage(
     individuals: Literal["survivors", "evaluated"] = "survivors",
     over: Over = "generations",
 ) -> Axes:
-    """The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a plane, or finer where a
-    method fills those.
+    """The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a plane,
+    or finer where a method fills those.
 
     Args:
         records: runs of one or several methods.
@@ -59,7 +59,8 @@ def qd_score(
     shape: Sequence[int] | None = None,
     over: Over = "generations",
 ) -> Axes:
-    """The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of the runs met.
+    """The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of the
+    runs met.
 
     Thus a new cell never lowers the score.
 
@@ -79,7 +80,8 @@ def qd_score(
 
 
 def parent_distance(records: Runs, ax: Axes | None = None, *, over: Over = "generations") -> Axes:
-    """Euclidean distance in behavior space between an individual and its parent, mean over the population.
+    """Euclidean distance in behavior space between an individual and its parent, mean over the
+    population.
 
     Args:
         records: runs of one or several methods.
@@ -107,8 +109,9 @@ def age(records: Runs, ax: Axes | None = None, *, over: Over = "generations") ->
 
 
 def uniformity(records: Runs, ax: Axes | None = None, *, over: Over = "generations") -> Axes:
-    """Jensen–Shannon distance (base 2) to the uniform distribution on the cells of coverage: of the archive's entries
-    for a method with an archive, of novelty at the cells' centres for the others, which is not the same quantity.
+    """Jensen–Shannon distance (base 2) to the uniform distribution on the cells of coverage: of the
+    archive's entries for a method with an archive, of novelty at the cells' centres for the others,
+    which is not the same quantity.
 
     Generations whose archive is empty are left out.
 
@@ -127,7 +130,8 @@ def uniformity(records: Runs, ax: Axes | None = None, *, over: Over = "generatio
 
 
 def eta(records: Runs, ax: Axes | None = None, *, over: Over = "generations") -> Axes:
-    """The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, novelty fades.
+    """The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, novelty
+    fades.
 
     Args:
         records: runs of one or several methods whose states were kept.
@@ -148,8 +152,8 @@ def eta(records: Runs, ax: Axes | None = None, *, over: Over = "generations") ->
 
 
 def kappa(records: Runs, ax: Axes | None = None, *, over: Over = "generations") -> Axes:
-    """How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: how often what was
-    visited became novel again. It grows with the number of states kept.
+    """How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: how
+    often what was visited became novel again. It grows with the number of states kept.
 
     Args:
         records: runs of one or several methods whose states were kept.
@@ -189,10 +193,11 @@ def q(
     colors: Mapping[int, str] | None = None,
     over: Over = "generations",
 ) -> Axes:
-    """The mean novelty that generation j gives to the population of generation i ≤ j, for three i; it falls in a
-    search that remembers. Q has its estimator's unit: compare shapes, not heights.
+    """The mean novelty that generation j gives to the population of generation i ≤ j, for three i;
+    it falls in a search that remembers. Q has its estimator's unit: compare shapes, not heights.
 
-    The axis is logarithmic where all of Q is above 0, with the median and the quartiles over the runs.
+    The axis is logarithmic where all of Q is above 0, with the median and the quartiles over the
+    runs.
 
     Args:
         records: runs of one method whose states were kept.
@@ -229,9 +234,11 @@ def over_time(generations: Iterable[int]) -> dict[int, str]:
 
 
 def signature(records: Runs, ax: Axes | None = None) -> Axes:
-    """Standard deviation of everything evaluated along the 6 terms of its path's signature; mean over the runs.
+    """Standard deviation of everything evaluated along the 6 terms of its path's signature; mean
+    over the runs.
 
-    The paper speaks of the solutions generated; we take every candidate solution, as a run may solve nothing.
+    The paper speaks of the solutions generated; we take every candidate solution, as a run may
+    solve nothing.
 
     Args:
         records: runs of one or several methods whose behaviors are paths.

@@ -1,8 +1,9 @@
-"""The table of figures, with what each is called and its number in the paper; and whole figures made of them.
+"""The table of figures, with what each is called and its number in the paper; and whole figures
+made of them.
 
-A new figure is a function that gathers and one that draws, in files beside this one, and an entry here: command line,
-report, reproduction and tests read this table. The first paragraph of the drawing function's docstring is the figure's
-caption.
+A new figure is a function that gathers and one that draws, in files beside this one, and an entry
+here: command line, report, reproduction and tests read this table. The first paragraph of the
+drawing function's docstring is the figure's caption.
 """
 
 import inspect
@@ -47,7 +48,8 @@ class Picture(NamedTuple):
     fitness: bool = False
     """whether it needs a task whose fitness is not the same for all"""
     panels: Literal["one", "method", "run", "states"] = "one"
-    """one panel for all runs, one a method, one for each method's first seed, or three of it: early, middle, last"""
+    """one panel for all runs, one a method, one for each method's first seed, or three of it:
+    early, middle, last"""
     shaped: bool = False
     """whether it counts cells, of which `shape` tells how many there are"""
 
@@ -132,7 +134,8 @@ AS_IN_THE_PAPER: dict[str, dict[str, Any]] = {"3a": {"shape": (6, 6)}}
 
 
 def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
-    """The names of the figures that can be drawn of any runs whose behaviors are points of a plane, or paths.
+    """The names of the figures that can be drawn of any runs whose behaviors are points of a plane,
+    or paths.
 
     Args:
         kind: which of the two.
@@ -148,10 +151,11 @@ def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
 
 
 def overview(record: Runs) -> Figure:
-    """A run at a glance: every behavior that it evaluated, by generation, and what is novel to it at the end.
+    """A run at a glance: every behavior that it evaluated, by generation, and what is novel to it
+    at the end.
 
-    The population stands in for the map of novelty where behaviors have more than two dimensions, no state was kept, or
-    the search is not known.
+    The population stands in for the map of novelty where behaviors have more than two dimensions,
+    no state was kept, or the search is not known.
 
     Args:
         record: a run, or a list of runs: a row for each.
@@ -187,21 +191,24 @@ def draw(
 ) -> Figure:
     """A whole figure by its name, or its number in the paper, of runs of one or several methods.
 
-    Pictures of single runs (behaviors, archive, novelty-map, elites) show the first seed of each method.
+    Pictures of single runs (behaviors, archive, novelty-map, elites) show the first seed of each
+    method.
 
     Args:
-        name: one of `FIGURES`, such as "coverage", or "3a", which is coverage of 6 x 6 cells as in the paper.
+        name: one of `FIGURES`, such as "coverage", or "3a", which is coverage of 6 x 6 cells as
+            in the paper.
         records: a run or runs.
         width: for print: 3.5 inches ("column") or 7.2 ("page"), in type of 7 points.
         over: what x is, of curves.
-        shape: the number of cells in each dimension, of what counts cells: coverage, elites, qd-score.
+        shape: the number of cells in each dimension, of what counts cells: coverage, elites,
+            qd-score.
 
     Returns:
         A figure that a notebook shows, and `save` writes.
 
     Raises:
-        ValueError: for an unknown name, for options that the figure does not have, and where it cannot be drawn of
-            these runs.
+        ValueError: for an unknown name, for options that the figure does not have, and where it
+            cannot be drawn of these runs.
     """
     picture, options, style = _chosen(name, shape, over)
     if width is not None and width not in WIDTHS:
@@ -235,8 +242,9 @@ def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> lis
         shape: as in `draw`.
 
     Returns:
-        A row for each point of a line, bar, cell or individual that `draw` draws: the values of every seed, of which
-        the lines' middles and bands are made. `pandas.DataFrame` takes them as they are.
+        A row for each point of a line, bar, cell or individual that `draw` draws: the values
+        of every seed, of which the lines' middles and bands are made. `pandas.DataFrame` takes them
+        as they are.
 
     Raises:
         ValueError: as `draw` does.

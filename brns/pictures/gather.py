@@ -1,6 +1,7 @@
 """What figures show, as arrays: each function reads records and draws nothing.
 
-`curves`, `maps` and the report paint what they get from here. The `rows` of each are those of `brns figure --data`.
+`curves`, `maps` and the report paint what they get from here. The `rows` of each are those of `brns
+figure --data`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -213,8 +214,8 @@ def coverage(
     Args:
         records: runs of one or several methods.
         shape: the number of cells in each dimension of the behavior space. By default those of
-            `brns.metrics.coverage.grid`, 6 x 6 of a plane, with sides halved as long as a method covers more than 95 %
-            of them and there are less than 48 along a side.
+            `brns.metrics.coverage.grid`, 6 x 6 of a plane, with sides halved as long as a method
+            covers more than 95 % of them and there are less than 48 along a side.
         individuals: whose behaviors count.
 
     Returns:
@@ -482,7 +483,19 @@ def novelty_map(
 def novelty_grid(
     record: Record, generation: int, cells: int = MAP_CELLS
 ) -> Float[np.ndarray, "y x"]:
-    """Omega^g at the centres of `cells` x `cells` cells over a planar behavior space; row 0 is at the lowest y."""
+    """Omega^g at the centres of cells over a planar behavior space; row 0 is at the lowest y.
+
+    Args:
+        record: a run in a plane.
+        generation: one whose state is kept.
+        cells: along each side.
+
+    Returns:
+        Novelty in the estimator's unit.
+
+    Raises:
+        ValueError: where the behavior space is no plane.
+    """
     check_planar(record, "a novelty map")
     return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
 

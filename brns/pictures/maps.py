@@ -36,8 +36,9 @@ MOST_PATHS = 1500
 
 
 def behaviors(record: Record, ax: Axes | None = None) -> Axes:
-    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions are ringed; ways of
-    three (the first, one halfway, the last) are drawn where the task can replay them. First seed of each method.
+    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions
+    are ringed; ways of three (the first, one halfway, the last) are drawn where the task can replay
+    them. First seed of each method.
 
     Args:
         record: a run.
@@ -50,7 +51,8 @@ def behaviors(record: Record, ax: Axes | None = None) -> Axes:
 
 
 def archive(record: Record, ax: Axes | None = None) -> Axes:
-    """The behaviors in the archive at the end, coloured by the generation in which they entered. First seed.
+    """The behaviors in the archive at the end, coloured by the generation in which they entered.
+    First seed.
 
     Args:
         record: a run whose estimator is an archive, with a state kept.
@@ -68,9 +70,9 @@ def archive(record: Record, ax: Axes | None = None) -> Axes:
 def novelty_map(
     record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
 ) -> Axes:
-    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then lived, for an early, a
-    middle and the last state kept. Colours are ranks, among the cells that can be reached where there are walls. First
-    seed of each method.
+    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then
+    lived, for an early, a middle and the last state kept. Colours are ranks, among the cells that
+    can be reached where there are walls. First seed of each method.
 
     Args:
         record: a run in a plane whose states were kept.
@@ -88,7 +90,8 @@ def novelty_map(
 
 
 def elites(record: Record, ax: Axes | None = None, *, shape: Sequence[int] | None = None) -> Axes:
-    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each method.
+    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each
+    method.
 
     Args:
         record: a run in a plane whose task has fitness.

@@ -36,8 +36,8 @@ DPI = 100
 def write(record: Record, out: str | os.PathLike) -> Path:
     """Write a movie of a run.
 
-    A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
-    last state that was kept until then, or alone where there is no map.
+    A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the
+    novelty map of the last state that was kept until then, or alone where there is no map.
 
     Args:
         record: a run of 2 generations or more.
@@ -58,19 +58,21 @@ def write_individual(
 ) -> Path:
     """Write a movie of one individual's episode in its world. The ant maze can be filmed.
 
-    The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no display and no GPU.
+    The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no
+    display and no GPU.
 
     Args:
         record: a run whose search is known.
         out: a .gif, or an .mp4, which needs ffmpeg.
-        individual: an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the
-            middle where the world has none.
+        individual: an id, or "best": of the fittest the one whose behavior lies farthest from the
+            start, or from the middle where the world has none.
 
     Returns:
         The movie's path.
 
     Raises:
-        ValueError: for a task that cannot be filmed, an unknown individual, another suffix, or an .mp4 without ffmpeg.
+        ValueError: for a task that cannot be filmed, an unknown individual, another suffix, or
+            an .mp4 without ffmpeg.
     """
     task = innermost(record.search.task)
     if not isinstance(task, Filmed):
@@ -121,7 +123,8 @@ def frames(record: Record) -> Iterator[np.ndarray]:
 
 
 class _Film:
-    """A figure on which one frame is painted after the other, as its layout takes as long as all else."""
+    """A figure on which one frame is painted after the other, as its layout takes as long as all
+    else."""
 
     def __init__(self, record: Record):
         self.record = record

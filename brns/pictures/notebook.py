@@ -1,4 +1,5 @@
-"""What a notebook shows of a record, and of a list of records: its state, some numbers and a small picture."""
+"""What a notebook shows of a record, and of a list of records: its state, some numbers and a small
+picture."""
 
 import base64
 import html

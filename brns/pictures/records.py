@@ -1,4 +1,5 @@
-"""What pictures ask of runs: their method, its name and look; how their world looks, and what their states hold."""
+"""What pictures ask of runs: their method, its name and look; how their world looks, and what their
+states hold."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,14 @@ Runs = Record | Sequence[Record]
 
 
 def method(record: Record) -> str:
-    """A run's method as the command line calls it: its estimator, and the settings that were changed."""
+    """A run's method as the command line calls it.
+
+    Args:
+        record: a run.
+
+    Returns:
+        Its estimator, and the settings that were changed.
+    """
     if record.experiment["mutate"]["name"] == "Redraw":
         return RANDOM
     changed = {
@@ -43,8 +51,14 @@ def method(record: Record) -> str:
 def methods(records: Runs) -> dict[str, list[Record]]:
     """Runs by method, the seeds of each in order.
 
-    Runs of one method have the same experiment. Runs of different tasks are a `ValueError`, and so is the same run
-    given twice.
+    Args:
+        records: a run or runs.
+
+    Returns:
+        The runs of each method, whose experiment is the same, by its label.
+
+    Raises:
+        ValueError: for no run, runs of different tasks, and the same run given twice.
     """
     records = [records] if isinstance(records, Record) else list(records)
     if not records:
@@ -76,9 +90,10 @@ def methods(records: Runs) -> dict[str, list[Record]]:
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     """The look of each method, in whatever order the labels come.
 
-    Of methods that differ in settings alone the alphabet's first has the method's own look. The others, and methods
-    that are not in the table of parts, have colours of methods that are not there, in the alphabet's order, with other
-    dashes and markers than those have: what looks like a method is that method. Then the colours begin again.
+    Of methods that differ in settings alone the alphabet's first has the method's own look. The
+    others, and methods that are not in the table of parts, have colours of methods that are not
+    there, in the alphabet's order, with other dashes and markers than those have: what looks like a
+    method is that method. Then the colours begin again.
 
     Args:
         labels: methods as `methods` calls them.
@@ -122,7 +137,8 @@ def scene_of(record: Record) -> Scene:
 
 
 def mapped(record: Record) -> bool:
-    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is known."""
+    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is
+    known."""
     return (
         record.behavior_space.dimension == 2
         and bool(record.snapshots)
@@ -142,7 +158,8 @@ def without_search(records: Iterable[Record]) -> str:
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The archive's descriptors and generations of entry after a generation; None without an archive."""
+    """The archive's descriptors and generations of entry after a generation; None without an
+    archive."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
@@ -161,7 +178,8 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:
-    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
+    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive
+    is empty."""
     space = record.behavior_space
     cells = cells_of(space, None)
     archives = [archive_entries(record, generation) for generation in record.snapshots]

@@ -1,4 +1,5 @@
-"""Where things lie in a world's scene: which cells can be reached, what lies outside, paths from the start on."""
+"""Where things lie in a world's scene: which cells can be reached, what lies outside, paths from
+the start on."""
 
 from typing import Any
 
@@ -13,7 +14,8 @@ PLACES = 8
 
 
 def over_box(world: Scene, space: Box) -> Scene:
-    """The scene over the behavior space alone, whose cells a map has: a task may show more or less of its world."""
+    """The scene over the behavior space alone, whose cells a map has: a task may show more or less
+    of its world."""
     box = plain(space)
     return world._replace(low=box.low, high=box.high)
 
@@ -26,7 +28,8 @@ def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
 
 
 def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
-    """The cells of a map in which any place can be reached: out of walls and, where there is a start, not cut off."""
+    """The cells of a map in which any place can be reached: out of walls and, where there is a
+    start, not cut off."""
     if world.walls is None:
         return np.ones((cells, cells), bool)
     free = ~world.walls

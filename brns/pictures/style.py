@@ -1,4 +1,5 @@
-"""How the figures look: type, colours, legends and colour bars; what several seeds become, a line and a band."""
+"""How the figures look: type, colours, legends and colour bars; what several seeds become, a line
+and a band."""
 
 import contextlib
 import io
@@ -53,7 +54,8 @@ STYLE: Any = {
 PANEL = 5.4
 """inches of a panel on the screen"""
 WIDTHS = {"column": 3.5, "page": 7.2}
-"""inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2 narrower"""
+"""inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2
+narrower"""
 IN_PRINT: Any = {
     "font.size": 7.0,
     "axes.titlesize": 7.5,
@@ -97,7 +99,8 @@ class Shown(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save it in our style, as `Figure.savefig` does: the type of fonts is asked for when a file is written."""
+        """Save it in our style, as `Figure.savefig` does: the type of fonts is asked for when a
+        file is written."""
         with house_style(), matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}):
             super().savefig(fname, **options)
 
@@ -151,7 +154,8 @@ def scale(ax: Axes) -> float:
 
 
 def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
-    """A scale on which a novelty stands at the share of these that lie below it: a few large ones take few colours."""
+    """A scale on which a novelty stands at the share of these that lie below it: a few large ones
+    take few colours."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
@@ -289,7 +293,8 @@ def _seeds(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
 
 
 def wrapped(ax: Axes, *texts: str) -> str:
-    """Texts in lines of their own that are no longer than the axes are high, as far as one knows before the layout."""
+    """Texts in lines of their own that are no longer than the axes are high, as far as one knows
+    before the layout."""
     figure: Any = ax.figure
     place: Any = ax.get_subplotspec()
     rows = place.get_gridspec().nrows if place else 1
@@ -369,7 +374,8 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
 
 
 def spread(heights: Iterable[float], gap: float) -> list[float]:
-    """The heights, moved apart until neighbours have a gap, in the same order and within 0 and 1."""
+    """The heights, moved apart until neighbours have a gap, in the same order and within 0 and
+    1."""
     heights = list(heights)
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     places = dict.fromkeys(order, 0.0)

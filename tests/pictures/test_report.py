@@ -15,6 +15,7 @@ from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
 from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
+from brns.pictures.report.page import confirmable
 from brns.pictures.scenes import open_cells
 
 
@@ -141,6 +142,14 @@ def test_a_test_of_the_table_is_that_of_compare():
     late = {("first_solved", "a"): [1.0, 2.0, 3.0, math.inf], ("first_solved", "b"): [math.inf] * 4}
     assert page.tests(late, "a")["first_solved", "b"].effect == 0.875
     assert not page.tests({key: v[:3] for key, v in values.items()}, "a")  # 2 / C(6, 3) = 0.1
+
+
+def test_tests_that_can_never_confirm_say_so(page):
+    assert "Not tested: with so few seeds" in " ".join(page.read_text().split())
+    # Of 4 against 4 the least p is 2 / C(8, 4) = 1 / 35: one test can confirm, two cannot.
+    assert confirmable([(4, 4)], 1)
+    assert not confirmable([(4, 4)], 2)
+    assert confirmable([(4, 4), (4, 8)], 10)  # 2 / C(12, 4) = 1 / 247.5
 
 
 def test_no_text_of_a_record_becomes_markup(attacked, attack):

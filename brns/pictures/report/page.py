@@ -37,10 +37,11 @@ NEVER_LATE = "first_solved"
 
 
 def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
-    """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
+    """Write the report of runs of one or several methods on one task as an HTML page; returns its
+    path.
 
-    It has a table, every figure that the records can give, a view of the search with a slider over generations, and
-    what was run. Needs Jinja2: `pip install 'brns[report]'`.
+    It has a table, every figure that the records can give, a view of the search with a slider over
+    generations, and what was run. Needs Jinja2: `pip install 'brns[report]'`.
 
     Args:
         records: runs of one task.
@@ -84,7 +85,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         reference=reference,
         tested=bool(tested),
         tests=len(tested),
-        confirmable=any(least_p(*pair) * len(tested) < LEVEL for pair in sizes),
+        confirmable=confirmable(sizes, len(tested)),
         untested=NOT_TESTED,
         level=LEVEL,
         left_out=without_search(records),
@@ -110,7 +111,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
 def table(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Tested | None]]]:
-    """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
+    """Of each measure, by its name: each method's estimate over seeds, and its test against the
+    first method.
 
     p is corrected for the whole table.
     """
@@ -138,7 +140,8 @@ def table(
 def tests(
     values: Mapping[tuple[str, str], Sequence[float]], reference: str
 ) -> dict[tuple[str, str], Tested]:
-    """Each measure of each method against that of the reference, where a test could confirm anything."""
+    """Each measure of each method against that of the reference, where a test could confirm
+    anything."""
     found = {}
     for (measure, name), ours in values.items():
         theirs = values[measure, reference]
@@ -150,8 +153,22 @@ def tests(
     }
 
 
+def confirmable(sizes: Sequence[tuple[int, int]], tests: int) -> bool:
+    """Whether any of so many tests can confirm a difference after Holm's correction, however clear.
+
+    Args:
+        sizes: seeds of the reference and of each other method.
+        tests: how many are made.
+
+    Returns:
+        Whether the least p there can be, times the number of tests, is below the level.
+    """
+    return any(least_p(*pair) * tests < LEVEL for pair in sizes)
+
+
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
-    """The source of a figure's image, and whether it is wide. Maps have thousands of points: they are pixels."""
+    """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
+    are pixels."""
     buffer = io.BytesIO()
     if wide:
         figure.savefig(buffer, format="png", dpi=100)

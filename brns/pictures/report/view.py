@@ -1,4 +1,5 @@
-"""The search, generation by generation, as data for the page's script: a panel for each method, one slider for all."""
+"""The search, generation by generation, as data for the page's script: a panel for each method, one
+slider for all."""
 
 import base64
 import io
@@ -44,7 +45,8 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
         runs: a run of each method, by the method's name.
 
     Returns:
-        JSON values: the scene, the generations, and a panel for each run. Arrays are base64 of little-endian bytes.
+        JSON values: the scene, the generations, and a panel for each run. Arrays are base64 of
+        little-endian bytes.
     """
     world = scene_of(next(iter(runs.values())))
     generations = generations_shown(list(runs.values()))
@@ -76,7 +78,8 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
 
 
 def _people(living: Sequence[Living]) -> dict[str, Any]:
-    """Every individual once, and for each generation the rows of those who lived, with their novelty then."""
+    """Every individual once, and for each generation the rows of those who lived, with their
+    novelty then."""
     world = living[0].scene
     ids = np.concatenate([people.id for people in living])
     _, first = np.unique(ids, return_index=True)
