@@ -17,6 +17,7 @@ version = release = brns.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
     "mathml",
     "myst_parser",
     "notebook",

@@ -38,14 +38,16 @@ def generation(tab):
     return int(re.search(r"\d+", tab.locator("#told").text_content())[0])
 
 
-# The colour of the panel where a behavior lies; the axes are 52 pixels from the left and 18 from the right.
-COLOR = """([x, y]) => {
+# The colour of the panel where a behavior lies: its axes begin 52 pixels from the left and end 18
+# from the right.
+COLOR = """(place) => {
     const canvas = document.querySelector('#view canvas');
     const scene = JSON.parse(document.querySelector('#view-data').textContent).scene;
-    const share = [x, y].map((value, k) => (value - scene.low[k]) / (scene.high[k] - scene.low[k]));
+    const share = place.map((value, k) => (value - scene.low[k]) / (scene.high[k] - scene.low[k]));
     const size = [canvas.clientWidth - 70, canvas.clientHeight - 48];
     const up = scene.down ? share[1] : 1 - share[1];
-    return Array.from(canvas.getContext('2d').getImageData(52 + share[0] * size[0], 8 + up * size[1], 1, 1).data);
+    const [x, y] = [52 + share[0] * size[0], 8 + up * size[1]];
+    return Array.from(canvas.getContext('2d').getImageData(x, y, 1, 1).data);
 }"""
 
 

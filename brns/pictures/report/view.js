@@ -1,5 +1,5 @@
 "use strict";
-// The view of the search: canvases that show the data of view.py, a slider, buttons, keys and a tip.
+// The view of the search: canvases of the data of view.py, a slider, buttons, keys and a tip.
 (() => {
   const data = JSON.parse(document.querySelector("#view-data").textContent);
   const { scene, generations, panels } = data;
@@ -55,7 +55,9 @@
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= raw);
     const found = [];
-    for (let k = Math.ceil(low / step); k * step <= high * (1 + 1e-9); k++) found.push(Number((k * step).toPrecision(6)));
+    for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) {
+      found.push(Number((k * step).toPrecision(6)));
+    }
     return found;
   }
 
@@ -82,7 +84,10 @@
     const x = (value) => MARGIN.left + ((value - scene.low[0]) / width) * inner;
     const share = (value) => (value - scene.low[1]) / height;
     const y = (value) => MARGIN.top + (scene.down ? share(value) : 1 - share(value)) * high;
-    const box = (left, right, low, top) => [x(left), Math.min(y(low), y(top)), x(right) - x(left), Math.abs(y(top) - y(low))];
+    const box = (left, right, low, top) => {
+      const [one, other] = [y(low), y(top)];
+      return [x(left), Math.min(one, other), x(right) - x(left), Math.abs(one - other)];
+    };
 
     pen.save();
     pen.beginPath();
@@ -121,7 +126,9 @@
       pen.fill();
       ring(pen, point.x, point.y, 3.8, panel.solved[point.row] ? solved : "#1f2430", 1.4);
     }
-    for (const [at, up, radius, , edge] of scene.areas) ring(pen, x(at), y(up), (radius / width) * inner, edge, 2);
+    for (const [at, up, radius, , edge] of scene.areas) {
+      ring(pen, x(at), y(up), (radius / width) * inner, edge, 2);
+    }
     if (scene.start) {
       ring(pen, x(scene.start[0]), y(scene.start[1]), 6, "#ffffff", 4.5);
       ring(pen, x(scene.start[0]), y(scene.start[1]), 6, "#111111", 2);
@@ -133,17 +140,22 @@
     pen.fillStyle = color("--ink");
     pen.font = "12px system-ui, sans-serif";
     pen.textAlign = "center";
-    for (const value of ticks(scene.low[0], scene.high[0])) pen.fillText(value, x(value), tall - 23);
+    for (const value of ticks(scene.low[0], scene.high[0])) {
+      pen.fillText(value, x(value), tall - 23);
+    }
     pen.fillText(scene.axes[0], MARGIN.left + inner / 2, tall - 6);
     pen.textAlign = "right";
-    for (const value of ticks(scene.low[1], scene.high[1])) pen.fillText(value, MARGIN.left - 5, y(value) + 4);
+    for (const value of ticks(scene.low[1], scene.high[1])) {
+      pen.fillText(value, MARGIN.left - 5, y(value) + 4);
+    }
     pen.translate(12, MARGIN.top + high / 2);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "center";
     pen.fillText(scene.axes[1], 0, 0);
 
-    frame.note.textContent = generations[now] > panel.last ? `ended after generation ${panel.last}` : "";
-    canvas.classList.toggle("over", generations[now] > panel.last);
+    const over = generations[now] > panel.last;
+    frame.note.textContent = over ? `ended after generation ${panel.last}` : "";
+    canvas.classList.toggle("over", over);
   }
 
   function ring(pen, x, y, radius, edge, thick) {
@@ -155,7 +167,7 @@
   }
 
   function show() {
-    told.textContent = `generation ${generations[slider.value]} of ${generations[generations.length - 1]}`;
+    told.textContent = `generation ${generations[slider.value]} of ${generations.at(-1)}`;
     slider.setAttribute("aria-valuetext", told.textContent);
     tip.hidden = true;
     frames.forEach(draw);
@@ -209,7 +221,10 @@
     frame.canvas.addEventListener("pointermove", (event) => {
       const { panel, points } = frame;
       const near = points
-        .map((point) => ({ ...point, far: Math.hypot(point.x - event.offsetX, point.y - event.offsetY) }))
+        .map((point) => {
+          const far = Math.hypot(point.x - event.offsetX, point.y - event.offsetY);
+          return { ...point, far };
+        })
         .reduce((best, point) => (point.far < best.far ? point : best), { far: REACH });
       tip.hidden = near.row === undefined;
       if (tip.hidden) return;
