@@ -17,7 +17,6 @@ version = release = brns.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
     "mathml",
     "myst_parser",
     "notebook",
