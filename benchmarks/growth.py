@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -32,8 +31,8 @@ from brns import (
 from brns.comparison.markdown import provenance_text, table
 from brns.core import NoveltyEstimator, observed
 from brns.metrics.numbers import csv_text
-from brns.pictures.records import colors_of
-from brns.pictures.style import STYLE, legend_below, save
+from brns.pictures.records import looks_of
+from brns.pictures.style import house_style, legend_below, line_style, save
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 from reproduction.timed import Novelty, Timed, timed
@@ -249,22 +248,17 @@ def color_name(method: str) -> str:
 
 def picture(points: list[Point]) -> Figure:
     """Above time, below memory; a column for what grows."""
-    with matplotlib.rc_context(STYLE):
+    with house_style():
         figure = Figure(figsize=(11.5, 6.4), layout="constrained")
         axes = figure.subplots(2, len(TITLES), sharex="col")
-        colors = colors_of({color_name(point.method) for point in points})
+        looks = looks_of({color_name(point.method) for point in points})
         for column, (grows, title) in enumerate(TITLES.items()):
             mine = [point for point in points if point.grows == grows]
             for method in dict.fromkeys(point.method for point in mine):
                 line = [point for point in mine if point.method == method]
                 sizes = [point.size for point in line]
-                look = {
-                    "label": method,
-                    "color": colors[color_name(method)],
-                    "marker": "o",
-                    "ms": 4,
-                }
-                look["ls"] = "--" if method.endswith("d = 32") else "-"
+                look: dict[str, Any] = line_style(looks[color_name(method)]) | {"label": method}
+                look["lw"] = 0.8 if method.endswith("d = 32") else 1.6
                 axes[0, column].plot(sizes, [point.ms for point in line], **look)
                 axes[1, column].plot(sizes, [point.megabytes for point in line], **look)
             axes[0, column].set_title(title, fontsize=9)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
+from brns.metrics.tests import LEVEL, holm, paired
 from jaxtyping import Float
 from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
@@ -32,7 +33,6 @@ from brns.comparison.worlds import Cells
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text
-from brns.metrics.tests import LEVEL, holm, paired
 from brns.runs.provenance import commit, here
 from brns.runs.storage import write_bytes
 

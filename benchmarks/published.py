@@ -13,12 +13,11 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from ribs.archives import k_means_centroids
@@ -40,7 +39,8 @@ from brns.core import Population, individuals
 from brns.estimators.cpu import program
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
-from brns.pictures.style import STYLE, legend_below, save
+from brns.pictures.records import looks_of
+from brns.pictures.style import house_style, legend_below, line_style, save
 from brns.runs.provenance import here, text
 from brns.runs.storage import write_bytes
 from brns.tasks.projection import BOUND, CENTER
@@ -240,7 +240,8 @@ def told(values: np.ndarray) -> str:
 
 
 def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
-    with matplotlib.rc_context(STYLE):
+    looks = looks_of([*METHODS, *PEERS])
+    with house_style():
         columns = math.ceil(len(found) / 2)
         figure = Figure(figsize=(4 * columns, 7), layout="constrained")
         panels = figure.subplots(2, columns, squeeze=False).ravel()
@@ -248,11 +249,11 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
             axes.remove()
         for axes, (terms, methods) in zip(panels, found.items(), strict=False):
             for method, runs in methods.items():
-                number = [*METHODS, *PEERS].index(method)
+                style: dict[str, Any] = line_style(looks[method]) | {"lw": 1, "marker": ""}
                 for run in runs:
                     evaluations = INDIVIDUALS * STEP * (1 + np.arange(len(run["covered"])))
                     label = method if run is runs[0] else None
-                    axes.plot(evaluations, run["covered"], color=f"C{number}", label=label, lw=1)
+                    axes.plot(evaluations, run["covered"], label=label, **style)
             axes.set(
                 xscale="log",
                 xlabel="evaluations",

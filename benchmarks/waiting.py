@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
@@ -43,12 +43,10 @@ import numpy as np
 from brns import Box, Evaluation, NoveltySearch, PlanarArm, PopulationKNN, Sharded
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
-from brns.runs.loop import SavedGeneration, start
-from brns.runs.progress import follow
+from brns.runs.loop import SavedGeneration, run
 from brns.tasks.cpu import cores
 from brns.tasks.workers import Chunked, Dask, Processes
 
-Steps = Generator[list[SavedGeneration], None, None]
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""
 
@@ -99,16 +97,14 @@ def recorded(
     def way() -> tuple[float, float]:
         began = []
 
-        def timed(steps: Steps) -> Steps:
-            for saved in steps:
-                if saved[0].number == 1:
-                    began.append(clocks())
-                yield saved
+        def note(saved: SavedGeneration) -> bool:
+            if saved.number == 1 and not began:
+                began.append(clocks())
+            return False
 
         with tempfile.TemporaryDirectory() as folder:
-            steps = timed(start(search, generations + 1, out=Path(folder) / "run", seeds=seeds))
-            for _ in follow(steps, None, bar):
-                pass
+            out = Path(folder) / "run"
+            run(search, generations + 1, out=out, seeds=seeds, until=note, progress=bar)
             return _each(began[0], generations)
 
     return way

@@ -31,8 +31,8 @@ def page() -> str:
         lines += _image(figure.title, picture(name))
     lines += [
         "## Worlds",
-        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure maze` of a search "
-        "by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
+        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure behaviors` of a "
+        "search by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
     ]
     for name, part in parts("world").items():
         lines += [
@@ -40,7 +40,7 @@ def page() -> str:
             f"{{py:class}}`brns.{part.attribute}`: {part.meaning}. `brns run {name}`",
         ]
         lines += _image(part.meaning, f"worlds/{name}.png") or _image(
-            part.meaning, f"../results/{name}/maze.png"
+            part.meaning, f"../results/{name}/behaviors.png"
         )
     return "\n\n".join(lines) + "\n"
 

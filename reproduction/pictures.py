@@ -1,17 +1,15 @@
 """The figures that are not of single runs: the ablation, and what novelty costs."""
 
 from collections.abc import Callable, Mapping
-from itertools import cycle
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from brns.pictures.records import colors_of
-from brns.pictures.style import INK, LINES, STYLE, legend_below
+from brns.pictures.records import LOOKS, looks_of
+from brns.pictures.style import INK, house_style, legend_below, line_style
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 
 PANELS = {
@@ -22,11 +20,28 @@ PANELS = {
 }
 
 
+OF_GROUPS = ("paper", "recognition", "archive")
+"""the methods whose colours the groups of the ablation have, in their order"""
+METHODS = {
+    KNN: "archive",
+    "BR-NS, width 3d": "paper",
+    "BR-NS, default": "recognition",
+    "exact recognition": "exact",
+    "visit counts": "counts",
+}
+"""what the table of parts calls what is timed"""
+
+
 def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Every variant a line, every seed a dot, a bar at the mean; crosses on the right are seeds without the event."""
+    """Every variant a line, every seed a dot, a bar at the mean over the dots.
+
+    Crosses on the right are seeds without the event. Colours are groups of variants.
+    """
     names = list(rows)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.2), layout="constrained")
+    groups = list(dict.fromkeys(row["group"] for row in rows.values()))
+    colors = dict(zip(groups, (LOOKS[name].color for name in OF_GROUPS), strict=False))
+    with house_style():
+        figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.5), layout="constrained")
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
             found = [
@@ -40,16 +55,19 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
                 values = [seed[measure] for seed in row["rows"] if seed.get(measure) is not None]
                 never = len(row["rows"]) - len(values)
                 spread = np.linspace(-0.25, 0.25, len(row["rows"]))
-                color = LINES[
-                    list(dict.fromkeys(r["group"] for r in rows.values())).index(row["group"])
-                ]
+                color = colors[row["group"]]
                 ax.plot(values, y + spread[: len(values)], "o", ms=3, mew=0, alpha=0.7, color=color)
                 ax.plot([edge] * never, y + spread[len(values) :], "x", ms=4, color=color)
                 if values:
                     ax.plot([np.mean(values)] * 2, [y - 0.38, y + 0.38], color=INK, lw=1.4)
-            ax.set(title=title, ylim=(len(names) - 0.4, -0.6))
+            ax.set(xlabel=title, ylim=(len(names) - 0.4, -0.6))
             ax.grid(axis="y", lw=0.3)
         axes[0].set_yticks(range(len(names)), [row["label"] for row in rows.values()])
+        for group, color in colors.items():
+            axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
+        axes[0].plot([], [], "|", ms=10, mew=1.4, color=INK, label="mean over the dots")
+        axes[0].plot([], [], "x", ms=4, color=INK, label="a seed that never did")
+        legend_below(figure, columns=5)
     return figure
 
 
@@ -63,7 +81,7 @@ def by_dimension(costs: Costs) -> Figure:
         for name, n in lines.items():
             ms = [costs.ms(name, d, n, individuals) for d in costs.dimensions]
             label = f"{name}, {n} entries" if n else name
-            ax.plot(costs.dimensions, ms, marker="o", ms=4, label=label, color=shades[name])
+            ax.plot(costs.dimensions, ms, label=label, **shades[name])
         ax.set(
             xscale="log",
             yscale="log",
@@ -83,11 +101,10 @@ def by_entries(costs: Costs) -> Figure:
     def panel(ax: Axes, d: int) -> None:
         for name in (TREE, BRUTE, KNN):
             ms = [costs.ms(name, d, n, 50) for n in costs.entries]
-            ax.plot(costs.entries, ms, marker="o", ms=4, label=name, color=shades[name])
-        for name, style in zip(
-            costs.estimators, cycle(("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))), strict=False
-        ):
-            ax.axhline(costs.ms(name, d, 0, 50), color=shades[name], ls=style, lw=1.5, label=name)
+            ax.plot(costs.entries, ms, label=name, **shades[name])
+        for name in costs.estimators:
+            ms = [costs.ms(name, d, 0, 50)] * len(costs.entries)
+            ax.plot(costs.entries, ms, label=name, **shades[name])
         ax.set(
             xscale="log",
             yscale="log",
@@ -107,19 +124,14 @@ def crossover(costs: Costs) -> Figure:
     def panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
-            ax.plot(
-                costs.dimensions,
-                [point.entries for point in points],
-                color=shades[name],
-                lw=1.4,
-                label=name,
-            )
+            line: dict[str, Any] = shades[name] | {"marker": ""}
+            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
             for d, point in zip(costs.dimensions, points, strict=True):
                 ax.plot(
                     d,
                     point.entries,
                     {"<": "v", ">": "^", "": "o"}[point.open],
-                    color=shades[name],
+                    color=shades[name]["color"],
                     ms=6,
                 )
         ax.set(
@@ -152,13 +164,8 @@ def over_time(costs: Costs) -> Figure:
             rows = rows[1:] if kept else rows
             values = [float(row["bytes"]) / 1e6 if kept else float(row["ms"]) for row in rows]
             label = None if name in drawn else name  # the control is timed in every call
-            ax.plot(
-                [int(row["generation"]) for row in rows],
-                values,
-                lw=1.3,
-                color=shades[name],
-                label=label,
-            )
+            generations = [int(row["generation"]) for row in rows]
+            ax.plot(generations, values, label=label, **shades[name], markevery=0.1)
             drawn.add(name)
         ax.set(
             xlabel="generation", ylabel="MB kept" if kept else "CPU ms per generation", yscale="log"
@@ -169,7 +176,7 @@ def over_time(costs: Costs) -> Figure:
 
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
-    with matplotlib.rc_context(STYLE):
+    with house_style():
         figure = Figure(figsize=(11.2, 4.2), layout="constrained")
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):
             panel(ax, value)
@@ -181,11 +188,11 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
     return figure
 
 
-def _shades(costs: Costs) -> dict[str, str]:
-    """Every method's own colour."""
+def _shades(costs: Costs) -> dict[str, dict[str, Any]]:
+    """Every method's own line."""
     timed = dict.fromkeys(
         [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     )
-    names = {name: "archive" if name == KNN else name for name in timed}
-    shades = colors_of(names.values())
-    return {name: shades[called] for name, called in names.items()}
+    names = {name: METHODS.get(name, name) for name in timed}
+    looks = looks_of(names.values())
+    return {name: line_style(looks[method]) for name, method in names.items()}

@@ -122,6 +122,8 @@ def _failures(record: Record) -> str:
         f"{len(ids)} individuals failed ({first}), and were neither learned nor selected: "
         f"{record.path / 'failed'} has their genotypes and tracebacks, as record.failures"
     )
+
+
 def _operator(record: Record) -> str:
     """Such as `mixed mutation`; empty where the label has it among the changed settings."""
     if "mutate" in record.metadata.changed:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -185,6 +185,24 @@ def figure(
     out: Annotated[
         Path | None, typer.Option(help="a .png, .pdf or .svg", show_default="NAME.png")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="write the numbers of the figure, too")
+    ] = None,
+    width: Annotated[
+        Literal["column", "page"] | None,
+        typer.Option(help="for print: 3.5 or 7.2 inches wide, in type of 7 points"),
+    ] = None,
+    over: Annotated[
+        Literal["generations", "evaluations"], typer.Option(help="what x is, of curves")
+    ] = "generations",
+    cells: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help="cells in each dimension, of coverage, elites and qd-score",
+            show_default="6,6 of coverage, or finer where those are full; 20,20",
+        ),
+    ] = None,
     search: Search = None,
 ) -> None:
     """Draw one of the paper's figures, of one or several methods.
@@ -192,11 +210,27 @@ def figure(
     An unknown name is answered with all that there are.
     """
     from brns.cli.user_code import records_of
+    from brns.metrics.numbers import csv_text
+    from brns.pictures import data as numbers
     from brns.pictures import draw, save
+    from brns.runs.storage import write_bytes
 
     out = out or Path(f"{name}.png")
-    save(draw(name, records_of(directories, search)), out)
+    shape = _shape(cells) if cells else None
+    runs = records_of(directories, search)
+    save(draw(name, runs, width=width, over=over, shape=shape), out)
     typer.echo(f"Figure: {out}")
+    if data:
+        write_bytes(data, csv_text(numbers(name, runs, shape=shape)).encode())
+        typer.echo(f"Numbers: {data}")
+
+
+def _shape(cells: str) -> tuple[int, ...]:
+    """The numbers in a text such as `12,12`."""
+    numbers = cells.split(",")
+    if not all(number.strip().isdecimal() for number in numbers):
+        raise SettingsError(f"--cells takes numbers such as 12,12, one a dimension; got {cells!r}")
+    return tuple(map(int, numbers))
 
 
 def report(
@@ -219,7 +253,10 @@ def movie(
     directory: Directory,
     out: Annotated[
         Path | None,
-        typer.Option(help="a .gif", show_default="movie.gif or individual-WHICH.gif there"),
+        typer.Option(
+            help="a .gif, or an .mp4 (needs ffmpeg)",
+            show_default="movie.gif or individual-WHICH.gif there",
+        ),
     ] = None,
     individual: Annotated[
         str | None, typer.Option(help="film one individual in its world: an id, or best")

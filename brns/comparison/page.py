@@ -7,9 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from brns.comparison.markdown import provenance_text, refuse_other, table
 from brns.comparison.measure import KEPT, Facts, moments
@@ -17,8 +16,17 @@ from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text, number
-from brns.pictures.records import colors_of
-from brns.pictures.style import STYLE, Line, bands, legend_below, save
+from brns.pictures.records import looks_of
+from brns.pictures.style import (
+    WIDTHS,
+    Line,
+    Width,
+    draw_lines,
+    house_style,
+    legend_below,
+    new_figure,
+    save,
+)
 from brns.runs.provenance import here
 from brns.runs.storage import write_bytes
 
@@ -40,7 +48,9 @@ def write(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
     page = place(comparison.out)
     write_bytes(comparison.out / "runs.csv", csv_text(comparison.rows).encode())
-    save(picture(comparison.worlds, comparison.found), comparison.out / "comparison.png", dpi=110)
+    figure = picture(comparison.worlds, comparison.found)
+    save(figure, comparison.out / "comparison.png", dpi=110)
+    save(figure, comparison.out / "comparison.pdf")
     write_bytes(page, text(comparison, quote(page.stem)).encode())
 
 
@@ -143,13 +153,28 @@ def _worlds(comparison: Comparison) -> str:
     return table(rows)
 
 
-def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]]) -> Figure:
-    """Coverage of the reachable cells over evaluations, with the bands of `brns.pictures`."""
-    colors = colors_of({name for methods in found.values() for name in methods})
-    columns = min(COLUMNS, len(found))
+def picture(
+    worlds: Mapping[str, World],
+    found: Mapping[str, Mapping[str, Facts]],
+    width: Width | None = None,
+) -> Figure:
+    """Coverage of the cells over evaluations, a panel a world.
+
+    Args:
+        worlds: `Comparison.worlds`.
+        found: `Comparison.found`.
+        width: for print, as in `brns.pictures.draw`.
+
+    Returns:
+        A figure that a notebook shows, and `brns.pictures.save` writes.
+    """
+    looks = looks_of({name for methods in found.values() for name in methods})
+    columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(found))
     rows = math.ceil(len(found) / columns)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(3.1 * columns + 0.5, 2.4 * rows + 0.8), layout="constrained")
+    total = WIDTHS[width] if width else 3.1 * columns + 0.5
+    with house_style(width):
+        figure = new_figure(total, 0.75 * total / columns * rows + 0.8)
+        notes = {}
         for i, (name, methods) in enumerate(found.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
             lines = []
@@ -159,14 +184,21 @@ def picture(worlds: Mapping[str, World], found: Mapping[str, Mapping[str, Facts]
                 evaluations = (
                     world.individuals + world.born * np.array(moments(world.generations))[known]
                 )
-                lines.append(Line(method, evaluations.tolist(), share, colors[method]))
-            ax.set_title(f"{name}{bands(ax, lines)}", fontsize=8.5)
+                lines.append(Line(method, evaluations.tolist(), share, looks[method]))
+            notes[name] = draw_lines(ax, lines, most=1.0)
+            ax.set_title(name)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
-            ax.tick_params(labelsize=7)
             ax.xaxis.set_major_locator(MaxNLocator(4))
+            ax.xaxis.set_major_formatter(EngFormatter(sep=""))
             if i >= len(found) - columns:
-                ax.set_xlabel("evaluations", fontsize=8)
-        figure.supylabel("share of the reachable cells", fontsize=9)
+                ax.set_xlabel("evaluations")
+        if len(set(notes.values())) > 1:
+            for ax, (name, note) in zip(figure.axes, notes.items(), strict=True):
+                ax.set_title(f"{name}\n{note}")
+        reachable = not any(each.cells.counted.startswith("all") for each in worlds.values())
+        same = notes.popitem()[1] if len(set(notes.values())) == 1 else ""
+        share = f"share of the {'reachable ' if reachable else ''}cells"
+        figure.supylabel(f"{share}\n{same}".strip(), fontsize="medium", multialignment="center")
         legend_below(figure, columns=8)
     return figure

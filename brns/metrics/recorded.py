@@ -1,23 +1,81 @@
 """What the metrics read of a run."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from jaxtyping import Array
 
+from brns.core import Box
 from brns.metrics.numbers import ranges
 
 Numbers = Array | np.ndarray
 """of JAX or of NumPy"""
-Record = Any
-"""a run: `brns.Record`, or what has those of its members that a measure reads, such as `column` and `generations`"""
 NoveltySearch = Any
 """a search: `brns.NoveltySearch`, or what has its `task` and its `estimator`"""
 
 
+class Recorded(Protocol):
+    """What measures read of a run: `brns.Record` has it, and anything else may."""
+
+    @property
+    def path(self) -> Any:
+        """What messages call it."""
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """Every setting as nested JSON."""
+        ...
+
+    @property
+    def behavior_space(self) -> Box:
+        """The box of behaviors."""
+        ...
+
+    @property
+    def generations(self) -> list[int]:
+        """The finished generations, from 0, the founders."""
+        ...
+
+    @property
+    def snapshots(self) -> list[int]:
+        """The generations whose state can be read."""
+        ...
+
+    @property
+    def search(self) -> NoveltySearch:
+        """The experiment."""
+
+    @property
+    def known_search(self) -> NoveltySearch | None:
+        """The experiment, if it is known."""
+
+    @property
+    def failures(self) -> Sequence[Any]:
+        """The individuals that the task could not evaluate."""
+        ...
+
+    def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
+        """One column over generations, stacked, such as `survivors.descriptor`: `(g, mu, d)`."""
+        ...
+
+    def state(self, number: int, search: NoveltySearch | None = None) -> Any:
+        """The search's state after a generation."""
+
+    def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
+        """The genotypes of individuals, from the generations where they were born."""
+        ...
+
+
+if TYPE_CHECKING:
+    Record = Recorded
+else:  # Python 3.11 would read every property to check at run time whether a run has it
+    Record = Any
+
+
 def evaluated(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, one array a generation: the founders, then each generation's offspring.
+    """A column of all who were evaluated, one array a generation: the founders, then each
+    generation's offspring.
 
     Those who failed are left out.
     """
@@ -31,7 +89,8 @@ def evaluated(record: Record, column: str) -> list[np.ndarray]:
 def kept(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations given, by default all, whose states `what` needs; a `ValueError` where they are not kept."""
+    """The generations given, by default all, whose states `what` needs; a `ValueError` where they
+    are not kept."""
     kept = record.snapshots
     wanted = kept if generations is None else list(generations)
     if len(wanted) < least or wanted != sorted(set(wanted) & set(kept)):

@@ -1,11 +1,15 @@
 """Movies: a run, generation after generation, and an individual in its world."""
 
+import contextlib
+import itertools
 import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -13,9 +17,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.metrics.recorded import evaluated
+from brns.pictures import gather
+from brns.pictures.gather import NoveltyMap
+from brns.pictures.maps import paint_novelty_map, paint_population
 from brns.pictures.records import mapped, method, scene_of
-from brns.pictures.style import STYLE, legend_below, titled
-from brns.pictures.worlds import novelty_map, population
+from brns.pictures.style import house_style, legend_below, titled
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -28,10 +34,20 @@ DPI = 100
 
 
 def write(record: Record, out: str | os.PathLike) -> Path:
-    """Write a .gif of a run, and return its path.
+    """Write a movie of a run.
 
-    A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the novelty map of the
-    last state that was kept until then, or alone where there is no map.
+    A frame is a generation, at most 120 of them, spread evenly, six a second: the population on the
+    novelty map of the last state that was kept until then, or alone where there is no map.
+
+    Args:
+        record: a run of 2 generations or more.
+        out: a .gif, or an .mp4, which needs ffmpeg.
+
+    Returns:
+        The movie's path.
+
+    Raises:
+        ValueError: for the founders alone, another suffix, or an .mp4 without ffmpeg.
     """
     pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
     return _save(Path(out), pictures, FRAMES_PER_SECOND)
@@ -40,11 +56,23 @@ def write(record: Record, out: str | os.PathLike) -> Path:
 def write_individual(
     record: Record, out: str | os.PathLike, individual: int | Literal["best"] = "best"
 ) -> Path:
-    """Write a .gif of one individual's episode in its world, and return its path. The ant maze can be filmed.
+    """Write a movie of one individual's episode in its world. The ant maze can be filmed.
 
-    `individual` is an id, or "best": of the fittest the one whose behavior lies farthest from the start, or from the
-    middle where the world has none. The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or
-    OSMesa, no display and no GPU.
+    The task needs a method `film` (`tasks.scene.Filmed`); drawing the ant needs EGL or OSMesa, no
+    display and no GPU.
+
+    Args:
+        record: a run whose search is known.
+        out: a .gif, or an .mp4, which needs ffmpeg.
+        individual: an id, or "best": of the fittest the one whose behavior lies farthest from the
+            start, or from the middle where the world has none.
+
+    Returns:
+        The movie's path.
+
+    Raises:
+        ValueError: for a task that cannot be filmed, an unknown individual, another suffix, or
+            an .mp4 without ffmpeg.
     """
     task = innermost(record.search.task)
     if not isinstance(task, Filmed):
@@ -57,7 +85,7 @@ def write_individual(
 
 
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
-    """Of an individual by its id, or of the best, as `write_individual` says."""
+    """The genotype of an individual by its id, or of the best, as `write_individual` says."""
     names = ("born", "descriptor", "fitness")
     born, behaviors, fitness = (np.concatenate(evaluated(record, name)) for name in names)
     if individual == "best":
@@ -71,36 +99,109 @@ def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
 
 
 def frames(record: Record) -> Iterator[np.ndarray]:
-    """The movie's pictures, `(height, width, 3)` bytes."""
+    """The movie's pictures.
+
+    Args:
+        record: a run of 2 generations or more.
+
+    Yields:
+        Bytes `(height, width, 3)`.
+
+    Raises:
+        ValueError: for the founders alone.
+    """
     if not record.last:
         raise ValueError(
             f"a movie needs 2 generations or more; {record.path} has the founders alone"
         )
     states = record.snapshots if mapped(record) else []
-    for now in np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist():
-        yield _frame(record, now, max((g for g in states if g <= now), default=None))
+    moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
+    newest = [max((g for g in states if g <= now), default=None) for now in moments]
+    film = _Film(record)
+    for now, state in zip(moments, newest, strict=True):
+        yield film.frame(now, state)
 
 
-def _frame(record: Record, now: int, kept: int | None) -> np.ndarray:
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=ConstrainedLayoutEngine(w_pad=0.12))
-        ax = figure.subplots()
-        if kept is None:
-            population(record, ax, now)
-        else:
-            novelty_map(record, ax, kept, living=now)
-        titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}")
-        legend_below(figure)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+class _Film:
+    """A figure on which one frame is painted after the other, as its layout takes as long as all
+    else."""
+
+    def __init__(self, record: Record):
+        self.record = record
+        self.map: NoveltyMap | None = None
+        with house_style():
+            # Numbers beside the bar get longer from frame to frame.
+            layout = ConstrainedLayoutEngine(w_pad=0.25)
+            self.figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
+            self.ax = self.figure.subplots()
+        self.canvas = FigureCanvasAgg(self.figure)
+
+    def frame(self, now: int, state: int | None) -> np.ndarray:
+        """The population of a generation on the map of a state, if there is one."""
+        record, ax = self.record, self.ax
+        with house_style():
+            ax.clear()
+            if state is None:
+                paint_population(gather.population(record, now), ax)
+            else:
+                if self.map is None or self.map.generation != state:
+                    self.map = gather.novelty_map(record, state)
+                paint_novelty_map(self.map._replace(living=gather.population(record, now)), ax)
+            titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}")
+            if not self.figure.legends:
+                legend_below(self.figure)
+            self.canvas.draw()
+            self.figure.set_layout_engine("none")  # from the first frame on all stays in its place
+        return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
 
 
 def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
-    if out.suffix != ".gif":
-        raise ValueError(f"a movie is a .gif; got {out.name!r}")
+    if out.suffix not in (".gif", ".mp4"):
+        raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
+    if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
+        raise ValueError(
+            "an .mp4 is made by ffmpeg, which is not installed: install it, or name a .gif"
+        )
+    write_film = _write_gif if out.suffix == ".gif" else _write_mp4
+    with replacing(out) as temporary:
+        write_film(temporary, iter(pictures), frames_per_second)
+    return out
+
+
+def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
     images = map(Image.fromarray, pictures)
     duration = int(1000 / frames_per_second)
-    with replacing(out) as temporary:
-        next(images).save(temporary, save_all=True, append_images=images, duration=duration, loop=0)
-    return out
+    next(images).save(out, save_all=True, append_images=images, duration=duration, loop=0)
+
+
+def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
+    first = next(pictures)
+    height, width = first.shape[:2]
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+    # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
+    even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p"]
+    rate = ["-r", f"{frames_per_second}"]
+    coded = ["-c:v", "libx264", "-crf", "20", "-movflags", "+faststart"]
+    command = [
+        "ffmpeg",
+        "-y",
+        "-loglevel",
+        "error",
+        *given,
+        *rate,
+        "-i",
+        "-",
+        *even,
+        *coded,
+        str(out),
+    ]
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as process:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
+                for picture in itertools.chain([first], pictures):
+                    process.stdin.write(picture.tobytes())
+                process.stdin.close()
+        if process.returncode:
+            said.seek(0)
+            raise RuntimeError(f"ffmpeg made no movie: {said.read().decode(errors='replace')}")

@@ -1,4 +1,5 @@
-"""What pictures ask of runs: their method, its name and colour; how their world looks, and what their states hold."""
+"""What pictures ask of runs: their method, its name and look; how their world looks, and what their
+states hold."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,32 +12,31 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated
 from brns.runs.record import Record
-from brns.settings import assigned, changes, parts, told
+from brns.settings import PARTS, Look, assigned, changes, told
 from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 
-LINES = (
-    "#cf4a4a",
-    "#2f7fd1",
-    "#1d9a74",
-    "#e07b16",
-    "#c2559d",
-    "#8a6fd1",
-    "#a58a1f",
-    "#4aa3b8",
-    "#6b7280",
-)
-COLORS = dict(zip(parts("estimator", "preset"), LINES, strict=False))
-"""a method has its colour in every figure"""
+RANDOM = "random search"
+LOOKS: dict[str, Look] = {
+    RANDOM if part.kind == "mutation" else part.name: part.look for part in PARTS if part.look
+}
+"""a method has its colour, dashes and marker in every figure"""
 LONGEST = 60
 """letters of a label"""
 Runs = Record | Sequence[Record]
 
 
 def method(record: Record) -> str:
-    """A run's method as the command line calls it: its estimator, and the settings that were changed."""
+    """A run's method as the command line calls it.
+
+    Args:
+        record: a run.
+
+    Returns:
+        Its estimator, and the settings that were changed.
+    """
     if record.experiment["mutate"]["name"] == "Redraw":
-        return "random search"
+        return RANDOM
     changed = {
         name: value
         for name, value in record.metadata.changed.items()
@@ -51,8 +51,14 @@ def method(record: Record) -> str:
 def methods(records: Runs) -> dict[str, list[Record]]:
     """Runs by method, the seeds of each in order.
 
-    Runs of one method have the same experiment. Runs of different tasks are a `ValueError`, and so is the same run
-    given twice.
+    Args:
+        records: a run or runs.
+
+    Returns:
+        The runs of each method, whose experiment is the same, by its label.
+
+    Raises:
+        ValueError: for no run, runs of different tasks, and the same run given twice.
     """
     records = [records] if isinstance(records, Record) else list(records)
     if not records:
@@ -81,21 +87,41 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     return found
 
 
-def colors_of(labels: Iterable[str]) -> dict[str, str]:
-    """The colour of each method, in whatever order the labels come.
+def looks_of(labels: Iterable[str]) -> dict[str, Look]:
+    """The look of each method, in whatever order the labels come.
 
-    Of methods that differ in settings alone the alphabet's first has the method's own colour. The others and unknown
-    methods share what is left, in the alphabet's order.
+    Of methods that differ in settings alone the alphabet's first has the method's own look. The
+    others, and methods that are not in the table of parts, have colours of methods that are not
+    there, in the alphabet's order, with other dashes and markers than those have: what looks like a
+    method is that method. Then the colours begin again.
+
+    Args:
+        labels: methods as `methods` calls them.
+
+    Returns:
+        The look of each label.
     """
-    given: dict[str, str] = {}
-    labels = sorted(labels)
+    given: dict[str, Look] = {}
+    labels = sorted(set(labels))
     for label in labels:
-        own = COLORS.get(label.partition(", ")[0])
+        own = LOOKS.get(label.partition(", ")[0])
         if own and own not in given.values():
             given[label] = own
-    free = [color for color in LINES if color not in given.values()] or list(LINES)
+    places = range(len(LOOKS))
+    free = [i for i, look in enumerate(LOOKS.values()) if look not in given.values()]
     others = [label for label in labels if label not in given]
-    return given | {label: free[i % len(free)] for i, label in enumerate(others)}
+    mixed = [_mixed(place, 1) for place in free]
+    for turn in range(2, len(others) // len(LOOKS) + 3):
+        mixed += [_mixed(place, turn) for place in places]
+    return given | dict(zip(others, mixed, strict=False))
+
+
+def _mixed(place: int, turn: int) -> Look:
+    """The colour of one method with the dashes and the marker of others."""
+    looks = list(LOOKS.values())
+    other = looks[(place + turn) % len(looks)]
+    third = looks[(place + 2 * turn + 1) % len(looks)]
+    return looks[place]._replace(dashes=other.dashes, marker=third.marker)
 
 
 def scene(task: Task) -> Scene:
@@ -111,7 +137,8 @@ def scene_of(record: Record) -> Scene:
 
 
 def mapped(record: Record) -> bool:
-    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is known."""
+    """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is
+    known."""
     return (
         record.behavior_space.dimension == 2
         and bool(record.snapshots)
@@ -131,7 +158,8 @@ def without_search(records: Iterable[Record]) -> str:
 
 
 def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The archive's descriptors and generations of entry after a generation; None without an archive."""
+    """The archive's descriptors and generations of entry after a generation; None without an
+    archive."""
     state = record.state(generation).estimator
     if not isinstance(state, Archive):
         return None
@@ -150,7 +178,8 @@ def least_fitness(records: Iterable[Record], what: str) -> float:
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:
-    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive is empty."""
+    """Figure 3f of one run: the distance to uniform in the generations kept; NaN where an archive
+    is empty."""
     space = record.behavior_space
     cells = cells_of(space, None)
     archives = [archive_entries(record, generation) for generation in record.snapshots]

@@ -1,59 +1,134 @@
-"""How the figures look: colours, type, legends and colour bars; what several seeds become, a line and a band."""
+"""How the figures look: type, colours, legends and colour bars; what several seeds become, a line
+and a band."""
 
+import contextlib
 import io
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import matplotlib
 import numpy as np
 from cycler import cycler
 from jaxtyping import Float
 from matplotlib import colormaps
+from matplotlib import style as styles
 from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from brns.metrics.numbers import number
-from brns.pictures.records import LINES
+from brns.pictures.records import LOOKS
 from brns.runs.storage import replacing
+from brns.settings import Look
 
 INK = "#1f2430"
 WALL = "#7b8190"
 FLOOR = "#f5f6f8"
 SOLVED = "#e6007e"
 START = "#111111"  # no area has it
+COLORS = tuple(look.color for look in LOOKS.values())
 STYLE: Any = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": cycler(color=LINES),
+    "axes.prop_cycle": cycler(color=COLORS),
     "axes.facecolor": "none",
+    "figure.facecolor": "white",
     "text.parse_math": False,  # a setting's text in a label is text
     "legend.frameon": False,
     "figure.dpi": 130.0,
     "savefig.dpi": 130.0,
+    "pdf.fonttype": 42,  # publishers refuse type 3
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "brns",  # the same figure, the same bytes
     **dict.fromkeys(
         ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
     ),
 }
+PANEL = 5.4
+"""inches of a panel on the screen"""
+WIDTHS = {"column": 3.5, "page": 7.2}
+"""inches of one and of two columns, as in Nature and in PNAS; ACM's and IEEE's columns are 0.2
+narrower"""
+IN_PRINT: Any = {
+    "font.size": 7.0,
+    "axes.titlesize": 7.5,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "savefig.dpi": 300.0,
+}
+"""type of seven points is the least that journals take"""
+Width = Literal["column", "page"]
 TIME = LinearSegmentedColormap.from_list("time", colormaps["YlGnBu"](np.linspace(0.3, 1, 256)))
 """colours of generations: light is early; those of novelty are others"""
 NOVELTY = "viridis"
-CELLS = (20, 20)
-"""of elites"""
+MARKS = 0.12
+"""of an axes' diagonal between two markers of a line"""
+
+
+@contextlib.contextmanager
+def house_style(width: Width | None = None) -> Generator[None, None, None]:
+    """Within the block matplotlib draws in our style, whatever the user's style is.
+
+    Args:
+        width: for print, with smaller type and lines.
+    """
+    interactive = matplotlib.is_interactive()
+    try:
+        with styles.context(["default", STYLE | (IN_PRINT if width else {})]):
+            yield
+            # A notebook's first figure turns matplotlib interactive, which is to outlive the block.
+            interactive = matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(interactive)
+
+
+def in_a_notebook() -> bool:
+    """Whether figures stand below the cells that make them."""
+    return "inline" in os.environ.get("MPLBACKEND", "")
 
 
 class Shown(Figure):
-    """A figure that a notebook shows once, with or without a magic line."""
+    """A figure that a notebook shows once in its cell, with or without a magic line."""
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save it in our style, as `Figure.savefig` does: the type of fonts is asked for when a
+        file is written."""
+        with house_style(), matplotlib.rc_context({"savefig.dpi": options.pop("dpi", self.dpi)}):
+            super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+    def _ipython_display_(self) -> None:
+        """Show it now, and not a second time when the cell ends."""
+        from IPython.display import Image, display  # ty: ignore[import-not-found]
+        from matplotlib import pyplot
+
+        pyplot.close(self)
+        display(Image(self._repr_png_(), format="png"))
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches.
+
+    In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
+    """
+    size: Any = {"figsize": (width, height), "layout": "constrained"}
+    if not in_a_notebook():
+        return Shown(**size)
+    from matplotlib import pyplot
+
+    return pyplot.figure(FigureClass=Shown, **size)
 
 
 def axes(ax: Axes | None) -> Axes:
@@ -65,8 +140,22 @@ def axes(ax: Axes | None) -> Axes:
     return pyplot.gca()
 
 
+def ink(ax: Axes) -> Any:
+    """The colour of an axes' own text, which a user's style may make light."""
+    return ax.xaxis.label.get_color()
+
+
+def scale(ax: Axes) -> float:
+    """By how much points and lines are smaller in a small panel: 1 in those of the screen."""
+    figure: Any = ax.figure
+    place: Any = ax.get_subplotspec()
+    columns = place.get_gridspec().ncols if place else 1
+    return float(np.clip(figure.get_figwidth() / columns / PANEL, 0.3, 1.0))
+
+
 def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
-    """A scale on which a novelty stands at the share of these that lie below it: a few large ones take few colours."""
+    """A scale on which a novelty stands at the share of these that lie below it: a few large ones
+    take few colours."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
     if len(values) < 2:
         return Normalize(values[0], values[0] + 1)
@@ -81,7 +170,8 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
 def colorbar(ax: Axes, shown: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
-    bar = figure.colorbar(shown, cax=ax.inset_axes((1.02, 0.0, 0.04, 1.0)), label=label)
+    place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
+    bar = figure.colorbar(shown, cax=place, label=wrapped(ax, label))
     if isinstance(shown.norm, FuncNorm):
         quarters = np.unique(shown.norm.inverse(np.linspace(0, 1, 5)))
         bar.set_ticks(quarters, labels=[number(value) for value in quarters])
@@ -101,74 +191,200 @@ def titled(ax: Axes, text: str) -> None:
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     place: Any = ax.get_subplotspec()
     figure: Any = ax.figure
-    inches = (
-        figure.get_figwidth() / place.get_gridspec().ncols - 0.9
-    )  # without the axis' numbers and label
-    most = int(inches / 0.085)  # letters of ten points
+    points: Any = ax.title.get_fontsize()
+    # without the axis' numbers and label, of about nine letters
+    inches = figure.get_figwidth() / place.get_gridspec().ncols - 0.09 * points
+    most = max(int(inches / (0.0085 * points)), 12)
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
 def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
-    """Write a figure to a file, whole or not at all; its suffix says the format. `options` are those of `savefig`."""
+    """Write a figure to a file, whole or not at all.
+
+    Text in .pdf and .svg files stays text: of type 42 in a PDF, as publishers ask for.
+
+    Args:
+        figure: one of `brns.pictures`, or any of matplotlib.
+        path: its suffix says the format.
+        options: those of matplotlib's `savefig`, such as `dpi`.
+
+    Raises:
+        ValueError: where the path has no suffix.
+    """
     path = Path(path)
     if not path.suffix:
         raise ValueError(f"a figure's file ends in .png, .pdf or .svg; got {path.name!r}")
-    with replacing(path) as temporary:
+    # The same figure, the same bytes: files do not tell when they were written.
+    dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+    if path.suffix in dated:
+        options = {"metadata": dated[path.suffix]} | options
+    with replacing(path) as temporary, house_style():
         figure.savefig(temporary, **options)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for all axes, below them, in as many columns as the figure has room for."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    if found:
-        inches = 0.07 * max(map(len, found)) + 0.6  # of a label at nine points, with its handle
-        columns = max(min(len(found), columns, int(figure.get_figwidth() / inches)), 1)
-        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
+        entries |= dict(zip(labels, handles, strict=True))
+    if entries:
+        points = matplotlib.rcParams["font.size"]
+        inches = 0.0078 * points * max(map(len, entries)) + 0.6  # of a label with its handle
+        columns = max(min(len(entries), columns, int(figure.get_figwidth() / inches)), 1)
+        place = "outside lower center"
+        figure.legend(entries.values(), entries.keys(), loc=place, ncols=columns, handlelength=3)
 
 
 class Line(NamedTuple):
     """The values of some runs, of one method in most pictures."""
 
     label: str
-    x: Sequence[int]
-    values: Float[np.ndarray, "_ _"]
-    color: Any
+    x: Sequence[float]
+    values: Float[np.ndarray, "s x"]
+    look: Look
 
 
-def middles(
-    groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False
-) -> tuple[list[Float[np.ndarray, "3 _"]], str]:
-    """The mean over seeds and one standard deviation (over n - 1) below and above it; and what the axis says of them.
+class Bands(NamedTuple):
+    """What several seeds become."""
 
-    Where the deviation would reach below 0 in a group without values below 0, all groups have their median and
-    quartiles, and the text says so. `quartiles` asks for these, as a logarithmic axis does.
+    middles: list[Float[np.ndarray, "3 _"]]
+    """of each group the middle, the lower and the upper end"""
+    words: str
+    """what they are; empty for single seeds"""
+
+
+def bands(
+    groups: Sequence[Float[np.ndarray, "_ _"]], quartiles: bool = False, most: float | None = None
+) -> Bands:
+    """The mean over seeds, and one standard deviation (over n - 1) to either side.
+
+    All groups have their median and quartiles where the deviation would reach below 0 in a group
+    without values below 0, or above the most that there can be.
+
+    Args:
+        groups: the values of a method; row s is the s-th seed.
+        quartiles: ask for these, as a logarithmic axis does.
+        most: which no value exceeds.
+
+    Returns:
+        The bands and what they are in words.
     """
-    found = []
+    several = any(len(values) > 1 for values in groups)
+    deviations = []
     for values in groups:
         mean = values.mean(axis=0)
         deviation = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-        found.append(np.stack([mean, mean - deviation, mean + deviation]))
-    several = any(len(values) > 1 for values in groups)
-    below = any(
-        (one < 0).any() and not (values < 0).any()
-        for one, values in zip(found, groups, strict=True)
+        deviations.append(np.stack([mean, mean - deviation, mean + deviation]))
+    beyond = any(
+        ((band < 0).any() and not (values < 0).any()) or (most is not None and (band > most).any())
+        for band, values in zip(deviations, groups, strict=True)
     )
-    if below or (quartiles and several):
-        return [
-            np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups
-        ], "\n(median and quartiles)"
-    return found, ""
+    if several and (beyond or quartiles):
+        ends = [np.quantile(values, (0.5, 0.25, 0.75), axis=0) for values in groups]
+        return Bands(ends, f"median and quartiles, {_seeds(groups)}")
+    return Bands(deviations, f"mean ± deviation, {_seeds(groups)}" if several else "")
 
 
-def bands(ax: Axes, lines: Sequence[Line], quartiles: bool = False) -> str:
-    """Draw lines with their bands; returns what the axis has to say of them."""
-    found, note = middles([line.values for line in lines], quartiles)
-    for line, (middle, low, high) in zip(lines, found, strict=True):
-        # A line at 0 shows above the axis.
-        ax.plot(line.x, middle, lw=1.5, color=line.color, label=line.label, clip_on=False)
+def _seeds(groups: Sequence[Float[np.ndarray, "_ _"]]) -> str:
+    """How many seeds, where all groups have as many."""
+    numbers = {len(values) for values in groups}
+    return f"{numbers.pop()} seeds" if len(numbers) == 1 else "over seeds"
+
+
+def wrapped(ax: Axes, *texts: str) -> str:
+    """Texts in lines of their own that are no longer than the axes are high, as far as one knows
+    before the layout."""
+    figure: Any = ax.figure
+    place: Any = ax.get_subplotspec()
+    rows = place.get_gridspec().nrows if place else 1
+    points = matplotlib.rcParams["font.size"]
+    most = max(int(0.8 * figure.get_figheight() / rows / (0.0082 * points)), 12)
+    return "\n".join(textwrap.fill(text, most) for text in texts if text)
+
+
+def line_style(look: Look, scale: float = 1.0) -> dict[str, Any]:
+    """The look of a method as options of matplotlib's `plot`."""
+    dashes: Any = (0, look.dashes) if look.dashes else "-"
+    size = {"ms": max(4.0 * scale, 2.5), "lw": max(1.4 * scale, 0.8)}
+    return {"color": look.color, "ls": dashes, "marker": look.marker, **size}
+
+
+def draw_lines(
+    ax: Axes, lines: Sequence[Line], quartiles: bool = False, most: float | None = None
+) -> str:
+    """Draw lines with their bands.
+
+    Args:
+        ax: where.
+        lines: one for each method.
+        quartiles: draw the median and the quartiles in any case.
+        most: which no value exceeds.
+
+    Returns:
+        What the bands are in words, which the axis has to say.
+    """
+    ax.set_facecolor("white")
+    drawn = bands([line.values for line in lines], quartiles, most)
+    for place, (line, (middle, low, high)) in enumerate(zip(lines, drawn.middles, strict=True)):
+        marks = (MARKS * (place + 0.5) / len(lines), MARKS)
+        style: dict[str, Any] = line_style(line.look, scale(ax)) | {
+            "label": line.label,
+            "markevery": marks,
+        }
+        ax.plot(line.x, middle, clip_on=False, **style)  # a line at 0 shows above the axis
         if len(line.values) > 1:
-            ax.fill_between(line.x, low, high, color=line.color, alpha=0.18, lw=0)
-    return note
+            ax.fill_between(line.x, low, high, color=line.look.color, alpha=0.15, lw=0)
+    return drawn.words
+
+
+def label_ends(ax: Axes, most: float = 0.36) -> bool:
+    """Write the name of each line beside its end, where there is room.
+
+    Args:
+        ax: with lines that all end at one x.
+        most: share of the figure's width that names may take.
+
+    Returns:
+        Whether there was room; a legend is needed otherwise.
+    """
+    figure: Any = ax.figure
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    ends = [np.asarray(line.get_xydata(), float)[-1] for line in lines]
+    points = matplotlib.rcParams["font.size"]
+    inches = 0.0078 * points * max((len(str(line.get_label())) for line in lines), default=0)
+    gap = 1.25 * points / 72 / (0.7 * figure.get_figheight())
+    if (
+        len(lines) * gap > 1
+        or inches > most * figure.get_figwidth()
+        or len({end[0] for end in ends}) != 1
+        or not np.isfinite(ends).all()
+    ):
+        return False
+    ax.set_xlim(right=ends[0][0])
+    heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
+    for line, height, place in zip(lines, heights, spread(heights.tolist(), gap), strict=True):
+        color = line.get_color()
+        ax.plot(
+            [1.0, 1.03], [height, place], color=color, lw=0.8, transform=ax.transAxes, clip_on=False
+        )
+        label = str(line.get_label())
+        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink(ax))
+    return True
+
+
+def spread(heights: Iterable[float], gap: float) -> list[float]:
+    """The heights, moved apart until neighbours have a gap, in the same order and within 0 and
+    1."""
+    heights = list(heights)
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    places = dict.fromkeys(order, 0.0)
+    least = 0.0
+    for i in order:
+        places[i] = max(heights[i], least)
+        least = places[i] + gap
+    highest = 1.0
+    for i in reversed(order):
+        places[i] = min(places[i], highest)
+        highest = places[i] - gap
+    return [places[i] for i in range(len(heights))]

@@ -5,6 +5,7 @@ docs/records says what each file holds. Generation 0 holds the founders.
 
 import datetime
 import functools
+import importlib
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,6 +97,9 @@ class Record:
 
     def __repr__(self) -> str:
         return f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of {self.planned})"
+
+    def _repr_html_(self) -> str:
+        return _notebook([self])
 
     @property
     def generations(self) -> list[int]:
@@ -204,7 +208,7 @@ class Record:
         number: int,
         generation: Generation,
         credit: np.ndarray | jax.Array,
-        task: Task | None = None,
+        search: NoveltySearch,
     ) -> None:
         """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure.
 
@@ -545,7 +549,19 @@ def _emptied(search: NoveltySearch, estimator: Any) -> Any:
     )
 
 
-def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> list[Record]:
+class Records(list[Record]):
+    """A list of records that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return _notebook(self)
+
+
+def _notebook(records: list[Record]) -> str:
+    """How a notebook shows records. Pictures read records, so that nobody else here knows of them."""
+    return importlib.import_module("brns.pictures.notebook").table(records)
+
+
+def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Records:
     """The run in a directory, or the runs of several seeds that stand side by side in it.
 
     `search`, the experiment that made them, is for those of your own parts, as `Record` says.
@@ -557,4 +573,6 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> lis
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )
-    return sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
+    return Records(
+        sorted((Record(folder, search) for folder in folders), key=lambda record: record.seed)
+    )

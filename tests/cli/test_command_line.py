@@ -204,8 +204,13 @@ def test_numbers_for_other_programs_are_the_summarys(folder):
 
 def test_figure_movie_and_show(folder, monkeypatch):
     monkeypatch.setattr("brns.pictures.movie.MOST_FRAMES", 2)
-    call("figure", "3b", RUN, "--out", "3b.png", folder=folder)
+    call("figure", "3b", RUN, "--out", "3b.png", "--data", "3b.csv", folder=folder)
     assert (folder / "3b.png").stat().st_size > 5000
+    assert (folder / "3b.csv").read_text().startswith("method,seed,generation,evaluations,value\n")
+    options = ("--width", "column", "--over", "evaluations", "--cells", "5,4", "--out", "c.pdf")
+    call("figure", "coverage", RUN, *options, folder=folder)
+    wrong = call("figure", "coverage", RUN, "--cells", "5x4", folder=folder, status=2)
+    assert "such as 12,12" in wrong.stderr
     call("movie", RUN, folder=folder)
     assert (folder / RUN / "movie.gif").read_bytes()[:3] == b"GIF"
     assert "epsilon" not in call("show", RUN, folder=folder).stdout

@@ -17,12 +17,12 @@ from worlds import HostIdentity, Identity
 from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
 from brns.comparison.measure import POINTS, Facts, measured, moments
-from brns.comparison.page import picture
 from brns.comparison.run import _operators
 from brns.comparison.statistics import Comparison, interval, judged
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated
+from brns.pictures.records import LOOKS
 from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
 
@@ -185,16 +185,21 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     last = float(compared.found["Identity"]["counts"].covered[1, -1])
     assert f"Identity,counts,1,coverage_100,{last}" in lines
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
-    told = compared.out.with_suffix(".md").read_text()
-    assert "| 8 + 6 |" in told
-    assert "pyribs" not in told
-    assert f"{compared}" in told
+    text = compared.out.with_suffix(".md").read_text()
+    assert "| 8 + 6 |" in text
+    assert "pyribs" not in text
+    assert f"{compared}" in text
     assert "2 seeds are too few to test; 6 are enough" in f"{compared}"  # 2 / 2^6 < 0.05
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
-    assert f"Commit {stored['made']['commit']}; " in told
+    assert f"Commit {stored['made']['commit']}; " in text
     # 8 founders and 6 offspring a generation.
-    figure = picture(compared.worlds, compared.found)
+    figure = page.picture(compared.worlds, compared.found)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
+    assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
+    print_size = page.picture(compared.worlds, compared.found, width="column")
+    assert print_size.get_figwidth() == 3.5
+    counts = next(line for line in print_size.axes[0].lines if line.get_label() == "counts")
+    assert counts.get_color() == LOOKS["counts"].color
 
 
 def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatch, caplog):

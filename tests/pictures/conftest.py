@@ -50,7 +50,7 @@ def maze(folder):
 def page(near, archived, folder):
     """A report of a figure of each kind, and of one that cannot be drawn."""
     with pytest.MonkeyPatch.context() as patch:
-        drawn = ("maze", "age", "q", "eta", "signature")
+        drawn = ("behaviors", "age", "q", "eta", "signature")
         patch.setattr(report.page, "FIGURES", {name: FIGURES[name] for name in drawn})
         return report.write([*near, *archived], folder / "report.html")
 

@@ -48,15 +48,17 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     generations, values = zip(*map(CURVES[name], near), strict=True)
     mean, deviation = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
     middle, low, high = mean, mean - deviation, mean + deviation
-    below = (low < 0).any()
-    if below:  # no such quantity is negative
+    shares = ("coverage", "uniformity", "kappa-share")
+    below = (low < 0).any() or (name in shares and (high > 1).any())
+    if below:  # no such quantity is negative, and no share above 1
         low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     drawn.FIGURES[name].function(near, ax)
-    assert ("(median and quartiles)" in ax.get_ylabel()) == below
+    said = " ".join(ax.get_ylabel().split())
+    assert said.endswith("median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds")
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == drawn.method(near[0]) + " (2 seeds)"
+    assert line.get_label() == drawn.method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -117,7 +119,7 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
 
 
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
-    drawn.maze(maze, ax)
+    drawn.behaviors(maze, ax)
     points = ax.collections[0]
     founders = maze.column("offspring.descriptor", [0])[0]
     later = maze.column("offspring.descriptor")
@@ -143,7 +145,7 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     offspring["solved"] = np.arange(20) == 0
     record.write("generations", 3, arrays | {"offspring": offspring})
     (place,) = record.solutions().descriptor
-    drawn.maze(record, ax)
+    drawn.behaviors(record, ax)
     rings = ax.collections[1]
     np.testing.assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
@@ -241,7 +243,7 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
 
 def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     record = ant_run(tmp_path / "ant", 0, 1.0)
-    drawn.maze(record, ax)
+    drawn.behaviors(record, ax)
     path = ax.collections[0].get_segments()[1]
     np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
     np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.

@@ -4,47 +4,127 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
-from brns.pictures.records import LINES, colors_of
-from brns.pictures.style import Line, Shown, bands, by_rank, colorbar, middles, titled
-from brns.pictures.worlds import draw_world, open_cells
+from brns.pictures.maps import draw_world
+from brns.pictures.records import LOOKS, looks_of
+from brns.pictures.scenes import open_cells
+from brns.pictures.style import Line, Shown, bands, by_rank, colorbar, draw_lines, titled
+from brns.settings import parts
 from brns.tasks.scene import Scene
 
 
-def test_a_method_has_its_colour_whatever_stands_beside_it():
+def test_a_method_has_its_look_whatever_stands_beside_it():
     three = ["archive", "recognition", "paper"]
-    assert colors_of(three) == colors_of(three[::-1])
-    assert colors_of(["archive"])["archive"] == colors_of(three)["archive"]
-    assert len(set(colors_of(three).values())) == 3
+    assert looks_of(three) == looks_of(three[::-1])
+    assert looks_of(["archive"])["archive"] == looks_of(three)["archive"] == LOOKS["archive"]
     labels = ["archive, capacity=8", "archive, capacity=64", "Mine", "recognition", "Yours"]
-    shades = colors_of(labels)
-    assert len(set(shades.values())) == 5
-    assert set(shades.values()) <= set(LINES)
-    assert shades == colors_of(labels[::-1])
-    assert shades["archive, capacity=64"] == colors_of(["archive"])["archive"]
-    assert len(colors_of(map(str, range(20)))) == 20
+    looks = looks_of(labels)
+    assert len(set(looks.values())) == 5
+    assert len({look.color for look in looks.values()}) == 5
+    for label in (
+        "archive, capacity=8",
+        "Mine",
+        "Yours",
+    ):  # what looks like a method is that method
+        assert looks[label] not in LOOKS.values()
+    assert looks == looks_of(labels[::-1])
+    assert looks["archive, capacity=64"] == LOOKS["archive"]
+    many = looks_of(map(str, range(40)))
+    assert len(set(many.values())) == 40
+
+
+# Machado, Oliveira & Fernandes 2009, severity 1: what linear RGB becomes without one of the cones.
+EYES = {
+    "all": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+}
+
+
+def lab(linear):
+    """CIE L*a*b* of linear sRGB, under D65."""
+    to_xyz = np.array(
+        [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ]
+    )
+    ratio = linear @ to_xyz.T / to_xyz.sum(axis=1)
+    f = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
+    x, y, z = f.T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+def closest(points):
+    first, second = np.triu_indices(len(points), 1)
+    return np.linalg.norm(points[first] - points[second], axis=1).min()
+
+
+# A difference of 2.3 is just noticeable between patches side by side (Mahy, Van Eycken & Oosterlinck
+# 1994); of thin lines apart from each other it takes about ten times that. In grey, eight steps
+# between black and a lightness that still shows on white, 70, can be 8 apart at most; dashes and
+# markers tell the lines apart there, too.
+@pytest.mark.parametrize(("eye", "least"), [("all", 40), ("protanopia", 22), ("deuteranopia", 22)])
+def test_colours_of_methods_stay_apart_to_every_eye(eye, least):
+    colors = np.array([to_rgb(look.color) for look in LOOKS.values()])
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
+    assert closest(lab(np.clip(linear @ EYES[eye].T, 0, 1))) > least
+    assert closest(lab(linear)[:, :1]) > 7.5  # in grey
+    assert lab(linear)[:, 0].max() < 71
+
+
+def test_every_method_has_colour_dashes_and_marker_of_its_own():
+    methods = parts("estimator", "preset")
+    assert set(methods) | {"random search"} == set(LOOKS)
+    for column in zip(*LOOKS.values(), strict=True):
+        assert len(set(column)) == len(LOOKS)
 
 
 def test_no_band_of_what_is_never_negative_reaches_below_zero():
-    (found,), note = middles([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
+    (found,), words = bands([np.array([[0.0], [0.0], [0.0], [9.0]])])  # mean 2.25, deviation 4.5
     np.testing.assert_allclose(found, [[0], [0], [2.25]])
-    assert note == "\n(median and quartiles)"
+    assert words == "median and quartiles, 4 seeds"
     values = [
         np.array([[4.0], [6.0]]),
         np.array([[-1.0], [1.0]]),
     ]  # what can be negative may reach below 0
-    (first, second), note = middles(values)
+    (first, second), words = bands(values)
     root = np.sqrt(2)
     np.testing.assert_allclose(first, [[5], [5 - root], [5 + root]])
     np.testing.assert_allclose(second, [[0], [-root], [root]])
-    assert note == ""
+    assert words == "mean ± deviation, 2 seeds"
     ax = Figure().subplots()
-    wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0], [9.0]])
-    assert bands(ax, [Line("a", [0], wild, "red"), Line("b", [0], tame, "blue")])
-    assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 5.5]
+    wild, tame = np.array([[0.0], [0.0], [0.0], [9.0]]), np.array([[1.0], [2.0], [9.0]])
+    red, blue = LOOKS["counts"], LOOKS["archive"]
+    words = draw_lines(ax, [Line("a", [0], wild, red), Line("b", [0], tame, blue)])
+    assert words == "median and quartiles, over seeds"
+    assert [line.get_ydata()[0] for line in ax.lines] == [0.0, 2.0]
+
+
+def test_no_band_of_a_share_reaches_above_all():
+    shares = np.array([[1.0], [1.0], [1.0], [0.2]])  # mean 0.8, deviation 0.4
+    (found,), words = bands([shares], most=1.0)
+    np.testing.assert_allclose(found, [[1.0], [0.8], [1.0]])
+    assert words == "median and quartiles, 4 seeds"
+    assert bands([shares]).words == "mean ± deviation, 4 seeds"
+    assert bands([shares[:1]], most=1.0).words == ""
 
 
 def test_a_long_title_stays_within_its_panel():

@@ -24,7 +24,7 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
 
 def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch):
     drawn = []
-    monkeypatch.setattr(movie, "_frame", lambda _, now, kept: drawn.append((kept, now)))
+    monkeypatch.setattr(movie._Film, "frame", lambda _, now, kept: drawn.append((kept, now)))
     list(movie.frames(maze))  # the states of 0, 2, 4 and the last are kept
     assert drawn == [(0, 0), (0, 1), (2, 2), (2, 3), (4, 4), (4, 5), (6, 6)]
     drawn.clear()
@@ -37,11 +37,46 @@ def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch
     )
 
 
-def test_what_no_movie_can_be_made_of(maze, tmp_path):
-    with pytest.raises(ValueError, match=r"a movie is a \.gif"):
+def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"a movie is a \.gif or an \.mp4"):
+        movie.write(maze, tmp_path / "run.avi")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(ValueError, match="made by ffmpeg"):
         movie.write(maze, tmp_path / "run.mp4")
     shutil.copytree(maze.path, tmp_path / "begun")
     for number in range(1, 7):
         (tmp_path / "begun" / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
         movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
+
+
+def test_frames_have_the_population_in_its_place(maze):
+    film = movie._Film(maze)
+    for now, kept in ((3, 2), (5, 4)):
+        film.frame(now, kept)
+        points = film.ax.collections[-1].get_offsets()
+        np.testing.assert_allclose(points, maze.column("survivors.descriptor", [now])[0])
+        assert f"generation {now} of 6" in film.ax.get_title(loc="left")
+        assert f"novelty after generation {kept}" in film.ax.get_title(loc="left")
+    assert len(film.figure.legends) == 1
+    assert film.map.generation == 4
+
+
+def fake_ffmpeg(path, script):
+    path.mkdir()
+    (path / "ffmpeg").write_text(f"#!/bin/sh\n{script}\n")
+    (path / "ffmpeg").chmod(0o755)
+    return str(path)
+
+
+def test_ffmpeg_gets_every_frame_and_its_errors_are_told(tmp_path, monkeypatch):
+    pictures = [np.full((4, 5, 3), shade, np.uint8) for shade in (0, 100, 200)]
+    keeps = 'for last; do :; done; cat > "$last"'
+    monkeypatch.setenv("PATH", fake_ffmpeg(tmp_path / "keeps", keeps), prepend=":")
+    out = movie._save(tmp_path / "run.mp4", pictures, 6.0)
+    assert out.read_bytes() == b"".join(picture.tobytes() for picture in pictures)
+    fails = fake_ffmpeg(tmp_path / "fails", "echo no codec >&2; exit 1")
+    monkeypatch.setenv("PATH", fails, prepend=":")
+    with pytest.raises(RuntimeError, match="no codec"):
+        movie._save(tmp_path / "none.mp4", pictures, 6.0)
+    assert not (tmp_path / "none.mp4").exists()

@@ -1,18 +1,22 @@
 """The report: what it says, that nothing is fetched, and its view."""
 
+import base64
 import html.parser
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
 
+from brns import Record
 from brns.metrics.measures import MEASURES, over_seeds
 from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
 from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
-from brns.pictures.worlds import open_cells
+from brns.pictures.report.page import confirmable
+from brns.pictures.scenes import open_cells
 
 
 class Elements(html.parser.HTMLParser):
@@ -60,15 +64,19 @@ def test_nothing_is_fetched_and_the_page_is_small(page):
             assert address.startswith(("#", "data:")) or address == "", (tag, address)
         assert tag not in ("link", "iframe", "object", "embed")
     assert "default-src 'none'" in text
-    assert page.stat().st_size < 10e6
+    assert page.stat().st_size < 1e6
 
 
 def test_every_figure_is_there_or_the_reason_why_not(page):
     text = page.read_text()
-    assert set(re.findall(r'id="figure-([\w-]+)"', text)) == {"maze", "age", "q", "eta"}
+    assert set(re.findall(r'id="figure-([\w-]+)"', text)) == {"behaviors", "age", "q", "eta"}
     assert "needs descriptors that are paths" in text
     ids = [attributes["id"] for _, attributes in Elements(text).elements if "id" in attributes]
     assert len(ids) == len(set(ids))
+
+
+def read(text, kind):
+    return np.frombuffer(base64.b64decode(text), kind)
 
 
 @pytest.fixture(scope="module")
@@ -77,34 +85,38 @@ def shown(maze):
 
 
 def test_the_view_holds_the_record(maze, shown):
-    assert [frame.name for frame in shown.frames] == ["0", "1", "2", "3", "4", "5", "6"]
-    record = maze
-    for g, frame in enumerate(shown.frames):
-        novelty, people = frame.data
-        place = np.stack([people.x, people.y], axis=1)
-        np.testing.assert_array_equal(place, record.column("survivors.descriptor", [g])[0])
-        who, born, _, parent, _, solved = zip(*people.customdata, strict=True)
-        for name, column in (
-            ("id", who),
-            ("born", born),
-            ("parent", [-1 if p == "none" else p for p in parent]),
-        ):
-            assert list(column) == record.column(f"survivors.{name}", [g])[0].tolist()
-        assert [one == "yes" for one in solved] == record.column("survivors.solved", [g])[
-            0
-        ].tolist()
-        np.testing.assert_array_equal(
-            novelty.z, shown.frames[g - g % 2].data[0].z
-        )  # its state is kept
+    assert shown["generations"] == [0, 1, 2, 3, 4, 5, 6]
+    (panel,) = shown["panels"]
+    assert (panel["title"], panel["last"]) == ("a method, seed 0", 6)
+    place = read(panel["place"], "<f4").reshape(-1, 2)
+    for g in shown["generations"]:
+        rows = read(panel["rows"][g], "<i4")
+        np.testing.assert_array_equal(place[rows], maze.column("survivors.descriptor", [g])[0])
+        novelty = maze.column("survivors.novelty", [g])[0]
+        np.testing.assert_array_equal(read(panel["novelty"][g], "<f4"), novelty)
+        for name, kind in (("id", "<i4"), ("born", "<i4"), ("parent", "<i4"), ("solved", "u1")):
+            column = maze.column(f"survivors.{name}", [g])[0]
+            np.testing.assert_array_equal(read(panel[name], kind)[rows], column)
+    assert panel["map"]["of"] == [0, 0, 1, 1, 2, 2, 3]  # every second state is kept
 
 
 def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     novelty, reached = novelty_grid(maze, 4, 40), open_cells(scene_of(maze), 40)
-    levels = shown.frames[4].data[0].z
+    levels = read(shown["panels"][0]["map"]["levels"][2], "u1").reshape(40, 40)
     assert not levels[~reached].any()
     order = np.argsort(novelty[reached])
     ranks = np.argsort(order) / (reached.sum() - 1)
     np.testing.assert_allclose((levels[reached] - 1.0) / 254, ranks, atol=0.01)
+
+
+def test_a_run_that_ended_earlier_shows_its_last_generation(near, archived, tmp_path):
+    short = Record(shutil.copytree(archived[0].path, tmp_path / "short"), archived[0].search)
+    for g in (5, 6):
+        for kind in ("generations", "states"):
+            (short.path / kind / f"{g:06d}.npz").unlink()
+    panels = view.view({"long": near[0], "short": short})["panels"]
+    assert [panel["last"] for panel in panels] == [6, 4]
+    assert panels[1]["rows"][4] == panels[1]["rows"][6] != panels[1]["rows"][3]
 
 
 def test_runs_of_different_length_are_warned_of_and_many_generations_are_thinned(
@@ -130,11 +142,17 @@ def test_a_test_of_the_table_is_that_of_compare():
     assert page.differences(few, "a")["age", "b"].verdict == "not tested (n = 3)"
 
 
+def test_tests_that_can_never_confirm_say_so(page):
+    assert "Not tested: with so few seeds" in " ".join(page.read_text().split())
+    # Of 4 against 4 the least p is 2 / C(8, 4) = 1 / 35: one test can confirm, two cannot.
+    assert confirmable([(4, 4)], 1)
+    assert not confirmable([(4, 4)], 2)
+    assert confirmable([(4, 4), (4, 8)], 10)  # 2 / C(12, 4) = 1 / 247.5
+
+
 def test_no_text_of_a_record_becomes_markup(attacked, attack):
     found = Elements(attacked.read_text())
-    assert all(
-        tag != "img" or one["src"].startswith("data:image/svg") for tag, one in found.elements
-    )
+    assert all(tag != "img" or one["src"].startswith("data:image/") for tag, one in found.elements)
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
     assert attack in [cell.strip() for cell in found.cells]
     assert not re.search(r"<script[^>]*>document\.title", attacked.read_text())

@@ -1,4 +1,5 @@
-"""A report: records in, one page out, which opens from disk and needs no network. `write` makes it."""
+"""A report: records in, one page out, which opens from disk and needs no network. `write` makes
+it."""
 
 try:
     from brns.pictures.report.page import write as write

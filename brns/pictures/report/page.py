@@ -8,9 +8,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from jinja2 import Environment, PackageLoader
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from plotly.offline import get_plotlyjs
+from PIL import Image
 
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
 from brns.metrics.numbers import number, ranges
@@ -18,14 +21,15 @@ from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import FIGURES, draw
 from brns.pictures.records import mapped, methods, scene_of, without_search
 from brns.pictures.report import view
-from brns.pictures.style import SOLVED
+from brns.pictures.style import NOVELTY, SOLVED
 from brns.runs.metadata import origin
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
 from brns.settings import leaves
 
-CONFIG = {"displayModeBar": False, "responsive": True}
+BORN = "#ff9f1c"
+SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
 NOT_TESTED = ("generations", "evaluations", "epsilon")
 """measures that are settings, or have an estimator's own unit"""
 NEVER_LATE = "first_solved"
@@ -33,10 +37,21 @@ NEVER_LATE = "first_solved"
 
 
 def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
-    """Write the report of runs of one or several methods on one task as an HTML page; returns its path.
+    """Write the report of runs of one or several methods on one task as an HTML page; returns its
+    path.
 
-    It has a table, every figure that the records can give, a view of the search with a slider over generations, and
-    what was run. Needs plotly and Jinja2: `pip install 'brns[report]'`.
+    It has a table, every figure that the records can give, a view of the search with a slider over
+    generations, and what was run. Needs Jinja2: `pip install 'brns[report]'`.
+
+    Args:
+        records: runs of one task.
+        out: the page, an .html.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        ValueError: for runs of different tasks, the same run twice, and no run.
     """
     out = Path(out)
     runs = methods(records)
@@ -46,14 +61,14 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     drawn, not_drawn = {}, {}
     for name in track(list(FIGURES), "Drawing", len(FIGURES)):
         try:
-            drawn[name] = _image(draw(name, records))
+            drawn[name] = _image(draw(name, records), FIGURES[name].wide)
         except ValueError as error:
             not_drawn[name] = f"{error}"
     watched = view.view(firsts)
-    summarized = table(runs)
-    tests = [test for cells in summarized.values() for _, test in cells if test is not None]
     columns = [leaves(record.experiment) for record in firsts.values()]
     names = sorted(set().union(*columns))
+    rows = table(runs)
+    tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
         loader=PackageLoader("brns.pictures.report", "."), autoescape=True, trim_blocks=True
     )
@@ -62,28 +77,27 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         runs=runs,
         lengths={label: ranges(found) for label, found in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
-        table=summarized,
+        table=rows,
         measures=MEASURES,
         number=number,
         zip=zip,
         reference=reference,
-        tested=any(not math.isnan(test.p) for test in tests),
+        tested=any(not math.isnan(test.p) for test in tested),
         level=LEVEL,
         left_out=without_search(records),
-        view=watched.to_html(
-            CONFIG, auto_play=False, include_plotlyjs=False, full_html=False, div_id="view"
-        ),
-        frames=len(watched.frames),
+        view=watched,
+        script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
+        frames=len(watched["generations"]),
+        walled=scene_of(firsts[reference]).walls is not None,
         mapped=mapped(firsts[reference]),
         areas=scene_of(firsts[reference]).areas,
-        colors={"born": view.BORN, "solved": SOLVED, "scale": ", ".join(view.SCALE)},
+        colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
         figures=FIGURES,
         drawn=drawn,
         not_drawn=not_drawn,
         settings={name: _row(name, columns) for name in names},
         origin=origin,
-        plotly=get_plotlyjs(),
     )
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
@@ -103,7 +117,8 @@ def _row(name: str, columns: Sequence[Mapping[str, object]]) -> list[object]:
 def table(
     runs: Mapping[str, Sequence[Record]],
 ) -> dict[str, list[tuple[Estimate | None, Difference | None]]]:
-    """Of each measure, by its name: each method's estimate over seeds, and its test against the first method.
+    """Of each measure, by its name: each method's estimate over seeds, and its test against the
+    first method.
 
     p is corrected for the whole table.
     """
@@ -142,9 +157,17 @@ def differences(
     return dict(zip(places, corrected(found), strict=True))
 
 
-def _image(figure: Figure) -> tuple[str, bool]:
-    """The source of a figure's image, and whether it is wide."""
+def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
+    """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
+    are pixels."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", dpi=110)
-    image = f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    if wide:
+        figure.savefig(buffer, format="png", dpi=100)
+        picture = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        buffer = io.BytesIO()
+        picture.save(buffer, format="png", optimize=True)
+    else:
+        figure.savefig(buffer, format="svg")
+    kind = "png" if wide else "svg+xml"
+    image = f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
     return image, bool(figure.get_figwidth() > 8)

@@ -1,41 +1,32 @@
-"""The search, generation by generation: a panel for each method, and one slider for all of them."""
+"""The search, generation by generation, as data for the page's script: a panel for each method, one
+slider for all."""
 
-import html
-import itertools
+import base64
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+from jaxtyping import UInt8
 from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from PIL import Image, ImageColor
-from plotly.subplots import make_subplots
 
+from brns.pictures import gather
+from brns.pictures.gather import Living, NoveltyMap
 from brns.pictures.records import mapped, scene_of
-from brns.pictures.style import INK, NOVELTY, SOLVED, WALL, by_rank, columns
-from brns.pictures.worlds import novelty_grid, open_cells, over_box, with_start
+from brns.pictures.scenes import with_start
+from brns.pictures.style import NOVELTY, WALL, by_rank
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
 NUMBERS = 300_000
-"""of all individuals together: they keep the page below 10 MB"""
+"""of all individuals together: they keep the page small"""
 MOST_FRAMES = 101
 """generations"""
 MAP_CELLS = 40
 """of novelty's maps, along each side"""
-CLEAR = "rgba(0, 0, 0, 0)"
-AXIS = {"showgrid": False, "zeroline": False, "automargin": True, "constrain": "domain"}
-BORN = "#ff9f1c"
-PATH = "rgba(70, 130, 200, 0.35)"
-SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
-POINTED_AT = (
-    "<b>individual %{customdata[0]}</b><br>born in %{customdata[1]}<br>age %{customdata[2]}<br>"
-    "parent %{customdata[3]}<br>novelty %{customdata[4]}<br>solves the task: %{customdata[5]}<br>"
-    "(%{x:.4~g}, %{y:.4~g})<extra></extra>"
-)
-AT_ONCE = {"mode": "immediate", "frame": {"duration": 0}, "transition": {"duration": 0}}
-PLAYED = {"fromcurrent": True, "frame": {"duration": 200}, "transition": {"duration": 0}}
+LEVELS = 256
+"""of colour in a map; 0 is a cell that cannot be reached"""
 
 
 def generations_shown(records: Sequence[Record]) -> list[int]:
@@ -47,176 +38,110 @@ def generations_shown(records: Sequence[Record]) -> list[int]:
     return np.linspace(0, last, most).round().astype(int).tolist()
 
 
-def view(runs: Mapping[str, Record]) -> go.Figure:
-    """The figure, for plotly, of a run of each method: its data are the last generation's."""
+def view(runs: Mapping[str, Record]) -> dict[str, Any]:
+    """What the page's script draws.
+
+    Args:
+        runs: a run of each method, by the method's name.
+
+    Returns:
+        JSON values: the scene, the generations, and a panel for each run. Arrays are base64 of
+        little-endian bytes.
+    """
     world = scene_of(next(iter(runs.values())))
     generations = generations_shown(list(runs.values()))
-    seen = [_seen(record, world, generations) for record in runs.values()]
-    across = columns(len(runs))
-    rows = -(-len(runs) // across)
-    titles = [html.escape(f"{name}, seed {record.seed}") for name, record in runs.items()]
-    figure = make_subplots(rows, across, subplot_titles=titles)
-    for panel, of_run in enumerate(seen):
-        figure.add_traces(of_run[-1], rows=panel // across + 1, cols=panel % across + 1)
-    figure.frames = [
-        go.Frame(name=f"{g}", data=list(itertools.chain(*traces)))
-        for g, *traces in zip(generations, *seen, strict=True)
-    ]
-    _draw_world(figure, world)
-    figure.update_layout(
-        template="none",  # the page says the colour of texts
-        paper_bgcolor=CLEAR,
-        plot_bgcolor=CLEAR,
-        font={"family": "inherit", "size": 12},
-        height=130 + rows * min(100 + 900 // across, 700),
-        margin={"l": 50, "r": 20, "t": 130, "b": 20},
-        hovermode="closest",
-        showlegend=False,
-        **_controls(generations),
-    )
-    return figure
+    panels = []
+    for name, record in runs.items():
+        panels.append({"title": f"{name}, seed {record.seed}", **_panel(record, generations)})
+    return {"scene": _scene(world), "generations": generations, "panels": panels}
 
 
-def _seen(record: Record, world: Scene, generations: Sequence[int]) -> list[list[Any]]:
+def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     """What is seen of a run in each generation; in those that it does not have, its last."""
     now = np.minimum(generations, record.last).tolist()
-    seen: list[list[Any]] = [[_population(record, world, g)] for g in now]
-    if world.paths:
-        seen = [[_paths(record, world, g), *traces] for g, traces in zip(now, seen, strict=True)]
+    living = [gather.population(record, g) for g in now]
+    panel = {"last": record.last, **_people(living)}
     if mapped(record):
         kept = np.array(record.snapshots)
         until = kept[(np.searchsorted(kept, now, "right") - 1).clip(0)].tolist()
-        maps = {g: _novelty_map(record, world, g) for g in set(until)}
-        seen = [[maps[g], *traces] for g, traces in zip(until, seen, strict=True)]
-    return seen
-
-
-def _population(record: Record, world: Scene, now: int) -> go.Scatter:
-    names = ("descriptor", "id", "born", "parent", "novelty", "solved")
-    column = {name: record.column(f"survivors.{name}", [now])[0] for name in names}
-    x, y = world.place(column["descriptor"]).T
-    people = zip(*(column[name].tolist() for name in names[1:]), strict=True)
-    told = [
-        [
-            who,
-            born,
-            now - born,
-            "none" if parent < 0 else parent,
-            f"{novelty:.4g}",
-            "yes" if solved else "no",
-        ]
-        for who, born, parent, novelty, solved in people
-    ]
-    edge = {"width": 1.3, "color": np.where(column["solved"], SOLVED, INK)}
-    marker = {"size": 8, "line": edge, "color": np.where(column["born"] == now, BORN, "white")}
-    return go.Scatter(
-        x=x, y=y, mode="markers", customdata=told, hovertemplate=POINTED_AT, marker=marker
-    )
-
-
-def _paths(record: Record, world: Scene, now: int) -> go.Scatter:
-    """The survivors' paths from the start on; each of their places tells whose it is."""
-    who = record.column("survivors.id", [now])[0]
-    ways = with_start(world, record.column("survivors.descriptor", [now])[0])
-    ended = np.concatenate([ways, np.full_like(ways[:, :1], np.nan)], axis=1)
-    x, y = ended.reshape(-1, 2).T
-    told = "on the way of individual %{customdata}<extra></extra>"
-    whose = np.repeat(who, ended.shape[1])
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        customdata=whose,
-        hovertemplate=told,
-        line={"width": 1, "color": PATH},
-    )
-
-
-def _novelty_map(record: Record, world: Scene, kept: int) -> go.Heatmap:
-    """Novelty after a generation: ranks from 1 to 255 among the cells in reach, 0 for others."""
-    over = over_box(world, record.behavior_space)
-    novelty = novelty_grid(record, kept, MAP_CELLS)
-    reached = open_cells(over, MAP_CELLS)
-    ranks = np.asarray(by_rank(novelty[reached])(novelty), np.float64)
-    levels = np.where(reached, 1 + np.round(254 * ranks), 0)
-    wide, tall = ((high - low) / MAP_CELLS for low, high in zip(over.low, over.high, strict=True))
-    return go.Heatmap(
-        z=levels.astype(np.uint8),
-        x0=over.low[0] + wide / 2,
-        dx=wide,
-        y0=over.low[1] + tall / 2,
-        dy=tall,
-        zmin=0,
-        zmax=255,
-        colorscale=[[0, CLEAR], *zip(np.linspace(1, 255, 12) / 255, SCALE, strict=True)],
-        hoverinfo="skip",
-        showscale=False,
-    )
-
-
-def _draw_world(figure: go.Figure, world: Scene) -> None:
-    """The axes, walls, areas and start of the world, in every panel."""
-    everywhere: Any = {"row": "all", "col": "all", "exclude_empty_subplots": True}
-    (left, low), (right, high) = world.low, world.high
-    up = [high, low] if world.down else [low, high]
-    figure.update_xaxes(title_text=world.axes[0], range=[left, right], **AXIS)
-    figure.update_yaxes(title_text=world.axes[1], range=up, **AXIS)
-    if world.walls is not None:
-        figure.for_each_yaxis(lambda axis: axis.update(scaleanchor=axis.anchor))
-        walls = (
-            world.walls if world.down else world.walls[::-1]
-        )  # of an image, the first row is the top
-        color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
-        left, right, low, high = world.walls_extent
-        figure.add_layout_image(
-            source=Image.fromarray(walls[..., None] * color),
-            x=left,
-            y=low if world.down else high,
-            sizex=right - left,
-            sizey=high - low,
-            sizing="stretch",
-            layer="above",
-            **everywhere,
-        )
-    for area in world.areas:
-        ends = {"x0": area.x - area.radius, "x1": area.x + area.radius}
-        ends |= {"y0": area.y - area.radius, "y1": area.y + area.radius}
-        figure.add_shape(type="circle", **ends, line={"color": area.color}, **everywhere)
-    if world.start is not None:
-        x, y = world.start
-        star = {
-            "size": 13,
-            "symbol": "star",
-            "color": "white",
-            "line": {"width": 1.5, "color": INK},
+        shown = sorted(set(until))
+        maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in shown]
+        over = maps[0].over
+        panel["map"] = {
+            "cells": MAP_CELLS,
+            "low": _plain(over.low),
+            "high": _plain(over.high),
+            "of": [shown.index(g) for g in until],
+            "levels": [_encoded(levels(each), "u1") for each in maps],
         }
-        start = go.Scatter(
-            x=[x], y=[y], mode="markers", name="start", hoverinfo="name", marker=star
-        )
-        figure.add_trace(start, **everywhere)
+    return panel
 
 
-def _controls(generations: Sequence[int]) -> dict[str, Any]:
-    """The slider over generations, and the buttons beside it."""
-    steps = [
-        {"label": f"{g}", "method": "animate", "args": [[f"{g}"], AT_ONCE]} for g in generations
-    ]
-    place = {"y": 1, "yanchor": "bottom", "pad": {"b": 30, "l": 150}}
-    slider = {
-        "steps": steps,
-        "active": len(steps) - 1,
-        "currentvalue": {"prefix": "generation "},
-        **place,
+def _people(living: Sequence[Living]) -> dict[str, Any]:
+    """Every individual once, and for each generation the rows of those who lived, with their
+    novelty then."""
+    world = living[0].scene
+    ids = np.concatenate([people.id for people in living])
+    _, first = np.unique(ids, return_index=True)
+    ids = ids[first]
+    columns = {}
+    for name in ("born", "parent", "solved", "descriptor"):
+        columns[name] = np.concatenate([getattr(people, name) for people in living])[first]
+    places = world.place(columns["descriptor"])
+    rows = [np.searchsorted(ids, people.id) for people in living]
+    people = {
+        "id": _encoded(ids, "<i4"),
+        "born": _encoded(columns["born"], "<i4"),
+        "parent": _encoded(columns["parent"], "<i4"),
+        "solved": _encoded(columns["solved"], "u1"),
+        "place": _encoded(places, "<f4"),
+        "rows": [_encoded(each, "<i4") for each in rows],
+        "novelty": [_encoded(each.novelty, "<f4") for each in living],
     }
-    play = {"label": "Play", "method": "animate", "args": [None, PLAYED]}
-    pause = {"label": "Pause", "method": "animate", "args": [[None], AT_ONCE]}
-    place = {
-        "x": 0,
-        "xanchor": "left",
-        "y": 1,
-        "yanchor": "bottom",
-        "pad": {"b": 40},
-        "direction": "left",
+    if world.paths:
+        ways = with_start(world, columns["descriptor"])
+        people |= {"ways": _encoded(ways, "<f4"), "steps": ways.shape[1]}
+    return people
+
+
+def levels(shown: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
+    """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
+    reached = np.isfinite(shown.novelty)
+    ranks = by_rank(shown.novelty[reached])(np.where(reached, shown.novelty, 0.0))
+    return np.where(reached, 1 + np.round((LEVELS - 2) * np.float64(ranks)), 0).astype(np.uint8)
+
+
+def _scene(world: Scene) -> dict[str, Any]:
+    """The scene as JSON values; walls are an image whose first row is the top."""
+    walls = None
+    if world.walls is not None:
+        rows = world.walls if world.down else world.walls[::-1]
+        color = np.array([*ImageColor.getrgb(WALL), 255], np.uint8)
+        walls = {"image": _image(rows[..., None] * color), "extent": _plain(world.walls_extent)}
+    areas = [[*_plain(area[:3]), area.name, area.color] for area in world.areas]
+    colors = 255 * colormaps[NOVELTY](np.linspace(0, 1, LEVELS - 1))[:, :3]
+    return {
+        "low": _plain(world.low),
+        "high": _plain(world.high),
+        "axes": list(world.axes),
+        "down": world.down,
+        "square": world.walls is not None,
+        "walls": walls,
+        "start": None if world.start is None else _plain(world.start),
+        "areas": areas,
+        "colors": _encoded(colors, "u1"),
     }
-    buttons = {"type": "buttons", "buttons": [play, pause], "showactive": False, **place}
-    return {"sliders": [slider], "updatemenus": [buttons]}
+
+
+def _plain(numbers: Sequence[Any]) -> list[float]:
+    return [float(number) for number in numbers]
+
+
+def _encoded(array: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()
+
+
+def _image(pixels: UInt8[np.ndarray, "h w 4"]) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="png", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"

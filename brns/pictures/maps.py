@@ -1,0 +1,269 @@
+"""Pictures of one run in its world: behaviors, archive, novelty, elites and population."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Circle
+from matplotlib.patheffects import withStroke
+
+from brns.pictures import gather
+from brns.pictures.gather import Archived, Behaviors, Elites, Living, NoveltyMap
+from brns.pictures.scenes import beyond, with_start
+from brns.pictures.style import (
+    FLOOR,
+    NOVELTY,
+    SOLVED,
+    START,
+    TIME,
+    WALL,
+    axes,
+    by_rank,
+    colorbar,
+    scale,
+)
+from brns.runs.record import Record
+from brns.tasks.scene import Scene
+
+MARGIN = 0.02
+"""of the world's width beside it, so that points at its border are whole"""
+MOST_PATHS = 1500
+"""more lines than that cover each other"""
+
+
+def behaviors(record: Record, ax: Axes | None = None) -> Axes:
+    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions
+    are ringed; ways of three (the first, one halfway, the last) are drawn where the task can replay
+    them. First seed of each method.
+
+    Args:
+        record: a run.
+        ax: where to draw, by default pyplot's current axes.
+
+    Returns:
+        The axes.
+    """
+    return paint_behaviors(gather.behaviors(record), ax)
+
+
+def archive(record: Record, ax: Axes | None = None) -> Axes:
+    """The behaviors in the archive at the end, coloured by the generation in which they entered.
+    First seed.
+
+    Args:
+        record: a run whose estimator is an archive, with a state kept.
+        ax: where to draw, by default pyplot's current axes.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: where the estimator has no archive, or no state was kept.
+    """
+    return paint_archive(gather.archive(record), ax)
+
+
+def novelty_map(
+    record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
+) -> Axes:
+    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then
+    lived, for an early, a middle and the last state kept. Colours are ranks, among the cells that
+    can be reached where there are walls. First seed of each method.
+
+    Args:
+        record: a run in a plane whose states were kept.
+        ax: where to draw, by default pyplot's current axes.
+        generation: one whose state is kept, by default the last.
+        living: the population's generation, where it is another.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: where the behavior space is no plane, or the state was not kept.
+    """
+    return paint_novelty_map(gather.novelty_map(record, generation, living), ax)
+
+
+def elites(record: Record, ax: Axes | None = None, *, shape: Sequence[int] | None = None) -> Axes:
+    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each
+    method.
+
+    Args:
+        record: a run in a plane whose task has fitness.
+        ax: where to draw, by default pyplot's current axes.
+        shape: the number of cells along x and along y.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: where that space is no plane, and where all have one fitness.
+    """
+    return paint_elites(gather.elites(record, shape), ax)
+
+
+def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
+    """The survivors of a generation, coloured by the novelty by which they were selected.
+
+    Args:
+        record: a run.
+        ax: where to draw, by default pyplot's current axes.
+        generation: of the run, by default the last.
+
+    Returns:
+        The axes.
+    """
+    return paint_population(gather.population(record, generation), ax)
+
+
+def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
+    """Draw what `gather.behaviors` found."""
+    ax = axes(ax)
+    world, number, solved = shown.scene, len(shown.born), shown.solved
+    most = min(number, MOST_PATHS) if world.paths else number
+    some = np.linspace(0, number - 1, most).astype(int)
+    born = shown.born[some]
+    _draw_behaviors(ax, world, shown.descriptor[some], born, "generation of birth")
+    if solved.any():
+        x, y = world.place(shown.descriptor[solved]).T
+        size = scale(ax)
+        ring: Any = {"facecolor": "none", "edgecolor": SOLVED, "lw": 0.9 * size}
+        ax.scatter(x, y, s=24 * size**2, label="solution", zorder=4, rasterized=True, **ring)
+    for way in shown.ways:
+        style: Any = {"color": SOLVED, "lw": scale(ax), "zorder": 4, "path_effects": halo(ax)}
+        ax.plot(*way.T, label="way of a solution", **style)
+    drawn = f"{most} of " if most < number else ""
+    solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
+    words = f"{drawn}{number} behaviors in {shown.born.max()} generations, {solutions}"
+    ax.set_title(words + beyond(world, shown.descriptor))
+    return ax
+
+
+def paint_archive(shown: Archived, ax: Axes | None = None) -> Axes:
+    """Draw what `gather.archive` found."""
+    ax = axes(ax)
+    _draw_behaviors(ax, shown.scene, shown.descriptor, shown.entered, "generation of entry")
+    number = len(shown.descriptor)
+    outside = beyond(shown.scene, shown.descriptor)
+    ax.set_title(f"archive of {number} after generation {shown.generation}{outside}")
+    return ax
+
+
+def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
+    """Draw what `gather.novelty_map` found."""
+    ax = axes(ax)
+    ranks = by_rank(shown.novelty[np.isfinite(shown.novelty)])
+    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
+    among = " among the cells that can be reached" if shown.walled else ""
+    bar = f"novelty, coloured by rank{among}"
+    colorbar(ax, ax.imshow(shown.novelty, NOVELTY, ranks, **image), bar)
+    draw_world(ax, shown.scene)
+    people = shown.living.descriptor
+    size = scale(ax)
+    dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
+    ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
+    outside = beyond(shown.scene, people)
+    ax.set_title(f"novelty after generation {shown.generation}{outside}")
+    return ax
+
+
+def paint_elites(shown: Elites, ax: Axes | None = None) -> Axes:
+    """Draw what `gather.elites` found."""
+    ax = axes(ax)
+    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
+    colorbar(ax, ax.imshow(shown.fitness, NOVELTY, **image), "fitness of the elite")
+    draw_world(ax, shown.scene)
+    height, width = shown.fitness.shape
+    number = np.isfinite(shown.fitness).sum()
+    ax.set_title(f"elites of {number} of {width} × {height} cells")
+    return ax
+
+
+def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
+    """Draw what `gather.population` found."""
+    ax = axes(ax)
+    world, novelty = shown.scene, shown.novelty
+    colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
+    if world.paths:
+        draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
+    x, y = world.place(shown.descriptor).T
+    size = scale(ax)
+    dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
+    points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
+    colorbar(ax, points, "novelty, coloured by rank")
+    draw_world(ax, world)
+    outside = beyond(world, shown.descriptor)
+    ax.set_title(f"population of generation {shown.generation}{outside}")
+    return ax
+
+
+def halo(ax: Axes) -> list[Any]:
+    """A white edge that keeps a line apart from what is below it."""
+    return [withStroke(linewidth=3.4 * (0.5 + 0.5 * scale(ax)), foreground="white")]
+
+
+def draw_world(ax: Axes, world: Scene) -> None:
+    """The world's floor, walls, areas and start, with room at its border for whole points."""
+    ax.set_facecolor(FLOOR)
+    if world.walls is not None:
+        image, color = np.where(world.walls, 1.0, np.nan), ListedColormap([WALL])
+        ax.imshow(
+            image,
+            origin="lower",
+            extent=world.walls_extent,
+            cmap=color,
+            interpolation="nearest",
+            zorder=2,
+        )
+    size = 0.5 + 0.5 * scale(ax)
+    ring: Any = {"mfc": "none", "mew": 2.0 * size, "ms": 8 * size, "ls": ""}
+    for area in world.areas:  # above all else, since they are what there is to reach
+        edge: Any = {"ec": area.color, "lw": 2.0 * size, "path_effects": halo(ax)}
+        ax.add_patch(Circle((area.x, area.y), area.radius, fill=False, zorder=5, **edge))
+        ax.plot([], [], "o", mec=area.color, label=area.name, **ring)  # for the legend
+    if world.start is not None:
+        ax.plot(
+            *world.start, "o", mec=START, label="start", zorder=6, **ring, path_effects=halo(ax)
+        )
+    low, high = np.array(world.low), np.array(world.high)
+    (left, bottom), (right, top) = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    ax.set(xlim=(left, right), ylim=(top, bottom) if world.down else (bottom, top))
+    ax.set(
+        xlabel=world.axes[0],
+        ylabel=world.axes[1],
+        aspect="auto" if world.walls is None else "equal",
+    )
+
+
+def _draw_behaviors(
+    ax: Axes,
+    world: Scene,
+    behaviors: Float[np.ndarray, "n d"],
+    generations: Int[np.ndarray, " n"],
+    label: str,
+) -> None:
+    if world.paths:
+        shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
+    else:
+        x, y = world.place(behaviors).T
+        dot: Any = {"s": 7 * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
+        shown = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
+    shown.set_clim(0, max(generations.max(), 1))
+    colorbar(ax, shown, label).ax.locator_params("y", integer=True)
+    draw_world(ax, world)
+
+
+def draw_paths(
+    ax: Axes, world: Scene, descriptors: np.ndarray, values: np.ndarray, **style: Any
+) -> LineCollection:
+    """Behaviors that are paths, from the world's start on, coloured by values."""
+    lines = LineCollection(
+        list(with_start(world, descriptors)), array=values, rasterized=True, **style
+    )
+    ax.add_collection(lines)
+    return lines

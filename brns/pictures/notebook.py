@@ -1,0 +1,76 @@
+"""What a notebook shows of a record, and of a list of records: its state, some numbers and a small
+picture."""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+
+from brns.metrics.coverage import grid
+from brns.metrics.measures import MEASURES
+from brns.metrics.numbers import number
+from brns.pictures.maps import behaviors
+from brns.pictures.records import method
+from brns.pictures.style import Shown, house_style
+from brns.runs.record import Record
+from brns.runs.storage import RecordError
+
+SHOWN = ("coverage_survivors", "coverage_evaluated", "solutions", "first_solved")
+"""measures that take no states and are quick"""
+PICTURES = 12
+"""of a list; more records have none, as each takes a tenth of a second"""
+LISTED = 50
+"""rows of a list"""
+
+
+def table(records: Sequence[Record]) -> str:
+    """Records as a table of HTML.
+
+    Args:
+        records: of any runs.
+
+    Returns:
+        A row for each of the first 50, with a picture where there are at most 12.
+    """
+    measures = [name for name in SHOWN if any(_has(record, name) for record in records)]
+    heads = ["", "run", "seed", "generations", *(MEASURES[name].title for name in measures)]
+    rows = [heads if len(records) <= PICTURES else heads[1:]]
+    for record in records[:LISTED]:
+        cells = [_picture(record)] if len(records) <= PICTURES else []
+        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}", _state(record)]
+        for name in measures:
+            value = MEASURES[name].function(record) if _has(record, name) else None
+            words.append(number(None if value is None else float(value)))
+        rows.append([*cells, *map(html.escape, words)])
+    lines = ["".join(f"<th>{cell}</th>" for cell in rows[0])]
+    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows[1:]]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    more = len(records) - LISTED
+    return f"<table>{body}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
+
+
+def _has(record: Record, name: str) -> bool:
+    return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
+
+
+def _state(record: Record) -> str:
+    return (
+        f"{record.last}" if record.last >= record.planned else f"{record.last} of {record.planned}"
+    )
+
+
+def _picture(record: Record) -> str:
+    """Everything that a run evaluated, as an image."""
+    buffer = io.BytesIO()
+    with house_style():
+        figure = Shown(figsize=(2.6, 2.3), layout="constrained")
+        ax = figure.subplots()
+        try:
+            behaviors(record, ax)
+        except RecordError as error:  # damaged: what can be read stands beside it
+            return html.escape(f"no picture: {error}")
+        ax.set(title="", xlabel="", ylabel="")
+        figure.savefig(buffer, format="png", dpi=90)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    words = "Every behavior that was evaluated, early ones light and late ones dark"
+    return f'<img alt="{words}" src="data:image/png;base64,{data}">'

@@ -1,0 +1,66 @@
+"""Where things lie in a world's scene: which cells can be reached, what lies outside, paths from
+the start on."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from brns.core import Box
+from brns.tasks.scene import Scene, plain
+
+PLACES = 8
+"""of a cell along each side, at which it is looked for walls"""
+
+
+def over_box(world: Scene, space: Box) -> Scene:
+    """The scene over the behavior space alone, whose cells a map has: a task may show more or less
+    of its world."""
+    box = plain(space)
+    return world._replace(low=box.low, high=box.high)
+
+
+def beyond(world: Scene, descriptors: Float[np.ndarray, "n d"]) -> str:
+    """How many behaviors lie outside the picture, in words; empty where none do."""
+    places = world.place(descriptors)
+    outside = ((places < np.array(world.low)) | (places > np.array(world.high))).any(axis=1).sum()
+    return f", {outside} outside" if outside else ""
+
+
+def open_cells(world: Scene, cells: int) -> Bool[np.ndarray, "y x"]:
+    """The cells of a map in which any place can be reached: out of walls and, where there is a
+    start, not cut off."""
+    if world.walls is None:
+        return np.ones((cells, cells), bool)
+    free = ~world.walls
+    if world.start is not None:
+        from scipy.ndimage import label  # who draws no map need not wait for it
+
+        row, column = _pixels(world, *world.start)
+        region, _ = label(free)
+        free = region == region[row, column] if free[row, column] else free
+    n = cells * PLACES
+    x, y = (
+        a + (np.arange(n) + 0.5) / n * (b - a) for a, b in zip(world.low, world.high, strict=True)
+    )
+    return (
+        free[np.ix_(*_pixels(world, x, y))].reshape(cells, PLACES, cells, PLACES).any(axis=(1, 3))
+    )
+
+
+def _pixels(world: Scene, x: Any, y: Any) -> tuple[Any, Any]:
+    """The rows and columns of the walls' pixels in which places lie."""
+    assert world.walls is not None
+    left, right, bottom, top = world.walls_extent
+    height, width = world.walls.shape
+    row = np.clip((np.asarray(y) - bottom) / (top - bottom) * height, 0, height - 1).astype(int)
+    column = np.clip((np.asarray(x) - left) / (right - left) * width, 0, width - 1).astype(int)
+    return row, column
+
+
+def with_start(
+    world: Scene, descriptors: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n times 2"]:
+    """Paths from the world's start on, where there is one."""
+    points = descriptors.reshape(len(descriptors), -1, 2)
+    return points if world.start is None else np.insert(points, 0, world.start, axis=1)

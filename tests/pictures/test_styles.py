@@ -1,0 +1,199 @@
+"""Figures under a user's own style, in print and in a notebook."""
+
+import inspect
+import re
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from brns import pictures
+from brns.pictures import movie, notebook
+from brns.pictures.gather import ELITES
+from brns.pictures.style import label_ends, new_figure, spread
+from brns.runs.record import Records
+
+
+def luminance(color):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+DARK = ("dark_background", "Solarize_Light2", "grayscale")
+
+
+@pytest.mark.parametrize("style", DARK)
+def test_text_is_legible_whatever_the_users_style(style, near):
+    with matplotlib.style.context(style):
+        figures = [pictures.overview(near[0]), pictures.draw("age", near)]
+        theirs = matplotlib.rcParams["axes.labelcolor"]
+        own = Figure().subplots()  # of the user's own axes text keeps the user's colours
+        pictures.age(near, own)
+    for figure in figures:
+        ground = figure.get_facecolor()
+        for ax in figure.axes:
+            for text in (ax.xaxis.label, ax.title, *ax.texts, *ax.get_xticklabels()):
+                assert contrast(text.get_color(), ground) > 4.5
+    assert own.xaxis.label.get_color() == theirs
+    for line in own.lines:
+        assert contrast(line.get_color(), own.get_facecolor()) > 2  # lines have a light ground
+
+
+def test_every_public_parameter_of_a_picture_is_described():
+    functions = {name: getattr(pictures, name) for name in pictures.__all__}
+    functions |= {"write": movie.write, "write_individual": movie.write_individual}
+    lacking = []
+    for name, function in functions.items():
+        if inspect.isfunction(function):
+            text = inspect.getdoc(function)
+            names = inspect.signature(function).parameters
+            lacking += [
+                f"{name}({each})"
+                for each in names
+                if f"    {each}: " not in text and each != "options"
+            ]
+            lacking += [name] * ("Returns:" not in text and name != "save")
+    assert not lacking
+
+
+def test_a_figure_leaves_the_users_settings_as_they_were(near, tmp_path):
+    with matplotlib.rc_context({"font.size": 17.0, "pdf.fonttype": 3}):
+        before = dict(matplotlib.rcParams)
+        pictures.save(pictures.draw("age", near, width="column"), tmp_path / "age.pdf")
+        assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.2)])
+def test_for_print_a_figure_has_its_width_and_type_that_can_be_read(width, inches, near):
+    for name in ("age", "behaviors", "q"):
+        figure = pictures.draw(name, near, width=width)
+        assert figure.get_figwidth() == inches
+        sizes = [label.get_fontsize() for ax in figure.axes for label in ax.get_xticklabels()]
+        assert min(sizes) >= 7.0
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            box = ax.get_tightbbox()
+            assert box.x0 > -1
+            assert box.x1 < figure.bbox.width + 1
+
+
+def test_fonts_are_those_that_publishers_take(near, tmp_path):
+    figure = pictures.draw("age", near)
+    pictures.save(figure, tmp_path / "age.pdf")
+    content = (tmp_path / "age.pdf").read_bytes()
+    assert b"/Type3" not in content
+    assert b"/CIDFontType2" in content
+    pictures.save(figure, tmp_path / "age.svg")
+    assert ">generation</text>" in (tmp_path / "age.svg").read_text()
+    first = (tmp_path / "age.svg").read_bytes()
+    pictures.save(pictures.draw("age", near), tmp_path / "age.svg")
+    assert (tmp_path / "age.svg").read_bytes() == first
+
+
+DRAWN = [name for name in pictures.FIGURES if name != "signature"]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_figure_tells_its_numbers(name, near, archived):
+    source = archived if name == "archive" else near
+    rows = pictures.data(name, source)
+    assert rows
+    picture = pictures.FIGURES[name]
+    axes = pictures.draw(name, source).axes
+    if picture.panels in ("one", "method"):
+        seeds = [record.seed for record in source]
+        (line, *_) = axes[0].lines
+        column = "row" if name == "q" else "method"
+        mine = [row for row in rows if row[column] == rows[0][column]]
+        assert sorted({row["seed"] for row in mine}) == seeds
+        last = [row["value"] for row in mine if row["generation"] == mine[-1]["generation"]]
+        assert line.get_ydata()[-1] == pytest.approx(np.mean(last))
+        assert mine[-1]["evaluations"] == 8 + 6 * mine[-1]["generation"]
+    elif name == "elites":
+        assert len(rows) == np.prod(ELITES)
+    elif name == "novelty-map":
+        assert sum(row.get("what") == "individual" for row in rows) == 3 * 8
+    else:
+        behaviors = np.array([[row["behavior_0"], row["behavior_1"]] for row in rows])
+        np.testing.assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
+
+
+def test_x_can_be_evaluations(near, ax):
+    pictures.age(near, ax, over="evaluations")
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
+    assert ax.get_xlabel() == "evaluations"
+    pictures.eta(near, ax, over="evaluations")
+    assert ax.get_xlabel() == "evaluations until generation i"
+    with pytest.raises(ValueError, match="archive has no such axis"):
+        pictures.draw("archive", near, over="evaluations")
+
+
+def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax):
+    def shown(**options):
+        ax.clear()
+        pictures.coverage(near, ax, **options)
+        return re.search(r"(\d+) × (\d+) cells", " ".join(ax.get_ylabel().split())).groups()
+
+    assert shown() == ("6", "6")
+    assert shown(shape=(5, 4)) == ("5", "4")
+    full = [row for row in pictures.data("coverage", near, shape=(1, 1)) if row["value"] == 1.0]
+    assert len(full) == 2 * 7
+    with pytest.raises(ValueError, match="age counts none"):
+        pictures.draw("age", near, shape=(3, 3))
+    with pytest.raises(ValueError, match="from 1 on"):
+        pictures.draw("coverage", near, shape=(0, 3))
+    with pytest.raises(ValueError, match="measured"):
+        pictures.draw("6", near)
+
+
+def test_coverage_gets_finer_until_methods_differ(near, monkeypatch):
+    monkeypatch.setattr("brns.pictures.gather.SATURATED", 0.0)
+    for name, side in (("coverage", 48), ("3a", 6)):
+        label = " ".join(pictures.draw(name, near).axes[0].get_ylabel().split())
+        assert f"{side} × {side} cells" in label
+
+
+def test_names_stand_at_the_ends_of_lines_apart_and_in_order():
+    assert spread([0.5, 0.5, 0.1], 0.2) == pytest.approx([0.5, 0.7, 0.1])
+    assert spread([0.98, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
+    figure = new_figure(5.6, 3.5)
+    ax = figure.subplots()
+    for label, end in (("low", 0.1), ("high", 0.9), ("higher", 0.91)):
+        ax.plot([0, 5], [0, end], label=label)
+    ax.set_ylim(0, 1)
+    assert label_ends(ax)
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert heights["low"] == pytest.approx(0.1)
+    assert heights["higher"] - heights["high"] > 0.05
+    ax.plot([0, 3], [0, 1], label="ended earlier")
+    assert not label_ends(ax)
+
+
+def test_a_notebook_shows_a_record_and_records(near, archived):
+    alone, both = near[0]._repr_html_(), Records([*near, *archived])._repr_html_()
+    assert alone.count("<img") == 1
+    assert both.count("<tr>") == 1 + 4
+    assert "population" in alone
+    assert "Solutions" in alone
+    many = Records(near * 10)._repr_html_()
+    assert "<img" not in many
+    assert many.count("<tr>") == 1 + 20
+
+
+def test_no_text_of_a_record_is_markup_in_a_notebook(near, monkeypatch):
+    monkeypatch.setattr(notebook, "method", lambda record: "<script>")
+    assert "<script>" not in near[0]._repr_html_()
+
+
+def test_an_overview_of_records_has_a_row_for_each(near):
+    figure = pictures.overview(near)
+    assert figure.axes[0].get_subplotspec().get_gridspec().nrows == 2
+    with pytest.raises(ValueError, match="got none"):
+        pictures.overview([])
