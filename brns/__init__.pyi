@@ -43,8 +43,13 @@ from .runs.record import records as records
 from .runs.storage import RecordError as RecordError
 from .search import NoveltySearch as NoveltySearch
 from .search import SearchState as SearchState
+from .tasks.adapters import ParamsEnv as ParamsEnv
+from .tasks.adapters import TimeStepEnv as TimeStepEnv
 from .tasks.ant import AntMaze as AntMaze
 from .tasks.arm import PlanarArm as PlanarArm
+from .tasks.behaviors import Joined as Joined
+from .tasks.behaviors import Statistic as Statistic
+from .tasks.behaviors import Waypoints as Waypoints
 from .tasks.car import MountainCar as MountainCar
 from .tasks.functional import FunctionalTask as FunctionalTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask

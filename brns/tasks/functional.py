@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Evaluation
+from brns.settings import describe as described
+from brns.tasks.behaviors import Waypoints
 from brns.tasks.policy import FeedForward, fitted
 
 
@@ -19,6 +22,8 @@ class Episode(NamedTuple):
     observations: PyTree[Array, "times ..."]
     """what `watch` gave of each state; the first is that of the reset, and there is one more than steps"""
     rewards: Float[Array, " steps"]
+    actions: Float[Array, "steps a"]
+    """0 after the end; of a discrete action, a one for what was chosen and zeros for the others"""
     length: Int[Array, ""]
     """steps until the end"""
     done: Bool[Array, ""]
@@ -30,16 +35,13 @@ def flat(state: Any) -> Float[Array, " o"]:
     return ravel_pytree(state.obs)[0]
 
 
-def last_observation(episode: Any) -> Any:
-    """The behavior of an episode: its last observation."""
-    return episode.observations[-1]
-
-
 class FunctionalTask(eqx.Module):
     """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's, or your own.
 
     It has `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has `obs`, `reward` and
-    `done`. The output of the policy is the action, by default squashed into [-1, 1]. Fitness is the sum of the rewards.
+    `done`. The output of the policy is the action, by default squashed into [-1, 1]. Of an environment that also has
+    `choices`, how many there are for each discrete action, the largest output of each is 1 and the others are 0.
+    Fitness is the sum of the rewards. `TimeStepEnv` and `ParamsEnv` give this shape to jumanji's and gymnax's.
     """
 
     env: Any
@@ -48,7 +50,7 @@ class FunctionalTask(eqx.Module):
     """most steps of an episode"""
     behavior_space: Box
     """where behaviors lie"""
-    describe: Callable[[Episode], Array] = last_observation
+    describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     policy: FeedForward = None  # ty: ignore[invalid-assignment]
     """from observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
@@ -61,17 +63,22 @@ class FunctionalTask(eqx.Module):
     seed: int | None = 0
     """every episode resets with this seed; None draws one for each generation"""
 
+    _raw: bool = eqx.field(init=False, static=True)
+
     traceable = True
 
     def __post_init__(self):
         if getattr(self.env, "action_size", None) is None:
             raise ValueError(
                 "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, action), action_size; "
-                f"got {type(self.env).__name__}. Gymnasium's are for brns.GymnasiumTask"
+                f"got {type(self.env).__name__}. Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
+                "brns.TimeStepEnv and brns.ParamsEnv"
             )
-        state = jax.eval_shape(self.env.reset, jax.random.key(0))
+        self._raw, state = _first(self.env.reset)
         (observations,) = jax.eval_shape(self.observe, state).shape
         self.policy = fitted(self.policy, observations, self.env.action_size)
+        if not _is_hashable(self.env):
+            self.env = Unhashable(self.env)
 
     @property
     def genotype_space(self) -> Box:
@@ -94,22 +101,78 @@ class FunctionalTask(eqx.Module):
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
         """One episode from the reset with this key."""
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
+        choices = getattr(self.env, "choices", ())
 
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
-            state = self.env.step(
-                state, self.policy.act(layers, self.observe(state)[:, None])[:, 0]
-            )
-            reward = jnp.where(done, 0.0, state.reward)
-            return (state, done | jnp.asarray(state.done, bool)), (watch(state), reward, ~done)
+            action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
+            action = _chosen(action, choices) if choices else action
+            state = self.env.step(state, action)
+            reward = jnp.where(done, 0.0, _scalar("reward", state.reward))
+            happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
+            return (state, done | _scalar("done", state.done).astype(bool)), happened
 
-        state = self.env.reset(key)
-        begun = state, jnp.asarray(state.done, bool)
-        (_, done), (later, rewards, living) = jax.lax.scan(advance, begun, length=self.steps)
+        state = self.env.reset(jax.random.key_data(key) if self._raw else key)
+        begun = state, _scalar("done", state.done).astype(bool)
+        (_, done), (later, rewards, actions, living) = jax.lax.scan(
+            advance, begun, length=self.steps
+        )
         times = jnp.minimum(
             jnp.arange(self.steps + 1), living.sum()
         )  # after the end the last again
         seen = jax.tree.map(
-            lambda one, many: jnp.concatenate([one[None], many])[times], watch(state), later
+            lambda one, many: jnp.concatenate([jnp.asarray(one)[None], many])[times],
+            watch(state),
+            later,
         )
-        return Episode(seen, rewards, living.sum(), done)
+        return Episode(seen, rewards, actions, living.sum(), done)
+
+
+class Unhashable:
+    """An environment that cannot be hashed, such as a plain dataclass: compiled code is for this very one."""
+
+    def __init__(self, env: Any):
+        self.env = env
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env":  # not yet there, while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+
+@described.register
+def _(part: Unhashable) -> Any:
+    return described(part.env)
+
+
+def _is_hashable(env: Any) -> bool:
+    arrays, rest = eqx.partition(env, eqx.is_array)
+    try:
+        hash((jax.tree.structure(arrays), tuple(jax.tree.leaves(rest))))
+    except TypeError:
+        return False
+    return True
+
+
+def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
+    """Whether `reset` needs the two words of a key, as older code does, and the shapes of its state."""
+    key = jax.random.key(0)
+    try:
+        return False, jax.eval_shape(reset, key)
+    except Exception as error:
+        try:
+            return True, jax.eval_shape(reset, jax.random.key_data(key))
+        except Exception:
+            raise error from None
+
+
+def _scalar(name: str, value: Any) -> Array:
+    if jnp.size(value) != 1:
+        raise ValueError(f"a state's {name} must be one number; got shape {jnp.shape(value)}")
+    return jnp.reshape(value, ())
+
+
+def _chosen(outputs: Float[Array, " a"], choices: tuple[int, ...]) -> Float[Array, " a"]:
+    """1 for the largest of each group, 0 for the others."""
+    groups = jnp.split(outputs, np.cumsum(choices)[:-1])
+    return jnp.concatenate([jax.nn.one_hot(group.argmax(), len(group)) for group in groups])

@@ -1,6 +1,10 @@
 """Any Gymnasium environment as a task: policies act in a batch of it, a function of yours says what a behavior was."""
 
+import contextlib
+import dataclasses
 import threading
+import warnings
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -13,30 +17,47 @@ from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
 from brns.settings import shown
-from brns.tasks.functional import last_observation
+from brns.tasks.behaviors import Bounds, Waypoints
 from brns.tasks.policy import FeedForward, Genotypes, fitted
 
 try:
     import gymnasium
     from gymnasium import spaces
-    from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-    from gymnasium.vector.utils import iterate
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space, iterate
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
-MADE = threading.local()
+# Environments that take their steps in turn. With more a simulator's states leave the cache (Ant-v5: 32 are 12 % slower
+# than 1), with fewer the product of the policies costs more than it saves (CartPole-v1: 1 is 25 % slower).
+TOGETHER = 8
+# In the observations of those together: of large images there are fewer, or their episodes fill the memory.
+NUMBERS = 200_000
+# A bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do.
+UNBOUNDED = 1e9
+# Of a default policy, beyond which a word is said.
+GENES = 100_000
+RESET = ("observation", "info")
+STEP = ("observation", "reward", "terminated", "truncated", "info")
 
 
 class Episode(NamedTuple):
     """What happened in t steps of an environment."""
 
     observations: Float[np.ndarray, "times o"]
-    """flattened; the first is that of the reset"""
+    """what `watch` gave, by default the observations, flattened; the first is that of the reset"""
     rewards: Float[np.ndarray, " t"]
+    actions: Float[np.ndarray, "t a"]
+    """flattened; of a discrete action, a one for what was chosen and zeros for the others"""
     infos: list[dict[str, Any]]
     """the environment's own; the first is that of the reset"""
     terminated: bool
     """whether the environment ended the episode, not a limit of time"""
+
+    @property
+    def length(self) -> int:
+        """Steps until the end."""
+        return len(self.rewards)
 
 
 @runtime_checkable
@@ -51,45 +72,72 @@ class Policy(Protocol):
     ) -> Callable[[Float[np.ndarray, "n o"]], Any]:
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
-        It is made anew for each batch of episodes. Row i is for genotype i.
+        It is made anew for each batch of episodes, of at most eight unless the environment has a vector form.
+        Row i is for genotype i.
         """
+
+
+class Life:
+    """Ends with what has it."""
+
+
+class Worlds(threading.local):
+    """A task's environments, others in each thread: closed with the thread, the task or the program."""
+
+    def __init__(self):
+        self.made: dict[int, Any] = {}
+        self.life = Life()
+        weakref.finalize(self.life, _close, self.made)
+
+    def __reduce__(self):
+        return Worlds, ()  # in another process a task makes its own
 
 
 class GymnasiumTask(eqx.Module):
     """A Gymnasium environment in which policies live one episode each: `GymnasiumTask("Pendulum-v1")`.
 
-    Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest output. A continuous
-    action is the output clipped to the bounds; a squashed output is first scaled from [-1, 1] to them. Fitness is the
-    sum of the rewards.
+    Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest output, one of each
+    group for MultiDiscrete; a binary one is whether an output is positive. A continuous action is the output clipped to
+    the bounds; a squashed output is first scaled from [-1, 1] to them. Whole numbers are rounded: scaled so that each
+    has an equal share of [-1, 1]. Fitness is the sum of the rewards.
 
-    A batch has an environment for each individual, made once and reset for each episode; `reset(seed=...)` must forget
-    the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
+    Eight individuals live side by side, each in an environment that was made once by this task and is reset for each
+    episode; `reset(seed=...)` must forget the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads
+    the episodes over processes.
     """
 
     make_env: Callable[..., Any] | str
-    """the environment's id, or a function that makes one; if `vector`, a function of n that makes n"""
+    """the environment's id, or a function that makes one; if `vector`, a function of n that makes n. The id
+    `"package:Id-v0"` imports the package that registers it"""
     policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
     """from flattened observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
-    describe: Callable[[Episode], Any] = last_observation
+    describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     behavior_space: Box = None  # ty: ignore[invalid-assignment]
-    """where behaviors lie; by default the bounds of the observations"""
+    """where behaviors lie; by default the bounds that `describe` knows from those of observations and actions"""
     steps: int = 1000
     """most steps of an episode; an environment may have a limit of its own"""
     success: Callable[[Episode], bool] | None = None
     """whether an episode solves the task; by default none does"""
+    watch: Callable[[Any], Any] | None = None
+    """what `describe` sees of the unwrapped environment after each step, such as `lambda env:
+    env.agent_pos`; by default the observation. If `vector`, a row for each world"""
     seed: int | None = 0
     """every episode resets with this seed; None draws one for each generation"""
     vector: bool = False
     """whether to use the environment's own vector form; it must begin every world alike"""
+    _worlds: Worlds = eqx.field(init=False, static=True, repr=False)
 
     traceable = False
 
     def __post_init__(self):
+        self._worlds = Worlds()
+        if not callable(self.make_env) and (self.vector or not isinstance(self.make_env, str)):
+            raise ValueError(f"make_env must be an id or a function; got {self.make_env!r}")
         if self.policy is None:
-            self.policy = fitted(None, *_sizes(self._worlds(1)))
+            self.policy = _default_policy(*self._spaces(1))
         if self.behavior_space is None:
-            self.behavior_space = _bounds(self._worlds(1), self.describe)
+            self.behavior_space = self._box(*self._spaces(1))
 
     @property
     def genotype_space(self) -> Box:
@@ -98,77 +146,169 @@ class GymnasiumTask(eqx.Module):
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
-        episodes = self.episodes(genotypes, seed)
-        descriptor = np.stack(
-            [np.asarray(self.describe(episode), np.float32) for episode in episodes]
-        )
+        episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
+        descriptor = np.stack([np.asarray(describe(episode), np.float32) for episode in episodes])
         fitness = np.array([episode.rewards.sum() for episode in episodes], np.float32)
-        solved = np.array([bool(self.success and self.success(episode)) for episode in episodes])
+        solved = np.array([bool(success and success(episode)) for episode in episodes])
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype from this seed, by default the task's, or 0 where the task has none."""
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
-        n = len(genotypes)
-        worlds = self._worlds(n)
-        sensed = partial(_flat, worlds.observation_space, worlds.single_observation_space)
-        act = _actor(worlds, self.policy, genotypes)
-        start: Any = seed if self.vector else [seed] * n
-        observation, info = worlds.reset(seed=start)
-        observations, rewards, infos = [sensed(observation)], [], [info]
+        observed, acted = self._spaces(len(genotypes))
+        act = partial(_actor, acted, self.policy, _width(observed))
+        if self.vector:
+            return self._at_once(act(genotypes), len(genotypes), seed)
+        together = max(1, min(TOGETHER, NUMBERS // _width(observed)))
+        groups = np.split(genotypes, range(together, len(genotypes), together))
+        return [
+            episode for group in groups for episode in self._in_turn(act(group), len(group), seed)
+        ]
+
+    def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+        """Episodes side by side, each in an environment of its own that rests after the end."""
+        observed, acted = self._spaces(1)
+        worlds, watch = [self._world(i) for i in range(n)], self.watch
+        diaries = [Diary() for _ in worlds]
+        batch, rows = batch_space(acted, n), np.empty((n, _width(observed)))
+        for i, env in enumerate(worlds):
+            observation, info = _checked(env.reset(seed=seed), RESET)
+            rows[i] = seen = _flat(observed, observation)
+            diaries[i].note(seen if watch is None else _watched(watch, env), info)
+        living = list(range(n))
+        for _ in range(self.steps):
+            actions = list(iterate(batch, act(rows)))
+            rows = rows.copy()  # a policy may remember those before
+            for i in tuple(living):
+                env, diary, action = worlds[i], diaries[i], actions[i]
+                observation, reward, terminated, truncated, info = _checked(env.step(action), STEP)
+                diary.actions.append(action)
+                diary.rewards.append(reward if type(reward) is float else _numbers(reward, 1)[0])
+                rows[i] = seen = _flat(observed, observation)
+                diary.note(seen if watch is None else _watched(watch, env), info)
+                if terminated or truncated:
+                    diary.terminated = bool(terminated)
+                    living.remove(i)
+            if not living:
+                break
+        return [diary.episode(acted) for diary in diaries]
+
+    def _at_once(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+        """Episodes in the environment's vector form; what a world does after its end is cut off."""
+        worlds = self._world(n)
+
+        def sense(observation: Any) -> tuple[np.ndarray, np.ndarray]:
+            rows = _flat_rows(worlds, observation)
+            if self.watch is None:
+                return rows, rows
+            return rows, _watched(self.watch, worlds).reshape(n, -1)
+
+        observation, info = _checked(worlds.reset(seed=seed), RESET)
+        row, watched = sense(observation)
+        seen, rewards, actions, infos = [watched], [], [], [_copied(info)]
         lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
         for _ in range(self.steps):
-            observation, reward, ended, truncated, info = worlds.step(act(observations[-1]))
-            observations.append(sensed(observation))
-            rewards.append(np.array(reward, float))
-            infos.append(info)
+            actions.append(act(row))
+            observation, reward, ended, truncated, info = _checked(worlds.step(actions[-1]), STEP)
+            row, watched = sense(observation)
+            seen.append(watched)
+            rewards.append(_numbers(reward, n))
+            infos.append(_copied(info))
             lengths += living
             terminated |= living & ended
             living &= ~(ended | truncated)
             if not living.any():
                 break
-        seen, earned = np.stack(observations, axis=1), np.stack(rewards, axis=1)
-        return [
-            Episode(
-                seen[i, : t + 1], earned[i, :t], [_own(i, info) for info in infos[: t + 1]], ended
+        taken = [list(iterate(worlds.action_space, action)) for action in actions]
+        episodes = []
+        for i, t in enumerate(lengths.tolist()):
+            diary = Diary(
+                [rows[i] for rows in seen[: t + 1]],
+                [reward[i] for reward in rewards[:t]],
+                [action[i] for action in taken[:t]],
+                [_own(i, n, info) for info in infos[: t + 1]],
+                bool(terminated[i]),
             )
-            for i, (t, ended) in enumerate(zip(lengths.tolist(), terminated.tolist(), strict=True))
-        ]
+            episodes.append(diary.episode(worlds.single_action_space))
+        return episodes
 
-    def _worlds(self, n: int) -> VectorEnv:
-        """This thread's environments for a batch of n; those made for another task are closed."""
-        if getattr(MADE, "by", None) != (self.make_env, self.vector):
-            for worlds in getattr(MADE, "worlds", {}).values():
-                worlds.close()
-            MADE.by, MADE.worlds = (self.make_env, self.vector), {}
-        if n not in MADE.worlds:
-            MADE.worlds[n] = _made(self.make_env, n, self.vector)
-        return MADE.worlds[n]
+    def _world(self, i: int) -> Any:
+        """This thread's environment i; of a vector form the one with i worlds."""
+        made = self._worlds.made
+        if i not in made:
+            made[i] = _vector(self.make_env, i) if self.vector else _single(self.make_env)
+        return made[i]
+
+    def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
+        """Of one world's observations and actions; n is how many a vector form has."""
+        if self.vector:
+            return self._world(n).single_observation_space, self._world(n).single_action_space
+        return self._world(0).observation_space, self._world(0).action_space
+
+    def _box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
+        """Where behaviors lie, if `describe` knows it."""
+        describe: Any = self.describe
+        if self.watch is None and hasattr(describe, "bounds"):
+            bounds = describe.bounds(_limits(observed), _limits(acted))
+            if np.isfinite(bounds).all():
+                return Box(*bounds)
+        raise ValueError(
+            "give behavior_space, where behaviors lie: it is known only where describe is a ready one, of "
+            f"observations or actions with finite bounds, without watch; got describe={shown(self.describe)}, "
+            f"observations {observed} and actions {acted}"
+        )
 
 
-class Ended(gymnasium.Wrapper):
-    """Rests after the end of an episode, where a vector environment begins another that nobody asked for."""
+@dataclasses.dataclass
+class Diary:
+    """What is written down of an episode."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        if seed is None:
-            return self.last, {}
-        self.ended = False
-        return self.env.reset(seed=seed, options=options)
+    observations: list[np.ndarray] = dataclasses.field(default_factory=list)
+    rewards: list[float] = dataclasses.field(default_factory=list)
+    actions: list[Any] = dataclasses.field(default_factory=list)
+    infos: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    terminated: bool = False
 
-    def step(self, action: Any):
-        if self.ended:
-            return self.last, 0.0, False, False, {}
-        self.last, reward, terminated, truncated, info = self.env.step(action)
-        self.ended = terminated or truncated
-        return self.last, reward, terminated, truncated, info
+    def note(self, seen: np.ndarray, info: dict[str, Any]) -> None:
+        """Write down what is seen now, and a copy of the infos, with which an environment may go on."""
+        self.observations.append(seen)
+        self.infos.append(_copied(info) if info else {})
+
+    def episode(self, acted: spaces.Space) -> Episode:
+        return Episode(
+            np.stack(self.observations),
+            np.array(self.rewards, float),
+            _flat_actions(acted, self.actions),
+            self.infos,
+            self.terminated,
+        )
 
 
-def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
-    if not callable(make_env) and (vector or not isinstance(make_env, str)):
-        raise ValueError(f"make_env must be an id or a function; got {make_env!r}")
-    if not vector:
-        make = partial(gymnasium.make, make_env) if isinstance(make_env, str) else make_env
-        return SyncVectorEnv([lambda: Ended(make())] * n)
+def _close(worlds: dict[int, Any]) -> None:
+    for env in worlds.values():
+        with contextlib.suppress(Exception):  # closed by its user, or by its library at the exit
+            env.close()
+
+
+def _single(make_env: Any) -> gymnasium.Env:
+    if not isinstance(make_env, str):
+        env = make_env()
+        if isinstance(env, VectorEnv):
+            raise ValueError(
+                "make_env made a vector environment: give a function of n, and vector=True"
+            )
+        return env
+    try:
+        return gymnasium.make(make_env)
+    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
+        raise ValueError(
+            f"Gymnasium knows no environment {make_env!r} here ({error}). Where a package registers "
+            f"it, name the package too: 'package:{make_env.rpartition(':')[2]}'. Where your program "
+            "does, give a function that makes it"
+        ) from error
+
+
+def _vector(make_env: Any, n: int) -> VectorEnv:
     worlds = make_env(n)
     if worlds.num_envs != n:
         raise ValueError(
@@ -181,66 +321,176 @@ def _made(make_env: Any, n: int, vector: bool) -> VectorEnv:
     return worlds
 
 
-def _flat(space: spaces.Space, single: spaces.Space, rows: Any) -> Float[np.ndarray, "n o"]:
-    if isinstance(single, spaces.Box):
-        return np.array(rows, float).reshape(len(rows), -1)
-    return np.array([spaces.flatten(single, row) for row in iterate(space, rows)], float)
-
-
-def _own(i: int, infos: dict[str, Any]) -> dict[str, Any]:
-    """World i's part of a vector environment's infos, where `_key` says who has `key`."""
-    return {
-        key: _own(i, value) if isinstance(value, dict) else value[i]
-        for key, value in infos.items()
-        if not key.startswith("_") and (f"_{key}" not in infos or infos[f"_{key}"][i])
-    }
-
-
-def _sizes(worlds: VectorEnv) -> tuple[int, int]:
-    space = worlds.single_action_space
-    if not isinstance(space, spaces.Discrete | spaces.Box):
-        raise ValueError(
-            f"a FeedForward takes Discrete or Box actions, not {space}: give a policy of your own"
-        )
-    return spaces.flatdim(worlds.single_observation_space), spaces.flatdim(space)
-
-
-def _bounds(worlds: VectorEnv, describe: Callable[[Episode], Any]) -> Box:
-    space: Any = spaces.flatten_space(worlds.single_observation_space)
-    bounded = (
-        isinstance(space, spaces.Box)
-        and np.isfinite(space.low).all()
-        and np.isfinite(space.high).all()
+def _checked(values: Any, names: tuple[str, ...]) -> Any:
+    """What `reset` or `step` gave, if it has the form of Gymnasium's API."""
+    if type(values) is tuple and len(values) == len(names) and isinstance(values[-1], dict):
+        return values
+    got = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
+    raise ValueError(
+        f"{'reset' if names is RESET else 'step'} must give ({', '.join(names)}), the last of them a dict, as "
+        f"Gymnasium's environments do; got {got}. An environment of the old Gym API needs a wrapper, such as shimmy's"
     )
-    if describe is not last_observation or not bounded:
+
+
+def _watched(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
+    """A copy of what `watch` sees of an environment."""
+    return np.array(watch(env.unwrapped), float).ravel()
+
+
+def _numbers(rewards: Any, n: int) -> Float[np.ndarray, " n"]:
+    """The rewards of n worlds, which may be arrays of one number."""
+    try:
+        numbers = np.array(rewards, float).reshape(n)
+    except (TypeError, ValueError):
+        numbers = None
+    if rewards is None or numbers is None:
+        raise ValueError(f"a reward must be one number for each world; got {rewards!r:.80}")
+    return numbers
+
+
+def _width(space: spaces.Space) -> int:
+    """How many numbers a flattened observation has."""
+    with contextlib.suppress(NotImplementedError, ValueError):
+        return spaces.flatdim(space)
+    parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
+    numeric = [name for name, part in parts.items() if _is_flat(part)]
+    raise ValueError(
+        f"observations must be a fixed number of numbers; got {space}. Give make_env a function that makes the "
+        "environment with a wrapper that leaves the others out, such as "
+        f"gymnasium.wrappers.FilterObservation(env, {numeric or ['names of parts']})"
+    )
+
+
+def _is_flat(space: spaces.Space) -> bool:
+    try:
+        return spaces.flatdim(space) > 0
+    except (NotImplementedError, ValueError):
+        return False
+
+
+def _flat(space: spaces.Space, observation: Any) -> Float[np.ndarray, " o"]:
+    """A copy. Small integers are floats too, so that a difference cannot be below zero and wrap."""
+    if isinstance(space, spaces.Box):
+        return np.array(observation, np.result_type(space.dtype, np.float32)).ravel()
+    return np.array(spaces.flatten(space, observation), float)
+
+
+def _flat_rows(worlds: VectorEnv, rows: Any) -> Float[np.ndarray, "n o"]:
+    space = worlds.single_observation_space
+    if isinstance(space, spaces.Box):
+        return np.array(rows, np.result_type(space.dtype, np.float32)).reshape(len(rows), -1)
+    return np.stack([_flat(space, row) for row in iterate(worlds.observation_space, rows)])
+
+
+def _flat_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n))[np.asarray(actions, int).ravel() - int(space.start)]
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return np.array(actions, float).reshape(len(actions), -1)
+    return np.array([spaces.flatten(space, action) for action in actions], float)
+
+
+def _copied(info: Any) -> Any:
+    """A copy of arrays, dicts and lists, which an environment may go on with."""
+    if isinstance(info, np.ndarray):
+        return info.copy()
+    if isinstance(info, dict):
+        return {key: _copied(value) for key, value in info.items()}
+    return [_copied(value) for value in info] if isinstance(info, list) else info
+
+
+def _own(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
+    """World i's part of a vector environment's infos.
+
+    `_key` says who has `key`. What is not one value for each of the n worlds, such as frames a second, is everyone's.
+    """
+    own = {}
+    for key, value in infos.items():
+        has: Any = infos.get(f"_{key}")
+        if str(key).startswith("_") or (_is_by_world(has, n) and not has[i]):
+            continue
+        if isinstance(value, dict):
+            own[key] = _own(i, n, value)
+        else:
+            own[key] = value[i] if _is_by_world(value, n) else value
+    return own
+
+
+def _is_by_world(value: Any, n: int) -> bool:
+    return (isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0) and len(value) == n
+
+
+def _limits(space: spaces.Space) -> Bounds:
+    """The bounds of the flattened values; infinite where a number so large is given that there is none."""
+    _width(space)
+    flat: Any = spaces.flatten_space(space)
+    low, high = flat.low.astype(float).ravel(), flat.high.astype(float).ravel()
+    return Bounds(
+        np.where(low > -UNBOUNDED, low, -np.inf), np.where(high < UNBOUNDED, high, np.inf)
+    )
+
+
+def _outputs(space: spaces.Space) -> int:
+    """How many outputs a network needs."""
+    known = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)
+    if not isinstance(space, known):
         raise ValueError(
-            "give behavior_space, where behaviors lie: it is known only if they are last observations with finite "
-            f"bounds; got describe={shown(describe)} and observations {worlds.single_observation_space}"
+            f"a FeedForward takes Discrete, MultiDiscrete, MultiBinary or Box actions, not {space}: give a policy "
+            "of your own"
         )
-    return Box(space.low.ravel(), space.high.ravel())
+    return spaces.flatdim(space)
+
+
+def _default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
+    policy = fitted(None, _width(observed), _outputs(acted))
+    if policy.genotype_length > GENES:
+        warnings.warn(
+            f"observations of {_width(observed):,} numbers make a policy of "
+            f"{policy.genotype_length:,} genes. Let make_env shrink images (gymnasium.wrappers: "
+            "ResizeObservation, GrayscaleObservation), or give a policy of your own",
+            stacklevel=4,
+        )
+    return policy
 
 
 def _actor(
-    worlds: VectorEnv, policy: FeedForward | Policy, genotypes: np.ndarray
+    space: spaces.Space, policy: FeedForward | Policy, inputs: int, genotypes: np.ndarray
 ) -> Callable[[np.ndarray], Any]:
+    """From rows of observations to actions."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
-    fitted(policy, *_sizes(worlds))
-    layers = policy.layers(genotypes.astype(float))
-    space: Any = worlds.single_action_space
+    fitted(policy, inputs, _outputs(space))
+    layers, choose = policy.layers(genotypes), _chooser(space, policy.squash_output)
+    act = policy.act  # once: a module makes it anew each time that it is asked
+    return lambda rows: choose(act(layers, rows.T).T)
+
+
+def _chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
+    """From a network's outputs to actions."""
     if isinstance(space, spaces.Discrete):
-        return lambda observations: (
-            space.start + np.argmax(policy.act(layers, observations.T).T, axis=1)
-        )
+        return lambda outputs: space.start + outputs.argmax(axis=1)
+    if isinstance(space, spaces.MultiBinary):
+        return lambda outputs: (outputs > 0).astype(space.dtype).reshape(-1, *space.shape)
+    if isinstance(space, spaces.MultiDiscrete):
+        ends = np.cumsum(space.nvec.ravel())[:-1]
+
+        def largest(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+            indices = [group.argmax(axis=1) for group in np.split(outputs, ends, axis=1)]
+            return np.stack(indices, axis=1).reshape(-1, *space.shape) + space.start
+
+        return largest
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    half = (most - least) / 2
+    whole = np.issubdtype(space.dtype, np.integer)
+    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
+    least = (
+        np.where(bounded, low, -1.0) - whole / 2
+    )  # half a step more: each integer has an equal share
+    half = (np.where(bounded, high, 1.0) + whole / 2 - least) / 2
     middle = least + half
 
-    def act(observations: Float[np.ndarray, "n o"]) -> np.ndarray:
-        outputs = policy.act(layers, observations.T).T
-        scaled = middle + half * outputs if policy.squash_output else outputs
-        return np.clip(scaled, low, high).astype(space.dtype).reshape(-1, *space.shape)
+    def scaled(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+        actions = middle + half * outputs if squashed else outputs
+        actions = np.rint(actions) if whole else actions
+        return np.clip(actions, low, high).astype(space.dtype).reshape(-1, *space.shape)
 
-    return act
+    return scaled

@@ -1,13 +1,24 @@
 """Environments in JAX as tasks, against a plain loop of the environment."""
 
-from typing import NamedTuple
+import dataclasses
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from brns import Box, FeedForward, FunctionalTask, check_task
+from brns import (
+    Box,
+    FeedForward,
+    FunctionalTask,
+    ParamsEnv,
+    Statistic,
+    TimeStepEnv,
+    check_task,
+)
+from brns.settings import describe
 
 KEY = jax.random.key(0)
 SPACE = Box([-10.0] * 2, [10.0] * 2)
@@ -91,6 +102,146 @@ def test_what_does_not_fit_is_refused():
         FunctionalTask(object(), 6, SPACE)
     with pytest.raises(TypeError, match="obs"):
         check_task(FunctionalTask(Growing(), 6, SPACE))
+
+
+@dataclasses.dataclass
+class Unhashable(Corridor):
+    """The corridor as a plain dataclass with an array and a list."""
+
+    speed: Any = dataclasses.field(default_factory=lambda: jnp.ones(2))
+    names: Any = dataclasses.field(default_factory=lambda: ["x"])
+
+
+class Columns(Corridor):
+    """The corridor with a reward and an end of shape (1,), and the two words of a key."""
+
+    def reset(self, key):
+        state = super().reset(jax.random.wrap_key_data(jnp.asarray(key, jnp.uint32)))
+        return self.columns(state)
+
+    def columns(self, state):
+        return state._replace(reward=state.reward[None], done=state.done[None])
+
+    def step(self, state, action):
+        return self.columns(super().step(state, action))
+
+
+@pytest.mark.parametrize("env", [Unhashable(), Columns()])
+def test_environments_of_other_forms_give_the_same(env):
+    task, plain = FunctionalTask(env, 6, SPACE), FunctionalTask(Corridor(), 6, SPACE)
+    rows = task.genotype_space.uniform(KEY, 4)
+    for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert describe(task)["env"]["name"] == type(env).__name__
+
+
+class Wide(Corridor):
+    def step(self, state, action):
+        return super().step(state, action)._replace(reward=jnp.ones(2))
+
+
+def test_a_reward_of_two_numbers_is_refused():
+    task = FunctionalTask(Wide(), 2, SPACE)
+    with pytest.raises(ValueError, match=r"reward must be one number; got shape \(2,\)"):
+        task.evaluate(task.genotype_space.uniform(KEY, 2), KEY)
+
+
+class Stepped:
+    """An environment of jumanji's shape: a place and a turn; the action goes one back, stays, or goes one on."""
+
+    action_spec = SimpleNamespace(num_values=3, shape=(), dtype=np.int32)
+
+    def reset(self, key):
+        return {"turn": jnp.array(0)}, self.seen(jnp.array(0.0), 0.0, False)
+
+    def seen(self, place, reward, last):
+        observation = {"place": place}
+        return SimpleNamespace(observation=observation, reward=reward, last=lambda: last)
+
+    def step(self, state, action):
+        assert action.shape == ()
+        place = state.get("place", 0.0) + action - 1.0
+        turn = state["turn"] + 1
+        return {"turn": turn}, self.seen(place, place, turn >= 4)
+
+
+def test_an_environment_that_returns_a_time_step():
+    """The largest output is the last, so each step goes from 0 to 1 and earns 1, four times."""
+    task = FunctionalTask(
+        TimeStepEnv(Stepped()), 6, Box([0.0] * 3, [1.0] * 3), Statistic(of="actions")
+    )
+    assert task.policy.sizes == (1, 10, 10, 3)
+    genotype = jnp.zeros(task.genotype_space.dimension).at[-1].set(1)
+    evaluation = task.evaluate(genotype[None], KEY)
+    assert (evaluation.descriptor.tolist(), evaluation.fitness.tolist()) == ([[0, 0, 1]], [4])
+    episode = task.episode(genotype, KEY)
+    assert episode.actions.tolist() == [[0, 0, 1]] * 4 + [[0, 0, 0]] * 2
+    assert (int(episode.length), bool(episode.done)) == (4, True)
+
+
+class Keyed:
+    """An environment of gymnax's shape: two pushes of at most `most` and a wind; `step` begins anew by itself."""
+
+    def __init__(self, space):
+        self.space = space
+
+    def action_space(self, params):
+        return self.space
+
+    def reset(self, key, params):
+        return jnp.zeros(2), jnp.zeros(2)
+
+    def step_env(self, key, state, action, params):
+        state = state + action + params["wind"] * jax.random.normal(key, (2,))
+        return state, state, jnp.sum(action), state[0] >= 6, {}
+
+    def step(self, key, state, action, params):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("space", "outputs", "path"),
+    [
+        # tanh(0) is the middle of 0 and 4; tanh(9) nearly the most.
+        (SimpleNamespace(low=0.0, high=4.0, shape=(2,), dtype=jnp.float32), [0, 9], [2, 4]),
+        (SimpleNamespace(n=np.array([3, 2]), shape=(2,)), [0, 0, 1, 1, 0], [2, 0]),
+    ],
+)
+def test_an_environment_with_parameters_and_keys(space, outputs, path):
+    task = FunctionalTask(ParamsEnv(Keyed(space), {"wind": 0.0}), 5, SPACE)
+    genotype = jnp.zeros(task.genotype_space.dimension).at[-len(outputs) :].set(jnp.array(outputs))
+    episode = task.episode(genotype, KEY)
+    assert int(episode.length) == 3  # x = 2, 4, 6
+    np.testing.assert_allclose(episode.observations[1], path, rtol=1e-5)
+    windy = FunctionalTask(ParamsEnv(Keyed(space), {"wind": 1.0}), 5, SPACE)
+    steps = jnp.diff(windy.episode(genotype, KEY).observations, axis=0)
+    assert (steps[0] != steps[1]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
+def test_a_real_environment_of_gymnax(name):
+    gymnax = pytest.importorskip("gymnax")
+    task = FunctionalTask(
+        ParamsEnv(*gymnax.make(name)),
+        20,
+        Box([-20.0] * 3, [20.0] * 3),
+        lambda e: e.observations[-1][:3],
+    )
+    check_task(task)
+
+
+@pytest.mark.slow
+def test_a_real_environment_of_jumanji():
+    jumanji = pytest.importorskip("jumanji")
+
+    def where(adapted):
+        place = adapted.state.agent_position
+        return jnp.stack([place.row, place.col])
+
+    env = TimeStepEnv(jumanji.make("Maze-v0"))
+    task = FunctionalTask(env, 20, Box([0.0] * 2, [9.0] * 2), watch=where)
+    check_task(task)
 
 
 @pytest.mark.slow

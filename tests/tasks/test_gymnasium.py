@@ -1,16 +1,19 @@
 """Gymnasium's environments as tasks."""
 
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar
 
+import cloudpickle
 import jax
 import numpy as np
 import pytest
 from files import same
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
+from brns.tasks.behaviors import Statistic
 from brns.tasks.workers import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -57,6 +60,7 @@ def test_episodes_by_hand():
     episode, other = corridor().episodes(rows)
     assert episode.observations.ravel().tolist() == [0, 2, 4]
     assert episode.rewards.tolist() == [2, 4]
+    assert episode.actions.ravel().tolist() == [2, 2]
     assert [info["step"] for info in episode.infos] == [0, 1, 1]
     assert (episode.terminated, other.terminated, len(other.infos)) == (True, False, 6)
     evaluation = corridor().evaluate(rows, KEY)
@@ -94,11 +98,11 @@ def test_environments_are_made_once_for_a_batch_in_each_thread():
     task, made = corridor(make_env=Listed), Listed.made
     rows = task.genotype_space.uniform(KEY, 9)
     alone = [task.evaluate(rows, KEY) for _ in range(2)]
-    assert made == 9 * [threading.get_ident()]
+    assert made == 8 * [threading.get_ident()]
     with ThreadPoolExecutor(2) as pool:
         spread = [Chunked(task, executor=pool, chunk=2).evaluate(rows, KEY) for _ in range(2)]
     assert all(same(one, alone[0]) for one in (*alone, *spread))
-    assert len(made) <= 9 + 2 * (2 + 1)
+    assert len(made) <= 8 + 2 * (2 + 2)  # both threads may unpickle the task
 
 
 class Beginning(Corridor):
@@ -148,7 +152,7 @@ def test_an_id_is_enough_where_observations_are_bounded():
         [-1, -1, -8],
         [1, 1, 8],
     )
-    with pytest.raises(ValueError, match=r"give behavior_space, .*describe=last_obs"):
+    with pytest.raises(ValueError, match=r"give behavior_space, .*describe=Waypoints\(\)"):
         GymnasiumTask("CartPole-v1")
     with pytest.raises(ValueError, match=r"describe=last_place"):
         GymnasiumTask("Pendulum-v1", describe=last_place)
@@ -182,3 +186,203 @@ def test_a_policy_of_ones_own_may_remember_within_an_episode():
         3,
         0,
     ]
+
+
+class Noting(Corridor):
+    """The corridor with other actions, which it notes in its infos as a live list."""
+
+    def __init__(self, action_space):
+        self.action_space = action_space
+
+    def reset(self, *, seed=None):
+        super().reset()
+        self.live = np.zeros(1)
+        self.taken = []
+        return self.live, {"taken": self.taken}
+
+    def step(self, action):
+        self.live += 0.25
+        assert self.action_space.contains(action)
+        self.taken.append(np.array(action))
+        return self.live, np.array([1.0]), False, False, {"taken": self.taken}
+
+
+def taken(space, outputs, squashed=True):
+    """The actions of policies with these outputs, whatever they see."""
+    task = corridor(
+        make_env=partial(Noting, space),
+        policy=FeedForward((1, outputs.shape[1]), squash_output=squashed),
+        steps=1,
+    )
+    biases = np.arctanh(outputs * (1 - 1e-9)) if squashed else outputs
+    rows = np.concatenate([np.zeros_like(outputs), biases], axis=1)
+    return np.array([episode.infos[1]["taken"][0] for episode in task.episodes(rows)])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 2), (-3, 3), (250, 255)])
+def test_every_whole_number_of_a_box_has_an_equal_share_of_the_outputs(low, high):
+    """Beginning with the lowest output and ending with the highest, 60 outputs for each."""
+    n = high - low + 1
+    outputs = np.linspace(-1, 1, 60 * n + 1)[:-1, None] + 1 / (60 * n)
+    actions = taken(spaces.Box(low, high, (1,), np.int64), outputs).ravel()
+    assert actions.tolist() == np.repeat(np.arange(low, high + 1), 60).tolist()
+    rounded = taken(spaces.Box(low, high, (1,), np.int64), low + np.array([[0.6], [-9]]), False)
+    assert rounded.ravel().tolist() == [low + 1, low]
+
+
+def test_several_discrete_and_binary_actions():
+    outputs = np.array([[0.1, 0.2, 0.3, -0.2, -0.1], [0.3, 0.2, 0.1, -0.1, -0.2]])
+    several = spaces.MultiDiscrete([3, 2], start=[5, 0])
+    assert taken(several, outputs).tolist() == [[7, 1], [5, 0]]
+    assert taken(spaces.MultiBinary(5), outputs).tolist() == [[1, 1, 1, 0, 0]] * 2
+    assert taken(spaces.Discrete(5, start=2), outputs).tolist() == [4, 2]
+    task = corridor(
+        make_env=partial(Noting, several),
+        policy=FeedForward((1, 5)),
+        describe=Statistic(of="actions"),
+    )
+    (episode,) = task.episodes(np.concatenate([np.zeros(5), outputs[0]])[None])
+    assert task.describe(episode).tolist() == [0, 0, 1, 0, 1]
+    with pytest.raises(ValueError, match="a policy of your own"):
+        taken(spaces.Text(3), outputs)
+
+
+def test_what_an_environment_goes_on_with_is_copied():
+    (episode,) = corridor(
+        make_env=partial(Noting, spaces.Discrete(2)), policy=FeedForward((1, 2))
+    ).episodes(np.zeros((1, 4)))
+    assert episode.observations.ravel().tolist() == [0, 0.25, 0.5, 0.75, 1, 1.25]
+    assert [len(info["taken"]) for info in episode.infos] == [0, 1, 2, 3, 4, 5]
+    assert episode.rewards.tolist() == [1] * 5
+
+
+class Offset(Corridor):
+    """The corridor whose reset says where it begins."""
+
+    start = 0.0
+    closed: ClassVar[list[float]] = []
+
+    def __init__(self):
+        self.begin = Offset.start
+
+    def reset(self, *, seed=None, options=None):
+        super().reset()
+        self.x = self.begin
+        return np.array([self.x]), {}
+
+    def close(self):
+        self.closed.append(self.begin)
+
+
+def test_a_task_has_environments_of_its_own_and_closes_them(monkeypatch):
+    rows, starts = np.zeros((2, 2), np.float32), []
+    for start in (1.0, 2.0):
+        monkeypatch.setattr(Offset, "start", start)
+        if "Again-v0" in gymnasium.registry:
+            del gymnasium.registry["Again-v0"]
+        gymnasium.register("Again-v0", partial(Offset))
+        for make in (Offset, "Again-v0"):
+            task = corridor(make_env=make, steps=1)
+            elsewhere = cloudpickle.loads(cloudpickle.dumps(task))
+            starts += [each.episodes(rows)[0].observations[0, 0] for each in (task, elsewhere)]
+    assert starts == [1.0] * 4 + [2.0] * 4
+    Offset.closed.clear()
+    del task  # what was unpickled stays with Equinox until the end of the process
+    gc.collect()
+    assert Offset.closed == [2.0] * 2
+
+
+BIG = np.finfo(np.float32).max
+
+
+class Odd(Corridor):
+    """The corridor with this observation space, and what else is odd about it."""
+
+    def __init__(self, space, observation=None, step=None):
+        self.observation_space, self.odd, self.changed = space, observation, step
+
+    def reset(self, *, seed=None):
+        observation, info = super().reset()
+        return observation if self.odd is None else self.odd, info
+
+    def step(self, action):
+        values = super().step(action)
+        values = values if self.odd is None else (self.odd, *values[1:])
+        return values if self.changed is None else self.changed(values)
+
+
+LINE = Corridor.observation_space
+PLACE = np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "step", "message"),
+    [
+        (
+            spaces.Dict({"p": LINE, "say": spaces.Sequence(LINE)}),
+            {"p": PLACE, "say": ()},
+            None,
+            r"FilterObservation\(env, \['p'\]\)",
+        ),
+        (spaces.Box(-BIG, BIG, (1,)), None, None, "give behavior_space"),
+        (spaces.Box(-np.inf, np.inf, (1,), np.int64), None, None, "give behavior_space"),
+        (LINE, None, lambda v: (*v[:2], v[2] or v[3], v[4]), "got 4 values"),
+        (LINE, None, lambda v: v[0], "got ndarray"),
+        (LINE, None, lambda v: (v[0], np.ones(2), *v[2:]), r"one number .*got array\(\[1., 1.\]\)"),
+        (LINE, None, lambda v: (v[0], None, *v[2:]), "one number .*got None"),
+    ],
+)
+def test_odd_environments_are_refused_in_words(space, observation, step, message):
+    def evaluate():
+        task = GymnasiumTask(partial(Odd, space, observation, step), steps=2)
+        task.evaluate(task.genotype_space.uniform(KEY, 2), KEY)
+
+    with pytest.raises(ValueError, match=message):
+        evaluate()
+
+
+def test_large_images_are_fewer_at_a_time_and_a_word_is_said():
+    space = spaces.Box(0, 255, (80, 80, 3), np.uint8)
+    image = np.full(space.shape, 200, np.uint8)
+    with pytest.warns(UserWarning, match=r"192,\d* genes.*ResizeObservation"):
+        task = GymnasiumTask(lambda: Odd(space, image), steps=1)
+    (episode,) = task.episodes(np.zeros((1, task.genotype_space.dimension)))
+    assert (episode.observations[0] - episode.observations[0] - 1).max() == -1  # does not wrap
+
+
+def test_an_unknown_id_says_how_its_package_is_named():
+    with pytest.raises(ValueError, match=r"'package:Flappy-v0'"):
+        GymnasiumTask("Flappy-v0")
+    with pytest.raises(ValueError, match=r"'package:Flappy-v0'"):
+        GymnasiumTask("no_such_package:Flappy-v0")
+
+
+def test_watch_is_what_describe_sees():
+    task = corridor(watch=lambda env: (env.x, 2 * env.x), behavior_space=Box([0.0] * 2, [20.0] * 2))
+    (episode,) = task.episodes(np.zeros((1, 2)))
+    assert episode.observations.tolist() == [[0, 0], [2, 4], [4, 8]]
+
+
+class Telling(gymnasium.vector.VectorWrapper):
+    def __init__(self, env, extra):
+        super().__init__(env)
+        self.extra = extra
+
+    def step(self, actions):
+        *values, infos = self.env.step(actions)
+        return *values, {**infos, **self.extra}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [60.0, {"mean": 0.5}, "walking", [], None, np.array(3.0), np.zeros(2), {1, 2}, {3: "a"}],
+)
+def test_infos_that_are_not_one_value_a_world_are_everyones(value):
+    def make(n):
+        return Telling(gymnasium.vector.SyncVectorEnv([Beginning] * n), {"extra": value})
+
+    task = corridor(make_env=make, vector=True)
+    for episode in task.episodes(np.zeros((3, 2))):
+        assert repr(episode.infos[-1]["extra"]) == repr(value)
+        assert episode.infos[-1]["step"] == 1
+        assert "_step" not in episode.infos[-1]

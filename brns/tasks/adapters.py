@@ -1,0 +1,125 @@
+"""Environments in JAX of other shapes, as `FunctionalTask` takes them: jumanji's and gymnax's."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+
+class Adapted(NamedTuple):
+    """What `FunctionalTask` sees of an environment that was adapted; `state` is the environment's own."""
+
+    state: Any
+    obs: Any
+    reward: Any
+    done: Any
+    key: Any
+    """for what is random in the steps to come; None if the environment keeps it"""
+
+
+class TimeStepEnv(eqx.Module):
+    """An environment of jumanji's shape: `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
+
+    It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in dm_env, and an
+    `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
+    """
+
+    env: Any
+    """without wrappers that reset it at its end, or batch it"""
+
+    @property
+    def action_size(self) -> int:
+        """How many numbers an action has; one for each choice."""
+        return _size(self._spec())
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """Of each discrete action."""
+        return _choices(self._spec())
+
+    def reset(self, key: Key[Array, ""]) -> Adapted:
+        """The first state of an episode."""
+        return self._adapted(*self.env.reset(key))
+
+    def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
+        """The next state; numbers from -1 to 1 are scaled to the bounds of the actions."""
+        return self._adapted(*self.env.step(adapted.state, _native(self._spec(), action)))
+
+    def _spec(self) -> Any:
+        spec = self.env.action_spec
+        return spec() if callable(spec) else spec
+
+    def _adapted(self, state: Any, timestep: Any) -> Adapted:
+        return _adapted(state, timestep.observation, timestep.reward, timestep.last(), None)
+
+
+class ParamsEnv(eqx.Module):
+    """An environment of gymnax's shape: `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
+
+    It has `reset(key, params) -> (obs, state)`, `step_env(key, state, action, params) -> (obs, state, reward, done,
+    info)` (or `step`, if that does not begin anew by itself) and `action_space(params)`. `watch=lambda adapted:
+    adapted.state...` reads its own state.
+    """
+
+    env: Any
+    """without wrappers"""
+    params: Any
+    """its parameters, such as `env.default_params`"""
+
+    @property
+    def action_size(self) -> int:
+        """How many numbers an action has; one for each choice."""
+        return _size(self.env.action_space(self.params))
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """Of each discrete action."""
+        return _choices(self.env.action_space(self.params))
+
+    def reset(self, key: Key[Array, ""]) -> Adapted:
+        """The first state of an episode."""
+        first, later = jax.random.split(key)
+        obs, state = self.env.reset(first, self.params)
+        return _adapted(state, obs, 0.0, False, later)
+
+    def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
+        """The next state; numbers from -1 to 1 are scaled to the bounds of the actions."""
+        now, later = jax.random.split(adapted.key)
+        step = getattr(self.env, "step_env", self.env.step)
+        native = _native(self.env.action_space(self.params), action)
+        obs, state, reward, done, _ = step(now, adapted.state, native, self.params)
+        return _adapted(state, obs, reward, done, later)
+
+
+def _adapted(state: Any, obs: Any, reward: Any, done: Any, key: Any) -> Adapted:
+    """Of the same types after a reset as after a step."""
+    return Adapted(state, obs, jnp.asarray(reward, float), jnp.asarray(done, bool), key)
+
+
+def _choices(space: Any) -> tuple[int, ...]:
+    """How many there are for each discrete action; none for a continuous one."""
+    number = getattr(space, "num_values", getattr(space, "n", None))
+    return () if number is None else tuple(np.ravel(number).tolist())
+
+
+def _size(space: Any) -> int:
+    return sum(_choices(space)) or prod(space.shape)
+
+
+def _native(space: Any, action: Float[Array, " a"]) -> Array:
+    """An action as the space has it."""
+    if choices := _choices(space):
+        groups = jnp.split(action, np.cumsum(choices)[:-1])
+        return jnp.stack([group.argmax() for group in groups]).reshape(space.shape)
+    low, high = (
+        np.broadcast_to(np.asarray(getattr(space, ours, getattr(space, theirs, None))), space.shape)
+        for ours, theirs in (("low", "minimum"), ("high", "maximum"))
+    )
+    bounded = np.isfinite(low) & np.isfinite(high)
+    least, most = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    scaled = least + (most - least) * (action.reshape(space.shape) + 1) / 2
+    return jnp.clip(scaled, low, high).astype(space.dtype)

@@ -1,0 +1,133 @@
+"""What a behavior is, for episodes of Gymnasium and of JAX alike: ready functions for a task's `describe`."""
+
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from brns.checks import refuse_unless
+
+
+class Bounds(NamedTuple):
+    """The least and the most of each number; infinite where that is not known."""
+
+    low: Float[np.ndarray, " d"]
+    high: Float[np.ndarray, " d"]
+
+
+class Bounded(Protocol):
+    """A `describe` that knows where its behaviors lie, so that a task needs no `behavior_space`."""
+
+    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds: ...
+
+
+class Waypoints(eqx.Module):
+    """Where it was at so many moments of the episode, equally far apart; the last one is the end.
+
+    The k-th of K is after step `round(k t / K)` of t. One is the last observation.
+    """
+
+    moments: int = 1
+    """how many; each adds the selected numbers to the behavior"""
+    select: tuple[int, ...] | None = None
+    """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
+
+    def __post_init__(self):
+        refuse_unless(self, moments=(self.moments >= 1, "at least 1"))
+
+    def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        xp, observations = _array(episode.observations)
+        shares = np.arange(1, self.moments + 1) / self.moments
+        times = xp.rint(shares * episode.length).astype(int)
+        return _selected(observations[times], self.select).ravel()
+
+    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
+        """Those of the observations, for each moment."""
+        return Bounds(
+            *(np.tile(_selected(bound, self.select), self.moments) for bound in observations)
+        )
+
+
+class Statistic(eqx.Module):
+    """A statistic over the episode, of each observation after a step or of each action.
+
+    The mean of a foot's contact is the share of time on the ground; the mean of a discrete action, its frequency.
+    """
+
+    statistic: Literal["mean", "std", "min", "max"] = "mean"
+    """of each number over time"""
+    of: Literal["observations", "actions"] = "observations"
+    """of a discrete action, a one for what was chosen and zeros for the others"""
+    select: tuple[int, ...] | None = None
+    """which numbers of a flattened observation or action, such as `(0, 1)`; by default all"""
+
+    def __post_init__(self):
+        refuse_unless(self)
+
+    def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        xp, series = _array(getattr(episode, self.of))
+        if xp is np:
+            series = series.astype(float)
+        series = _selected(series[1:] if self.of == "observations" else series, self.select)
+        count = xp.maximum(episode.length, 1)
+        within = (np.arange(len(series)) < count)[:, None]
+        if self.statistic == "min":
+            return xp.where(within, series, np.inf).min(axis=0)
+        if self.statistic == "max":
+            return xp.where(within, series, -np.inf).max(axis=0)
+        mean = xp.where(within, series, 0).sum(axis=0) / count
+        if self.statistic == "mean":
+            return mean
+        return xp.sqrt((xp.where(within, series - mean, 0) ** 2).sum(axis=0) / count)
+
+    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
+        """Those of the numbers; a standard deviation is between 0 and half of their range."""
+        of = observations if self.of == "observations" else actions
+        low, high = (_selected(bound, self.select) for bound in of)
+        return (
+            Bounds(np.zeros_like(low), (high - low) / 2)
+            if self.statistic == "std"
+            else Bounds(low, high)
+        )
+
+
+class Joined(eqx.Module):
+    """Several behaviors end to end, such as `Joined((Waypoints(), Statistic("mean", of="actions")))`."""
+
+    parts: tuple[Any, ...]
+    """functions of an episode"""
+
+    def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        xp, _ = _array(episode.rewards)
+        return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
+
+    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
+        """Those of the parts, end to end; unknown if one of them does not know its own."""
+        unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
+        each = [
+            part.bounds(observations, actions) if hasattr(part, "bounds") else unknown
+            for part in self.parts
+        ]
+        return Bounds(*map(np.concatenate, zip(*each, strict=True)))
+
+
+def _selected(rows: Any, select: tuple[int, ...] | None) -> Any:
+    if select is None:
+        return rows
+    if not all(0 <= i < rows.shape[-1] for i in select):
+        raise ValueError(
+            f"select must be numbers from 0 to {rows.shape[-1] - 1}, of those that there are; got {select}"
+        )
+    return rows[..., list(select)]
+
+
+def _array(series: Any) -> tuple[ModuleType | Any, Any]:
+    """NumPy or JAX, and one array `(times, d)` of several, such as those of a dict."""
+    if isinstance(series, np.ndarray):
+        return np, series
+    flat = [jnp.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(series)]
+    return jnp, jnp.concatenate(flat, axis=1)
