@@ -29,8 +29,8 @@ except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
 # Environments that take their steps in turn. With more a simulator's states leave the cache (Ant-v5: 32 are 12 % slower
-# than 1), with fewer the product of the policies costs more than it saves (CartPole-v1: 1 is 25 % slower).
-TOGETHER = 8
+# than 16), with fewer the product of the policies costs more than it saves (FlappyBird-v0: 8 are 12 % slower).
+TOGETHER = 16
 # In the observations of those together: of large images there are fewer, or their episodes fill the memory.
 NUMBERS = 200_000
 # A bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do.
@@ -72,7 +72,7 @@ class Policy(Protocol):
     ) -> Callable[[Float[np.ndarray, "n o"]], Any]:
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
-        It is made anew for each batch of episodes, of at most eight unless the environment has a vector form.
+        It is made anew for each batch of episodes, of at most 16 unless the environment has a vector form.
         Row i is for genotype i.
         """
 
@@ -101,8 +101,8 @@ class GymnasiumTask(eqx.Module):
     the bounds; a squashed output is first scaled from [-1, 1] to them. Whole numbers are rounded: scaled so that each
     has an equal share of [-1, 1]. Fitness is the sum of the rewards.
 
-    Eight individuals live side by side, each in an environment that was made once by this task and is reset for each
-    episode; `reset(seed=...)` must forget the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads
+    Sixteen individuals live side by side, each in an environment that this task made once and resets for each episode;
+    `reset(seed=...)` must forget the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads
     the episodes over processes.
     """
 
@@ -169,22 +169,25 @@ class GymnasiumTask(eqx.Module):
         """Episodes side by side, each in an environment of its own that rests after the end."""
         observed, acted = self._spaces(1)
         worlds, watch = [self._world(i) for i in range(n)], self.watch
+        flat = _flattener(observed)
         diaries = [Diary() for _ in worlds]
         batch, rows = batch_space(acted, n), np.empty((n, _width(observed)))
         for i, env in enumerate(worlds):
             observation, info = _checked(env.reset(seed=seed), RESET)
-            rows[i] = seen = _flat(observed, observation)
+            rows[i] = seen = flat(observation)
             diaries[i].note(seen if watch is None else _watched(watch, env), info)
-        living = list(range(n))
+        living, discrete = list(range(n)), isinstance(acted, spaces.Discrete)
         for _ in range(self.steps):
-            actions = list(iterate(batch, act(rows)))
+            actions = act(rows)
+            # Python's integers: comparing NumPy's takes longer than many a step.
+            actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
             rows = rows.copy()  # a policy may remember those before
             for i in tuple(living):
                 env, diary, action = worlds[i], diaries[i], actions[i]
                 observation, reward, terminated, truncated, info = _checked(env.step(action), STEP)
                 diary.actions.append(action)
                 diary.rewards.append(reward if type(reward) is float else _numbers(reward, 1)[0])
-                rows[i] = seen = _flat(observed, observation)
+                rows[i] = seen = flat(observation)
                 diary.note(seen if watch is None else _watched(watch, env), info)
                 if terminated or truncated:
                     diary.terminated = bool(terminated)
@@ -197,8 +200,13 @@ class GymnasiumTask(eqx.Module):
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._world(n)
 
+        flat = _flattener(worlds.single_observation_space)
+
         def sense(observation: Any) -> tuple[np.ndarray, np.ndarray]:
-            rows = _flat_rows(worlds, observation)
+            if isinstance(worlds.single_observation_space, spaces.Box):
+                rows = flat(observation).reshape(n, -1)
+            else:
+                rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
             if self.watch is None:
                 return rows, rows
             return rows, _watched(self.watch, worlds).reshape(n, -1)
@@ -276,7 +284,7 @@ class Diary:
 
     def episode(self, acted: spaces.Space) -> Episode:
         return Episode(
-            np.stack(self.observations),
+            np.concatenate(self.observations).reshape(len(self.observations), -1),
             np.array(self.rewards, float),
             _flat_actions(acted, self.actions),
             self.infos,
@@ -368,18 +376,12 @@ def _is_flat(space: spaces.Space) -> bool:
         return False
 
 
-def _flat(space: spaces.Space, observation: Any) -> Float[np.ndarray, " o"]:
-    """A copy. Small integers are floats too, so that a difference cannot be below zero and wrap."""
+def _flattener(space: spaces.Space) -> Callable[[Any], Float[np.ndarray, " o"]]:
+    """To a copy. Small integers are floats too, so that a difference cannot be below zero and wrap."""
     if isinstance(space, spaces.Box):
-        return np.array(observation, np.result_type(space.dtype, np.float32)).ravel()
-    return np.array(spaces.flatten(space, observation), float)
-
-
-def _flat_rows(worlds: VectorEnv, rows: Any) -> Float[np.ndarray, "n o"]:
-    space = worlds.single_observation_space
-    if isinstance(space, spaces.Box):
-        return np.array(rows, np.result_type(space.dtype, np.float32)).reshape(len(rows), -1)
-    return np.stack([_flat(space, row) for row in iterate(worlds.observation_space, rows)])
+        dtype = np.result_type(space.dtype, np.float32)  # ty: ignore[no-matching-overload]
+        return lambda observation: np.array(observation, dtype).reshape(-1)
+    return lambda observation: np.array(spaces.flatten(space, observation), float)
 
 
 def _flat_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:
