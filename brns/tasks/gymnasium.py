@@ -2,10 +2,12 @@
 
 import contextlib
 import dataclasses
+import os
+import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -37,6 +39,7 @@ NUMBERS = 200_000
 UNBOUNDED = 1e9
 # Of a default policy, beyond which a word is said.
 GENES = 100_000
+MAKING = threading.Lock()  # held while the standard output is away
 RESET = ("observation", "info")
 STEP = ("observation", "reward", "terminated", "truncated", "info")
 
@@ -244,7 +247,8 @@ class GymnasiumTask(eqx.Module):
         """This thread's environment i; of a vector form the one with i worlds."""
         made = self._worlds.made
         if i not in made:
-            made[i] = _vector(self.make_env, i) if self.vector else _single(self.make_env)
+            with _silent() if made else contextlib.nullcontext():
+                made[i] = _vector(self.make_env, i) if self.vector else _single(self.make_env)
         return made[i]
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
@@ -290,6 +294,25 @@ class Diary:
             self.infos,
             self.terminated,
         )
+
+
+@contextlib.contextmanager
+def _silent() -> Generator[None, None, None]:
+    """What a simulator prints when it is made is read once, of C code too; errors are raised as ever."""
+    with MAKING, open(os.devnull, "w") as nowhere:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        saved = os.dup(1), os.dup(2)
+        try:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+            yield
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            for number, descriptor in enumerate(saved, 1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
 
 
 def _close(worlds: dict[int, Any]) -> None:

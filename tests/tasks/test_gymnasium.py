@@ -1,6 +1,7 @@
 """Gymnasium's environments as tasks."""
 
 import gc
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -348,6 +349,20 @@ def test_large_images_are_fewer_at_a_time_and_a_word_is_said():
         task = GymnasiumTask(lambda: Odd(space, image), steps=1)
     (episode,) = task.episodes(np.zeros((1, task.genotype_space.dimension)))
     assert (episode.observations[0] - episode.observations[0] - 1).max() == -1  # does not wrap
+
+
+class Talking(Corridor):
+    """The corridor that says hello when it is made, in Python and by a file descriptor."""
+
+    def __init__(self):
+        print("hello", flush=True)
+        os.write(2, b"hello\n")
+
+
+def test_what_is_printed_at_every_making_is_read_once(capfd):
+    corridor(make_env=Talking).episodes(np.zeros((5, 2)))
+    print("after")
+    assert capfd.readouterr() == ("hello\nafter\n", "hello\n")
 
 
 def test_an_unknown_id_says_how_its_package_is_named():
