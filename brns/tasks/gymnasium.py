@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import os
-import sys
 import threading
 import warnings
 import weakref
@@ -299,16 +298,17 @@ class Diary:
 @contextlib.contextmanager
 def _silent() -> Generator[None, None, None]:
     """What a simulator prints when it is made is read once, of C code too; errors are raised as ever."""
-    with MAKING, open(os.devnull, "w") as nowhere:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    with (
+        MAKING,
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
         saved = os.dup(1), os.dup(2)
         try:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
             yield
-            sys.stdout.flush()
-            sys.stderr.flush()
         finally:
             for number, descriptor in enumerate(saved, 1):
                 os.dup2(descriptor, number)
