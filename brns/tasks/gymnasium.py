@@ -402,7 +402,7 @@ def _is_flat(space: spaces.Space) -> bool:
 def _flattener(space: spaces.Space) -> Callable[[Any], Float[np.ndarray, " o"]]:
     """To a copy. Small integers are floats too, so that a difference cannot be below zero and wrap."""
     if isinstance(space, spaces.Box):
-        dtype = np.result_type(space.dtype, np.float32)  # ty: ignore[no-matching-overload]
+        dtype = np.result_type(space.dtype, np.float32)
         return lambda observation: np.array(observation, dtype).reshape(-1)
     return lambda observation: np.array(spaces.flatten(space, observation), float)
 

@@ -1,0 +1,389 @@
+"""Methods in worlds that other people made, at equal evaluations.
+
+    python benchmarks/others.py [--worlds NAME ...] [--seeds N] [--generations N] [--out OUT]
+
+Needs the dependency group `others`, whose versions are pinned, in an environment of its own:
+`uv pip install -e . --group others`. Resumable: what a method evaluated with a seed is a file in
+runs/others. OUT.csv gets its rows when a world is done, the page OUT.md is written at the end;
+OUT is by default results/others.
+
+Coverage is counted twice: in a grid over the last two numbers of the behavior, as the world's users do, and in a
+tessellation of the descriptor's own space: k-means over what all methods evaluated with a seed that is not counted.
+"""
+
+import argparse
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.cluster.vq import kmeans2
+from scipy.spatial import cKDTree
+
+import brns
+from brns.comparison.markdown import provenance_text, refuse_other, table
+from brns.comparison.peers import CMAMAE, MapElites, NoveltyCMA, Peer, Terms, offspring_of
+from brns.comparison.worlds import Cells
+from brns.metrics.coverage import cells
+from brns.metrics.measures import estimate
+from brns.metrics.numbers import csv_text
+from brns.metrics.tests import LEVEL, holm, paired
+from brns.runs.provenance import here
+from brns.runs.storage import write_bytes
+
+TILES = 500
+"""cells of the tessellation; a number between those of the grids"""
+UNCOUNTED = 1000
+"""the seed whose behaviors make the tessellation"""
+POINTS = 20_000
+"""of those, drawn evenly, from which the tessellation is made"""
+HEADING = "# Worlds of others"
+RUNS = Path("runs/others")
+
+
+class OtherWorld(NamedTuple):
+    """A world by other people."""
+
+    title: str
+    task: Callable[[], brns.Task]
+    low: tuple[float, float]
+    high: tuple[float, float]
+    side: int
+    """the grid of `side` x `side` cells over the last two numbers of the behavior"""
+    individuals: int
+    """mu and lambda"""
+    generations: int
+
+
+class RandomSearch(eqx.Module):
+    """Uniform solutions, as a peer: what evaluations alone cover."""
+
+    def __call__(self, terms: Terms) -> "UniformScheduler":
+        return UniformScheduler(terms)
+
+
+class UniformScheduler:
+    """As much of a pyribs scheduler as a peer needs; it keeps nothing."""
+
+    def __init__(self, terms: Terms):
+        self.archive = self.result_archive = self
+        self.shape = terms.born, len(terms.x0)
+        self.random = np.random.default_rng(terms.seed)
+
+    def add(self, *_: Any) -> None:
+        """Nothing is kept."""
+
+    def ask(self) -> Float[np.ndarray, "n p"]:
+        return self.random.random(self.shape)
+
+    def tell(self, *_: Any) -> None:
+        """Nothing is learned."""
+
+
+ESTIMATORS = {
+    "counts": brns.VisitCounts(),
+    "exact": brns.ExactRecognition(),
+    "BR-NS": brns.BehaviorRecognition(),
+    "archive": brns.ArchiveKNN(),
+}
+MUTATIONS = {"mixture": brns.MixedMutation(), "polynomial": brns.PolynomialMutation()}
+OURS = {
+    f"{name}, {operator}": (estimator, mutation)
+    for name, estimator in ESTIMATORS.items()
+    for operator, mutation in MUTATIONS.items()
+}
+THEIRS: dict[str, Peer] = {
+    "random search": RandomSearch(),
+    "pyribs, novelty search": NoveltyCMA(),
+    "pyribs, CMA-MAE": CMAMAE(),
+    "pyribs, MAP-Elites": MapElites(),
+}
+METHODS = (*OURS, *THEIRS)
+REFERENCE = METHODS[0]
+
+
+def kheperax() -> brns.Task:
+    """The standard maze; the behavior is where the robot ends."""
+    jax.tree_leaves = jax.tree.leaves  # ty: ignore[unresolved-attribute] # kheperax 0.2 is older
+    from kheperax.tasks.config import KheperaxConfig
+    from kheperax.tasks.main import KheperaxTask
+
+    env = KheperaxTask(KheperaxConfig.get_default())
+
+    def where(state: Any) -> Any:
+        return env.get_xy_pos(state.robot)
+
+    return brns.FunctionalTask(env, 250, brns.Box([0.0, 0.0], [1.0, 1.0]), watch=where)
+
+
+def jumanji_maze() -> brns.Task:
+    """A maze of 10 x 10 cells; the behavior is where the walker is half-way and at the end."""
+    import jumanji
+
+    def where(adapted: Any) -> Any:
+        place = adapted.state.agent_position
+        return jax.numpy.stack([place.row, place.col]).astype(float)
+
+    env = brns.TimeStepEnv(jumanji.make("Maze-v0"))
+    space = brns.Box([0.0] * 4, [9.0] * 4)
+    return brns.FunctionalTask(env, 50, space, brns.Waypoints(2), watch=where)
+
+
+def gymnax_car() -> brns.Task:
+    """A car too weak for its hill; the behavior is place and speed half-way and at the end."""
+    import gymnax
+
+    env = brns.ParamsEnv(*gymnax.make("MountainCarContinuous-v0"))
+    space = brns.Box([-1.2, -0.07] * 2, [0.6, 0.07] * 2)
+    return brns.FunctionalTask(env, 200, space, brns.Waypoints(2))
+
+
+def hard_maze() -> brns.Task:
+    """The maze of Lehman & Stanley; the behavior is where the robot ends."""
+    return brns.GymnasiumTask(
+        "gymnasium_hardmaze:HardMaze-v0",
+        watch=lambda env: env.env.robot.location,
+        behavior_space=brns.Box([0.0, 0.0], [600.0, 600.0]),
+        steps=200,
+    )
+
+
+def point_maze() -> brns.Task:
+    """A ball in a maze; the behavior is where it is half-way and at the end."""
+    return brns.GymnasiumTask(
+        "gymnasium_robotics:PointMaze_Medium-v3",
+        describe=brns.Waypoints(2, select=(0, 1)),
+        behavior_space=brns.Box([-4.0] * 4, [4.0] * 4),
+        steps=150,
+    )
+
+
+def four_rooms() -> brns.Task:
+    """A grid world of four rooms, seen by a camera of 7 x 7; the behavior is where the agent ends."""
+    import gymnasium
+
+    def make() -> Any:
+        env = gymnasium.make("minigrid:MiniGrid-FourRooms-v0")
+        return gymnasium.wrappers.FilterObservation(env, ["direction", "image"])
+
+    space = brns.Box([0.0, 0.0], [19.0, 19.0])
+    return brns.GymnasiumTask(make, watch=lambda env: env.agent_pos, behavior_space=space, steps=60)
+
+
+def push_t() -> brns.Task:
+    """A finger and a T that it pushes: the behavior is where both are at the end."""
+    return brns.GymnasiumTask(
+        "gym_pusht:gym_pusht/PushT-v0",
+        describe=brns.Waypoints(select=(0, 1, 2, 3)),
+        steps=60,
+    )
+
+
+def panda() -> brns.Task:
+    """An arm, which prints whenever it is made; the behavior is where its hand ends, in three dimensions."""
+    space = brns.Box([-1.0, -1.0, 0.0], [1.0, 1.0, 1.0])
+    return brns.GymnasiumTask(
+        "panda_gym:PandaReach-v3",
+        describe=brns.Waypoints(select=(6, 7, 8)),
+        behavior_space=space,
+        steps=50,
+    )
+
+
+WORLDS = {
+    "kheperax": OtherWorld("kheperax 0.2", kheperax, (0, 0), (1, 1), 50, 100, 100),
+    "hard-maze": OtherWorld("gymnasium-hardmaze", hard_maze, (0, 0), (600, 600), 30, 50, 60),
+    "point-maze": OtherWorld("Gymnasium-Robotics", point_maze, (-4, -4), (4, 4), 40, 50, 60),
+    "four-rooms": OtherWorld("MiniGrid", four_rooms, (0, 0), (19, 19), 19, 50, 60),
+    "push-t": OtherWorld("gym-pusht", push_t, (0, 0), (512, 512), 20, 50, 60),
+    "panda-reach": OtherWorld("panda-gym", panda, (-1, 0), (1, 1), 30, 50, 60),
+    "gymnax-car": OtherWorld("gymnax", gymnax_car, (-1.2, -0.07), (0.6, 0.07), 40, 50, 100),
+    "jumanji-maze": OtherWorld("jumanji", jumanji_maze, (0, 0), (9, 9), 9, 50, 100),
+}
+
+
+class Evaluated(NamedTuple):
+    """What a method evaluated with a seed."""
+
+    descriptor: Float[np.ndarray, "g n d"]
+    """the founders first"""
+    seconds: float
+    """of wall time, without the first generation, in which JAX compiles"""
+
+
+def offspring(
+    world: OtherWorld, task: brns.Task, method: str, seed: int
+) -> Iterator[Float[np.ndarray, "n d"]]:
+    """The founders' behaviors, then those of each generation, without end."""
+    estimator, mutation = OURS.get(method, (brns.PopulationKNN(k=1), brns.PolynomialMutation()))
+    n, key = world.individuals, jax.random.key(seed)
+    search = brns.NoveltySearch(
+        task, estimator, mutate=mutation, population_size=n, offspring_size=n
+    )
+    state = search.init(key)
+    yield np.asarray(state.population.descriptor)
+    if method in THEIRS:
+        grid = Cells(world.low, world.high, world.side, world.side**2, "all")
+        for born in offspring_of(THEIRS[method], search, grid, seed, state):
+            yield np.asarray(born.descriptor)
+    while True:
+        state, generation = search.step(state, key)
+        yield np.asarray(generation.offspring.descriptor)
+
+
+def evaluated(
+    name: str, task: Callable[[], brns.Task], method: str, seed: int, generations: int
+) -> Evaluated:
+    """What a method evaluates, from its file if it has one."""
+    file = (
+        RUNS / f"{name}-{generations}" / f"{method.replace(', ', '-').replace(' ', '-')}-{seed}.npz"
+    )
+    if not file.exists():
+        began, rows = time.perf_counter(), []
+        for number, descriptor in enumerate(offspring(WORLDS[name], task(), method, seed)):
+            rows.append(descriptor)
+            if number == 1:
+                began = time.perf_counter()
+            if number == generations:
+                break
+        seconds = time.perf_counter() - began
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(".aside.npz")
+        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds)
+        aside.replace(file)
+        print(f"{name}, {method}, seed {seed}: {seconds:.0f} s", flush=True)
+    with np.load(file) as stored:
+        return Evaluated(stored["descriptor"], float(stored["seconds"]))
+
+
+def tiles(points: Float[np.ndarray, "n d"]) -> cKDTree:
+    """The centers of the tessellation of these points of the unit box."""
+    distinct = np.unique(points, axis=0)
+    random = np.random.default_rng(0)
+    drawn = random.permutation(distinct)[:POINTS]
+    number = min(TILES, max(1, len(drawn) // 4))
+    centers, _ = kmeans2(drawn.astype(float), number, minit="++", seed=0)
+    return cKDTree(centers)
+
+
+def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, Any]]:
+    """Coverage and time of every method and seed in a world."""
+    world = WORLDS[name]
+    generations = generations or world.generations
+    task = functools.cache(world.task)
+    space = task().behavior_space
+    low, width = np.asarray(space.low), np.asarray(space.high - space.low)
+
+    def unit(method: str, seed: int) -> tuple[np.ndarray, Evaluated]:
+        run = evaluated(name, task, method, seed, generations)
+        return (run.descriptor.reshape(-1, len(low)) - low) / width, run
+
+    tree = tiles(np.concatenate([unit(method, UNCOUNTED)[0] for method in METHODS]))
+    box, rows = brns.Box(np.array(world.low, float), np.array(world.high, float)), []
+    for seed in range(seeds):
+        for method in METHODS:
+            points, run = unit(method, seed)
+            place = run.descriptor.reshape(-1, len(low))[:, -2:]
+            rows.append(
+                {
+                    "world": name,
+                    "method": method,
+                    "seed": seed,
+                    "evaluations": len(points),
+                    "grid": len(np.unique(cells(place, box, (world.side,) * 2), axis=0)),
+                    "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
+                    "seconds": round(run.seconds, 2),
+                }
+            )
+    return rows
+
+
+def by_method(rows: list[dict[str, Any]], name: str, measure: str) -> Mapping[str, list[float]]:
+    return {
+        method: [row[measure] for row in rows if (row["world"], row["method"]) == (name, method)]
+        for method in METHODS
+    }
+
+
+def text(rows: list[dict[str, Any]], seeds: int) -> str:
+    """The page."""
+    names = list(dict.fromkeys(row["world"] for row in rows))
+    parts, ranks = [], {}
+    for measure, what in (("grid", "cells of the grid"), ("tiles", "share of the tessellation")):
+        means = np.array(
+            [
+                [np.mean(values) for values in by_method(rows, name, measure).values()]
+                for name in names
+            ]
+        )
+        ranks[measure] = 1 + (means[:, :, None] < means[:, None, :]).sum(axis=2)
+        tests = [
+            paired(
+                np.array(values, float), np.array(by_method(rows, name, measure)[REFERENCE], float)
+            )
+            for name in names
+            for values in by_method(rows, name, measure).values()
+            if len(METHODS) > 1
+        ]
+        corrected = iter(holm(np.array([test.p for test in tests])))
+        lines = [["world", *METHODS]]
+        for name in names:
+            line = [name]
+            for method, values in by_method(rows, name, measure).items():
+                mean, deviation, _ = estimate(values)
+                p = next(corrected)
+                mark = "" if method == REFERENCE or not p < LEVEL else "**"
+                line.append(f"{mark}{mean:.3g} ± {deviation:.2g}{mark}")
+            lines.append(line)
+        lines.append(["median rank", *(f"{rank:g}" for rank in np.median(ranks[measure], axis=0))])
+        parts += [f"## {what.capitalize()}", table(lines)]
+    seconds = [["world", *METHODS]]
+    for name in names:
+        took = by_method(rows, name, "seconds").values()
+        seconds.append([name, *(f"{np.median(values):.0f}" for values in took)])
+    listed = [["world", "from", "what", "evaluations", "grid"]]
+    for name in names:
+        world = WORLDS[name]
+        evaluations = next(row["evaluations"] for row in rows if row["world"] == name)
+        what = " ".join((world.task.__doc__ or "").split())
+        listed.append([name, world.title, what, f"{evaluations:,}", f"{world.side} x {world.side}"])
+    return "\n\n".join(
+        [
+            HEADING,
+            "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: differs from "
+            f"{REFERENCE}, by Wilcoxon's signed ranks over shared seeds, two-sided, p < 0.05 after Holm's "
+            "correction over all methods and worlds of the table.",
+            *parts,
+            "## Seconds a run, median of wall time",
+            table(seconds),
+            "## The worlds",
+            table(listed),
+            provenance_text({"provenance": here(), "scale": f"{seeds} seeds."}),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--generations", type=int, help="by default each world's own")
+    parser.add_argument("--out", type=Path, default=Path("results/others"))
+    asked = parser.parse_args()
+    page, rows = asked.out.with_suffix(".md"), []
+    refuse_other(page, HEADING)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    for name in asked.worlds:
+        rows += rows_of(name, asked.seeds, asked.generations)
+        write_bytes(asked.out.with_suffix(".csv"), csv_text(rows).encode())
+    write_bytes(page, text(rows, asked.seeds).encode())
+
+
+if __name__ == "__main__":
+    main()
