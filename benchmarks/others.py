@@ -109,7 +109,7 @@ REFERENCE = METHODS[0]
 
 def kheperax() -> brns.Task:
     """The standard maze; the behavior is where the robot ends."""
-    jax.tree_leaves = jax.tree.leaves  # ty: ignore[unresolved-attribute] # kheperax 0.2 is older
+    jax.tree_leaves = jax.tree.leaves  # ty: ignore[missing-attribute] # kheperax 0.2 is older
     from kheperax.tasks.config import KheperaxConfig
     from kheperax.tasks.main import KheperaxTask
 
