@@ -127,7 +127,7 @@ def jumanji_maze() -> brns.Task:
 
     def where(adapted: Any) -> Any:
         place = adapted.state.agent_position
-        return jax.numpy.stack([place.row, place.col]).astype(float)
+        return jax.numpy.stack([place.row, place.col])
 
     env = brns.TimeStepEnv(jumanji.make("Maze-v0"))
     space = brns.Box([0.0] * 4, [9.0] * 4)

@@ -126,8 +126,8 @@ def _selected(rows: Any, select: tuple[int, ...] | None) -> Any:
 
 
 def _array(series: Any) -> tuple[ModuleType | Any, Any]:
-    """NumPy or JAX, and one array `(times, d)` of several, such as those of a dict."""
+    """NumPy or JAX, and floats `(times, d)`, also of several arrays, such as those of a dict."""
     if isinstance(series, np.ndarray):
         return np, series
     flat = [jnp.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(series)]
-    return jnp, jnp.concatenate(flat, axis=1)
+    return jnp, jnp.concatenate(flat, axis=1).astype(float)

@@ -31,8 +31,8 @@ class Episode(NamedTuple):
 
 
 def flat(state: Any) -> Float[Array, " o"]:
-    """A state's observation; one of several arrays, such as a dict, becomes one vector, in the order of their names."""
-    return ravel_pytree(state.obs)[0]
+    """A state's observation as floats; of several arrays, such as a dict, one vector in the order of their names."""
+    return ravel_pytree(state.obs)[0].astype(float)
 
 
 class FunctionalTask(eqx.Module):
@@ -91,7 +91,8 @@ class FunctionalTask(eqx.Module):
             key = jax.random.key(self.seed)
         # A key for each: simulators that batch by themselves need the whole state batched.
         episodes = jax.vmap(self.episode)(genotypes, jnp.broadcast_to(key, len(genotypes)))
-        evaluation = Evaluation(jax.vmap(self.describe)(episodes), episodes.rewards.sum(axis=1))
+        descriptor = jnp.asarray(jax.vmap(self.describe)(episodes), float)
+        evaluation = Evaluation(descriptor, episodes.rewards.sum(axis=1))
         return (
             evaluation._replace(solved=jax.vmap(self.success)(episodes))
             if self.success
