@@ -33,7 +33,7 @@ from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text
 from brns.metrics.tests import LEVEL, holm, paired
-from brns.runs.provenance import here
+from brns.runs.provenance import commit, here
 from brns.runs.storage import write_bytes
 
 TILES = 500
@@ -214,6 +214,7 @@ class Evaluated(NamedTuple):
     """the founders first"""
     seconds: float
     """of wall time, without the first generation, in which JAX compiles"""
+    commit: str
 
 
 def offspring(
@@ -254,11 +255,11 @@ def evaluated(
         seconds = time.perf_counter() - began
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_suffix(".aside.npz")
-        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds)
+        np.savez_compressed(aside, descriptor=np.stack(rows), seconds=seconds, commit=commit())
         aside.replace(file)
         print(f"{name}, {method}, seed {seed}: {seconds:.0f} s", flush=True)
     with np.load(file) as stored:
-        return Evaluated(stored["descriptor"], float(stored["seconds"]))
+        return Evaluated(stored["descriptor"], float(stored["seconds"]), str(stored["commit"]))
 
 
 def tiles(points: Float[np.ndarray, "n d"]) -> cKDTree:
@@ -298,6 +299,7 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
                     "grid": len(np.unique(cells(place, box, (world.side,) * 2), axis=0)),
                     "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
                     "seconds": round(run.seconds, 2),
+                    "commit": run.commit,
                 }
             )
     return rows
@@ -316,28 +318,25 @@ def text(rows: list[dict[str, Any]], seeds: int) -> str:
     parts, ranks = [], {}
     for measure, what in (("grid", "cells of the grid"), ("tiles", "share of the tessellation")):
         means = np.array(
-            [
-                [np.mean(values) for values in by_method(rows, name, measure).values()]
-                for name in names
-            ]
+            [[*map(np.mean, by_method(rows, name, measure).values())] for name in names]
         )
         ranks[measure] = 1 + (means[:, :, None] < means[:, None, :]).sum(axis=2)
-        tests = [
-            paired(
-                np.array(values, float), np.array(by_method(rows, name, measure)[REFERENCE], float)
-            )
-            for name in names
-            for values in by_method(rows, name, measure).values()
-            if len(METHODS) > 1
-        ]
-        corrected = iter(holm(np.array([test.p for test in tests])))
+        tests = {}
+        for name in names:
+            covered = by_method(rows, name, measure)
+            for method in METHODS[1:]:
+                tests[name, method] = paired(
+                    np.array(covered[method], float), np.array(covered[REFERENCE], float)
+                )
+        p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
         lines = [["world", *METHODS]]
         for name in names:
             line = [name]
             for method, values in by_method(rows, name, measure).items():
                 mean, deviation, _ = estimate(values)
-                p = next(corrected)
-                mark = "" if method == REFERENCE or not p < LEVEL else "**"
+                sure = p.get((name, method), 1.0) < LEVEL
+                better = sure and mean > np.mean(by_method(rows, name, measure)[REFERENCE])
+                mark = "**" if better else "*" * sure
                 line.append(f"{mark}{mean:.3g} ± {deviation:.2g}{mark}")
             lines.append(line)
         lines.append(["median rank", *(f"{rank:g}" for rank in np.median(ranks[measure], axis=0))])
@@ -355,9 +354,9 @@ def text(rows: list[dict[str, Any]], seeds: int) -> str:
     return "\n\n".join(
         [
             HEADING,
-            "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: differs from "
-            f"{REFERENCE}, by Wilcoxon's signed ranks over shared seeds, two-sided, p < 0.05 after Holm's "
-            "correction over all methods and worlds of the table.",
+            f"What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: more than {REFERENCE}, "
+            "*italic*: less, by Wilcoxon's signed ranks over shared seeds, two-sided, p < 0.05 after Holm's correction "
+            "over all methods and worlds of the table.",
             *parts,
             "## Seconds a run, median of wall time",
             table(seconds),
