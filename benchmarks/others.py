@@ -186,7 +186,7 @@ def push_t() -> brns.Task:
 
 def panda() -> brns.Task:
     """An arm, which prints whenever it is made; the behavior is where its hand ends, in three dimensions."""
-    space = brns.Box([-1.0] * 3, [1.0] * 3)
+    space = brns.Box([-1.5] * 3, [1.5] * 3)
     return brns.GymnasiumTask(
         "panda_gym:PandaReach-v3",
         describe=brns.Waypoints(select=(0, 1, 2)),
