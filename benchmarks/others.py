@@ -336,7 +336,7 @@ def text(rows: list[dict[str, Any]], seeds: int) -> str:
                 mean, deviation, _ = estimate(values)
                 sure = p.get((name, method), 1.0) < LEVEL
                 better = sure and mean > np.mean(by_method(rows, name, measure)[REFERENCE])
-                mark = "**" if better else "*" * sure
+                mark = "**" if better else "*" if sure else ""
                 line.append(f"{mark}{mean:.3g} ± {deviation:.2g}{mark}")
             lines.append(line)
         lines.append(["median rank", *(f"{rank:g}" for rank in np.median(ranks[measure], axis=0))])
