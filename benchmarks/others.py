@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
-from brns.metrics.tests import LEVEL, holm, paired
 from jaxtyping import Float
 from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
@@ -33,6 +32,7 @@ from brns.comparison.worlds import Cells
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.numbers import csv_text
+from brns.metrics.tests import LEVEL, holm, paired
 from brns.runs.provenance import commit, here
 from brns.runs.storage import write_bytes
 
@@ -186,7 +186,7 @@ def push_t() -> brns.Task:
 
 def panda() -> brns.Task:
     """An arm, which prints whenever it is made; the behavior is where its hand ends, in three dimensions."""
-    space = brns.Box([-1.0] * 3, [1.0] * 3)
+    space = brns.Box([-1.5] * 3, [1.5] * 3)
     return brns.GymnasiumTask(
         "panda_gym:PandaReach-v3",
         describe=brns.Waypoints(select=(0, 1, 2)),
@@ -336,7 +336,7 @@ def text(rows: list[dict[str, Any]], seeds: int) -> str:
                 mean, deviation, _ = estimate(values)
                 sure = p.get((name, method), 1.0) < LEVEL
                 better = sure and mean > np.mean(by_method(rows, name, measure)[REFERENCE])
-                mark = "**" if better else "*" * sure
+                mark = "**" if better else "*" if sure else ""
                 line.append(f"{mark}{mean:.3g} ± {deviation:.2g}{mark}")
             lines.append(line)
         lines.append(["median rank", *(f"{rank:g}" for rank in np.median(ranks[measure], axis=0))])

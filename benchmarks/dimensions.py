@@ -1,0 +1,271 @@
+"""Novelty in many dimensions: coverage of the descriptor's own space, and seen told from unseen.
+
+    python benchmarks/dimensions.py [--seeds 5] [--out results/dimensions]
+
+The defaults of visit counts were chosen in the worlds of the first half and for 32 and 384
+dimensions. Resumable: OUT.csv gets a line for each run; then OUT.md is written.
+"""
+
+import argparse
+import csv
+import itertools
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+import brns
+from brns.comparison.markdown import table
+from brns.comparison.worlds import Cells, world
+from brns.metrics import significance, tessellation
+from brns.runs.provenance import commit, here, text
+
+POOL = 1000  # the seed whose behaviors, of all methods, place the cells
+METHODS = {
+    "counts": brns.VisitCounts(),
+    "exact": brns.ExactRecognition(),
+    "recognition": brns.BehaviorRecognition(),
+    "archive": brns.ArchiveKNN(),
+}
+TEXT = """# Many dimensions
+
+What each novelty covers of the space in which behaviors are described, in percent of 3,000 cells: a
+tessellation of what all methods evaluated with another seed. Beside it the cells of the plane, where
+a world has an oracle that counts them. Default mixture of operators; mean ± standard deviation over
+seeds. *Bold*: more than the archive, *italic*: less, by Wilcoxon's signed ranks over seeds, exact,
+corrected over the table by Holm.
+"""
+TOLD = """# Seen from unseen
+
+Clusters on a sphere as embeddings have them (cosine to the centre given), half of them learned,
+10,000 behaviors: the probability that a behavior of a cluster that was never seen is more novel than
+one of a cluster that was (AUC, *new*), and that a fresh behavior is more novel than one learned first
+(*same*). *k-NN* is the mean distance to the 15 nearest of all that was learned.
+"""
+
+
+class DoubleArm(eqx.Module):
+    """Two arms of 8 joints that share no gene; a behavior is where both tips are (4-d)."""
+
+    genotype_space: brns.Box = brns.Box([0.0] * 16, [1.0] * 16)
+    behavior_space: brns.Box = brns.Box([0.0] * 4, [1.0] * 4)
+    traceable: bool = True
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> brns.Evaluation:
+        arm = brns.PlanarArm(8)
+        tips = [arm.places(genes)[:, -1] for genes in jnp.split(genotypes, 2, axis=1)]
+        return brns.Evaluation(jnp.concatenate(tips, axis=1))
+
+
+class Pucks(eqx.Module):
+    """Eight pucks that slide after one push each; a behavior is where they stop (16-d).
+
+    A push is a random sum of some eight of 40 genes. Below 0.5 static friction holds a puck.
+    """
+
+    genotype_space: brns.Box = brns.Box([-1.0] * 40, [1.0] * 40)
+    behavior_space: brns.Box = brns.Box([-1.0] * 16, [1.0] * 16)
+    traceable: bool = True
+
+    def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> brns.Evaluation:
+        generator = np.random.default_rng(0)
+        weights = generator.normal(size=(40, 16)) * (generator.random((40, 16)) < 0.2)
+        push = genotypes @ jnp.asarray(weights, jnp.float32)
+        slides = jnp.sign(push) * jnp.maximum(jnp.abs(push) - 0.5, 0.0)
+        return brns.Evaluation(jnp.tanh(0.6 * slides))
+
+
+class World(NamedTuple):
+    half: str
+    task: brns.Task
+    generations: int
+    cells: Cells | None = None
+
+
+WORLDS = {
+    "arm, 20 joints (40-d)": World(
+        "chosen by", brns.PlanarArm(20, "joints"), 200, world("arm-joints").cells
+    ),
+    "hard maze, path (40-d)": World(
+        "chosen by", brns.DeceptiveMaze(positions=20), 60, world("maze-path").cells
+    ),
+    "arm, picture (256-d)": World(
+        "held out", brns.PlanarArm(7, "picture"), 150, world("arm-picture").cells
+    ),
+    "rooms, path (20-d)": World(
+        "held out", brns.RoomsMaze(seed=3, positions=10), 60, world("rooms-1").cells
+    ),
+    "two arms (4-d)": World("held out", DoubleArm(), 200),
+    "pucks (16-d)": World("held out", Pucks(), 200),
+}
+
+
+@eqx.filter_jit
+def evaluated(search: brns.NoveltySearch, generations: int, key: Key[Array, ""]) -> Any:
+    """All that a search evaluates after its founders: descriptors, and the oracle's genotypes."""
+
+    def advance(state: Any, _: None) -> tuple[Any, Any]:
+        state, generation = search.step(state, key)
+        return state, (generation.offspring.genotype, generation.offspring.descriptor)
+
+    state = search.init(key)
+    founders = state.population.genotype[None], state.population.descriptor[None]
+    _, later = jax.lax.scan(advance, state, length=generations)
+    return founders, later
+
+
+def run(name: str, method: str, seed: int) -> tuple[np.ndarray, float, float]:
+    """Behaviors `(n, d)`, the share of the oracle's cells (NaN without one), seconds of CPU."""
+    there = WORLDS[name]
+    search = brns.NoveltySearch(there.task, METHODS[method])
+    began = time.process_time()
+    parts = evaluated(search, there.generations, jax.random.key(seed))
+    genotypes, descriptors = (
+        np.concatenate([np.asarray(rows).reshape(-1, rows.shape[-1]) for rows in column])
+        for column in zip(*parts, strict=True)
+    )
+    seconds = time.process_time() - began
+    if there.cells is None:
+        return descriptors, np.nan, seconds
+    people = brns.core.individuals(descriptors)._replace(genotype=jnp.asarray(genotypes))
+    visited = there.cells.visited(people)
+    return descriptors, float(visited.sum()) / there.cells.reachable, seconds
+
+
+def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
+    """A line a run: those that are there, then the others."""
+    rows = []
+    if path.exists():
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+    there = {(row["world"], row["method"], int(row["seed"])) for row in rows}
+    for name in WORLDS:
+        jobs = [job for job in itertools.product([name], METHODS, range(seeds)) if job not in there]
+        if not jobs:
+            continue
+        pool = np.concatenate([run(name, method, POOL)[0] for method in METHODS])
+        centres = tessellation.tessellate(pool)
+        for _, method, seed in jobs:
+            behaviors, oracle, seconds = run(name, method, seed)
+            row = {
+                "world": name,
+                "method": method,
+                "seed": seed,
+                "own": tessellation.coverage(behaviors, centres),
+                "oracle": oracle,
+                "seconds": seconds,
+                "commit": commit(),
+            }
+            rows.append(row)
+            with open(path, "a", newline="") as file:
+                writer = csv.DictWriter(file, row)
+                if len(rows) == 1:
+                    writer.writeheader()
+                writer.writerow(row)
+            print(name, method, seed, f"{row['own']:.3f} {oracle:.3f} {seconds:.1f} s", flush=True)
+    return rows
+
+
+def spread(values: np.ndarray) -> str:
+    deviation = f" ± {100 * values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{100 * values.mean():.1f}{deviation}"
+
+
+def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
+    """The table of a column: worlds by methods."""
+    values = {}
+    for name, method in itertools.product(WORLDS, METHODS):
+        chosen = [row for row in rows if (row["world"], row["method"]) == (name, method)]
+        by_seed = {int(row["seed"]): float(row[column]) for row in chosen}
+        values[name, method] = np.array([by_seed[seed] for seed in range(seeds)])
+    worlds = [name for name in WORLDS if np.isfinite(values[name, "archive"]).all()]
+    places = [place for place in itertools.product(worlds, METHODS) if place[1] != "archive"]
+    tests = [significance.paired(values[place], values[place[0], "archive"]) for place in places]
+    marks = {"higher": "**", "lower": "*"}
+    verdicts = {}
+    for place, test in zip(places, significance.corrected(tests), strict=True):
+        verdicts[place] = marks.get(test.verdict, "")
+    lines = [["world", "half", *METHODS]]
+    for name in worlds:
+        line = [name, WORLDS[name].half]
+        for method in METHODS:
+            mark = verdicts.get((name, method), "")
+            line.append(f"{mark}{spread(values[name, method])}{mark}")
+        lines.append(line)
+    return table(lines)
+
+
+def clusters(d: int, number: int, cosine: float) -> Any:
+    """A function that draws behaviors of some of so many clusters on a sphere."""
+    generator = np.random.default_rng(7)
+    centers = generator.normal(size=(number, d))
+    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    deviation = np.sqrt((1 / cosine**2 - 1) / d)
+
+    def draw(chosen: np.ndarray, n: int) -> np.ndarray:
+        points = centers[generator.choice(chosen, n)] + deviation * generator.normal(size=(n, d))
+        return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+    return draw
+
+
+def tell(d: int, number: int, cosine: float, estimator: brns.NoveltyEstimator) -> list[float]:
+    """AUC of unseen clusters against seen ones, and of fresh behaviors against the first."""
+    draw = clusters(d, number, cosine)
+    seen, unseen = np.arange(number // 2), np.arange(number // 2, number)
+    novelty = brns.Novelty(estimator, brns.Box([-1.0] * d, [1.0] * d))
+    first = draw(seen, 1000)
+    novelty.learn(first)
+    for _ in range(9):
+        novelty.learn(draw(seen, 1000))
+    fresh = novelty.score(draw(seen, 500))
+    others = novelty.score(draw(unseen, 500)), fresh
+    pairs = [others, (fresh, novelty.score(first[:500]))]
+    return [float((a[:, None] > b).mean() + (a[:, None] == b).mean() / 2) for a, b in pairs]
+
+
+def telling() -> str:
+    methods = METHODS | {"k-NN": brns.ArchiveKNN()}
+    del methods["archive"]
+    lines = [["dimensions", "clusters, cosine", "half", *methods]]
+    cases = itertools.product((2, 32, 384, 1536), ((40, 0.8), (60, 0.75)))
+    for d, (number, cosine) in cases:
+        if d == 2 and number == 60:
+            continue
+        half = "chosen by" if d in (32, 384) and number == 40 else "held out"
+        line = [f"{d}", f"{number}, {cosine}", half]
+        for estimator in methods.values():
+            new, same = tell(d, number, cosine, estimator)
+            line.append(f"{new:.3f} / {same:.3f}")
+        lines.append(line)
+    return table(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path("results/dimensions"))
+    asked = parser.parse_args()
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = measure(asked.seeds, asked.out.with_suffix(".csv"))
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
+    blocks = [
+        TEXT,
+        "## In the descriptor's own space\n\n" + page(rows, asked.seeds, "own"),
+        "## In the oracle's cells\n\n" + page(rows, asked.seeds, "oracle"),
+        TOLD + "\n" + telling(),
+        f"Command: `python benchmarks/dimensions.py --seeds {asked.seeds}`. Runs: commit {commits}. "
+        f"Page: {text(here())}",
+    ]
+    asked.out.with_suffix(".md").write_text("\n\n".join(blocks) + "\n")
+
+
+if __name__ == "__main__":
+    main()
