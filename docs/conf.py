@@ -5,6 +5,8 @@ import sys
 import typing
 from pathlib import Path
 
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
 typing.GENERATING_DOCUMENTATION = "brns"  # jaxtyping then writes Float[Array, "n d"] as we do
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -59,6 +61,13 @@ def plain(app, what, name, obj, options, lines):
     lines[:] = [line for line in lines if not line.startswith("Alias for field number")]
 
 
+def google(app, what, name, obj, options, lines):
+    """Read Args, Returns and Raises. The strings under fields have none, and may have colons."""
+    if what in ("function", "method", "class", "exception"):
+        options = Config(napoleon_use_rtype=False)
+        lines[:] = GoogleDocstring(lines, options, app, what, name, obj).lines()
+
+
 def contract(app, what, name, obj, options, signature, returns):
     """A protocol is not called."""
     return ("", None) if getattr(obj, "_is_protocol", False) else None
@@ -66,5 +75,6 @@ def contract(app, what, name, obj, options, signature, returns):
 
 def setup(app):
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-docstring", google)
     app.connect("autodoc-process-docstring", dollars)
     app.connect("autodoc-process-signature", contract)

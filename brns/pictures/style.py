@@ -206,7 +206,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     Args:
         figure: one of `brns.pictures`, or any of matplotlib.
         path: its suffix says the format.
-        options: those of matplotlib's `savefig`, such as `dpi`.
+        **options: those of matplotlib's `savefig`, such as `dpi`.
 
     Raises:
         ValueError: where the path has no suffix.
