@@ -1,13 +1,15 @@
-"""A world that no default was chosen in: a car too weak to climb its mountain without a run-up, 20 seeds.
+"""A world that no default was chosen in: a car too weak to climb its mountain without a run-up,
+20 seeds.
 
     python benchmarks/car.py [--individuals 20] [--generations 25] [--seeds 20]
         [--out results/car.md]
 
-All seeds of brns.MountainCar run as one batch; the behavior is how far the car came to the left and to the right. Few
-individuals and few generations: a test of novelty that is learned from little.
-For each estimator the table says in how many seeds the car reached the top, when it first did (median over all seeds;
-"never" where most did not), and how many of the suite's 20 x 20 cells were visited, by the founders too. It is printed,
-and with --out written as Markdown with where it comes from; docs/reproduction.md includes it.
+All seeds of brns.MountainCar run as one batch; the behavior is how far the car came to the left and
+to the right. Few individuals and few generations: a test of novelty that is learned from little.
+For each estimator the table says in how many seeds the car reached the top, when it first did
+(median over all seeds; "never" where most did not), and how many of the suite's 20 x 20 cells were
+visited, by the founders too. It is printed, and with --out written as Markdown with where it comes
+from; docs/reproduction.md includes it.
 """
 
 import argparse
@@ -29,7 +31,7 @@ from brns import (
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.experiments import paper_recognition
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from brns.runs.storage import write_bytes
 
 ESTIMATORS = {
@@ -64,7 +66,7 @@ def main() -> None:
     if asked.out:
         size = f"{asked.individuals} individuals, {asked.generations} generations"
         scale = f"{size}; mean ± standard deviation over seeds."
-        source = provenance_text({"provenance": here(), "scale": scale})
+        source = provenance_text({"provenance": describe_process(), "scale": scale})
         write_bytes(asked.out, f"{table(rows)}\n\n{source}\n".encode())
 
 

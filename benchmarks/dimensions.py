@@ -23,7 +23,7 @@ import brns
 from brns.comparison.markdown import table
 from brns.comparison.worlds import Cells, world
 from brns.metrics import significance, tessellation
-from brns.runs.provenance import commit, here, text
+from brns.runs.provenance import commit, describe_process, text
 
 POOL = 1000  # the seed whose behaviors, of all methods, place the cells
 METHODS = {
@@ -35,17 +35,17 @@ METHODS = {
 TEXT = """# Many dimensions
 
 What each novelty covers of the space in which behaviors are described, in percent of 3,000 cells: a
-tessellation of what all methods evaluated with another seed. Beside it the cells of the plane, where
-a world has an oracle that counts them. Default mixture of operators; mean ± standard deviation over
-seeds. *Bold*: more than the archive, *italic*: less, by Wilcoxon's signed ranks over seeds, exact,
-corrected over the table by Holm.
+tessellation of what all methods evaluated with another seed. Beside it the cells of the plane,
+where a world has an oracle that counts them. Default mixture of operators; mean ± standard
+deviation over seeds. *Bold*: more than the archive, *italic*: less, by Wilcoxon's signed ranks over
+seeds, exact, corrected over the table by Holm.
 """
 TOLD = """# Seen from unseen
 
 Clusters on a sphere as embeddings have them (cosine to the centre given), half of them learned,
-10,000 behaviors: the probability that a behavior of a cluster that was never seen is more novel than
-one of a cluster that was (AUC, *new*), and that a fresh behavior is more novel than one learned first
-(*same*). *k-NN* is the mean distance to the 15 nearest of all that was learned.
+10,000 behaviors: the probability that a behavior of a cluster that was never seen is more novel
+than one of a cluster that was (AUC, *new*), and that a fresh behavior is more novel than one
+learned first (*same*). *k-NN* is the mean distance to the 15 nearest of all that was learned.
 """
 
 
@@ -132,7 +132,9 @@ def run(name: str, method: str, seed: int) -> tuple[np.ndarray, float, float]:
     seconds = time.process_time() - began
     if there.cells is None:
         return descriptors, np.nan, seconds
-    people = brns.core.individuals(descriptors)._replace(genotype=jnp.asarray(genotypes))
+    people = brns.core.Population.from_descriptors(descriptors)._replace(
+        genotype=jnp.asarray(genotypes)
+    )
     visited = there.cells.visited(people)
     return descriptors, float(visited.sum()) / there.cells.reachable, seconds
 
@@ -261,8 +263,8 @@ def main() -> None:
         "## In the descriptor's own space\n\n" + page(rows, asked.seeds, "own"),
         "## In the oracle's cells\n\n" + page(rows, asked.seeds, "oracle"),
         TOLD + "\n" + telling(),
-        f"Command: `python benchmarks/dimensions.py --seeds {asked.seeds}`. Runs: commit {commits}. "
-        f"Page: {text(here())}",
+        f"Command: `python benchmarks/dimensions.py --seeds {asked.seeds}`. Runs: commit "
+        f"{commits}. Page: {text(describe_process())}",
     ]
     asked.out.with_suffix(".md").write_text("\n\n".join(blocks) + "\n")
 

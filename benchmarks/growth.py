@@ -3,10 +3,11 @@
     XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 taskset -c 0
         python benchmarks/growth.py [--limit 20] [--out results/growth]
 
-Makes OUT.md, OUT.csv and OUT.png. Timed is one generation of N + N individuals whose behaviors are uniform and new:
-their novelty, and what the estimator learns or keeps; of NSGA-II, the choice of N of 2 N. CPU time on one core, the
-median over three calls. Memory is that of the compiled code: what it is given, gives and needs in between. A call that
-the law so far takes to last longer than `limit` seconds is not made; its memory is told all the same.
+Makes OUT.md, OUT.csv and OUT.png. Timed is one generation of N + N individuals whose behaviors are
+uniform and new: their novelty, and what the estimator learns or keeps; of NSGA-II, the choice of N
+of 2 N. CPU time on one core, the median over three calls. Memory is that of the compiled code: what
+it is given, gives and needs in between. A call that the law so far takes to last longer than
+`limit` seconds is not made; its memory is told all the same.
 """
 
 import argparse
@@ -29,11 +30,11 @@ from brns import (
     VisitCounts,
 )
 from brns.comparison.markdown import provenance_text, table
-from brns.core import NoveltyEstimator, observed
-from brns.metrics.numbers import csv_text
+from brns.core import Generation, NoveltyEstimator
+from brns.formatting import format_csv
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, legend_below, line_style, save
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from brns.runs.storage import write_bytes
 from reproduction.timed import Novelty, Timed, timed
 
@@ -69,7 +70,7 @@ class Selection:
 
     def __init__(self, n: int):
         objectives = jax.random.uniform(jax.random.key(0), (2, 2 * n))
-        self.union = observed(np.zeros((2 * n, 2)), 1).offspring._replace(
+        self.union = Generation.from_descriptors(np.zeros((2 * n, 2)), 1).offspring._replace(
             novelty=objectives[0], fitness=objectives[1]
         )
         self.select = jax.jit(lambda union: NSGA2()(union, n))
@@ -82,7 +83,9 @@ class Selection:
 
 
 def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Timed, float]:
-    """What is timed of an estimator, and the megabytes that it needs; an archive has so many entries."""
+    """What is timed of an estimator, and the megabytes that it needs;
+    an archive has so many entries.
+    """
     call = Novelty(estimator, d, 2 * n, entries, ready=False)
     return call, megabytes(call.step, call.state, *call.given)
 
@@ -118,12 +121,16 @@ def grown(
 
 
 def predicted(known: list[tuple[int, float]], size: int) -> float:
-    """Seconds, by the power law of the last two sizes; by a square of the size where there is one."""
+    """Seconds, by the power law of the last two sizes;
+    by a square of the size where there is one.
+    """
     return known[-1][1] * (size / known[-1][0]) ** max(power(known) or 2.0, 1.0)
 
 
 def power(known: list[tuple[int, float]]) -> float | None:
-    """The exponent with which time grows over the last two sizes, None where those times say nothing."""
+    """The exponent with which time grows over the last two sizes,
+    None where those times say nothing.
+    """
     if len(known) < 2 or known[-1][1] < SHORTEST:
         return None
     (small, before), (large, after) = known[-2:]
@@ -159,7 +166,8 @@ def main() -> None:
     points = []
     for point in measured(asked.limit):
         print(
-            f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, {point.megabytes:.1f} MB",
+            f"{point.grows} = {point.size}: {point.method} {point.ms:.2f} ms, "
+            f"{point.megabytes:.1f} MB",
             flush=True,
         )
         points.append(point)
@@ -169,7 +177,7 @@ def main() -> None:
 
 
 def rows(points: list[Point]) -> str:
-    return csv_text(
+    return format_csv(
         [
             point._asdict() | {"ms": f"{point.ms:.5g}", "megabytes": f"{point.megabytes:.5g}"}
             for point in points
@@ -184,21 +192,24 @@ TITLES = {
 }
 TEXT = """# How the cost of novelty grows
 
-CPU time of one generation's novelty on one core, and the memory of the compiled code: what it is given, gives and needs
-in between. *Power* is the exponent with which time grows over the last two sizes that were timed, a dash where those
-times are too short to tell. Where there is no time, the law so far takes a call to last longer than the limit of the
-command.
+CPU time of one generation's novelty on one core, and the memory of the compiled code: what it is
+given, gives and needs in between. *Power* is the exponent with which time grows over the last two
+sizes that were timed, a dash where those times are too short to tell. Where there is no time, the
+law so far takes a call to last longer than the limit of the command.
 """
 PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
-- **Visit counts** look up and add: N on a GPU costs N over its cores. Islands add their counts, 2 MB each way.
-- **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N over their number.
-  Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part that stays. Islands need no common
-  machine: `merge` adds what they have seen, 0.25 MB each way whatever N.
-- **k-NN** compares every individual with every reference. Over cores or on a GPU it is the same work over their number.
-  An archive has to be on every machine that scores. In the plane a KD-tree is quicker for some thousand individuals and
-  more: `scipy.spatial.cKDTree(points).query(some, 16)`, built anew, takes 2.3 ms of one core for 200 of 10,200 points,
-  40 ms for 20,000 of 30,000 and 0.55 s for 200,000 of 200,000.
+- **Visit counts** look up and add: N on a GPU costs N over its cores. Islands add their counts,
+  2 MB each way.
+- **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N
+  over their number. Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part
+  that stays. Islands need no common machine: `merge` adds what they have seen, 0.25 MB each way
+  whatever N.
+- **k-NN** compares every individual with every reference. Over cores or on a GPU it is the same
+  work over their number. An archive has to be on every machine that scores. In the plane a KD-tree
+  is quicker for some thousand individuals and more:
+  `scipy.spatial.cKDTree(points).query(some, 16)`, built anew, takes 2.3 ms of one core for 200 of
+  10,200 points, 40 ms for 20,000 of 30,000 and 0.55 s for 200,000 of 200,000.
 - **NSGA-II** sorts, and stays on one core.
 """
 
@@ -206,7 +217,7 @@ PAPER = """## On paper: what more cores, a cluster or a GPU would change
 def page(points: list[Point], out: Path) -> str:
     blocks = [
         TEXT,
-        provenance_text({"provenance": here(), "scale": ""}),
+        provenance_text({"provenance": describe_process(), "scale": ""}),
         f"![Time and memory]({out.name}.png)",
     ]
     for grows, title in TITLES.items():

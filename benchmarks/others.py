@@ -7,8 +7,9 @@ Needs the dependency group `others`, whose versions are pinned, in an environmen
 runs/others. OUT.csv gets its rows when a world is done, the page OUT.md is written at the end;
 OUT is by default results/others.
 
-Coverage is counted twice: in a grid over the last two numbers of the behavior, as the world's users do, and in a
-tessellation of the descriptor's own space: k-means over what all methods evaluated with a seed that is not counted.
+Coverage is counted twice: in a grid over the last two numbers of the behavior, as the world's users
+do, and in a tessellation of the descriptor's own space: k-means over what all methods evaluated
+with a seed that is not counted.
 """
 
 import argparse
@@ -26,14 +27,14 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
-from brns.comparison.markdown import provenance_text, refuse_other, table
+from brns.comparison.markdown import check_page, provenance_text, table
 from brns.comparison.peers import CMAMAE, MapElites, NoveltyCMA, Peer, Terms, offspring_of
 from brns.comparison.worlds import Cells
+from brns.formatting import format_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
-from brns.metrics.numbers import csv_text
-from brns.metrics.tests import LEVEL, holm, paired
-from brns.runs.provenance import commit, here
+from brns.metrics.significance import LEVEL, holm, paired
+from brns.runs.provenance import commit, describe_process
 from brns.runs.storage import write_bytes
 
 TILES = 500
@@ -164,7 +165,9 @@ def point_maze() -> brns.Task:
 
 
 def four_rooms() -> brns.Task:
-    """A grid world of four rooms, seen by a camera of 7 x 7; the behavior is where the agent ends."""
+    """A grid world of four rooms, seen by a camera of 7 x 7;
+    the behavior is where the agent ends.
+    """
     import gymnasium
 
     def make() -> Any:
@@ -185,7 +188,9 @@ def push_t() -> brns.Task:
 
 
 def panda() -> brns.Task:
-    """An arm, which prints whenever it is made; the behavior is where its hand ends, in three dimensions."""
+    """An arm, which prints whenever it is made; the behavior is where its hand ends,
+    in three dimensions.
+    """
     space = brns.Box([-1.5] * 3, [1.5] * 3)
     return brns.GymnasiumTask(
         "panda_gym:PandaReach-v3",
@@ -354,15 +359,16 @@ def text(rows: list[dict[str, Any]], seeds: int) -> str:
     return "\n\n".join(
         [
             HEADING,
-            f"What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: more than {REFERENCE}, "
-            "*italic*: less, by Wilcoxon's signed ranks over shared seeds, two-sided, p < 0.05 after Holm's correction "
-            "over all methods and worlds of the table.",
+            "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
+            f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
+            "seeds, two-sided, p < 0.05 after Holm's correction over all methods and worlds of "
+            "the table.",
             *parts,
             "## Seconds a run, median of wall time",
             table(seconds),
             "## The worlds",
             table(listed),
-            provenance_text({"provenance": here(), "scale": f"{seeds} seeds."}),
+            provenance_text({"provenance": describe_process(), "scale": f"{seeds} seeds."}),
             "",
         ]
     )
@@ -376,11 +382,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/others"))
     asked = parser.parse_args()
     page, rows = asked.out.with_suffix(".md"), []
-    refuse_other(page, HEADING)
+    check_page(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
     for name in asked.worlds:
         rows += rows_of(name, asked.seeds, asked.generations)
-        write_bytes(asked.out.with_suffix(".csv"), csv_text(rows).encode())
+        write_bytes(asked.out.with_suffix(".csv"), format_csv(rows).encode())
     write_bytes(page, text(rows, asked.seeds).encode())
 
 

@@ -2,8 +2,8 @@
 
     python benchmarks/peers.py [OUT]
 
-Needs `pip install 'brns[peers]'`. Resumable: OUT, by default results/peers, gets a file for each world and method, and
-OUT.md is the page.
+Needs `pip install 'brns[peers]'`. Resumable: OUT, by default results/peers, gets a file for each
+world and method, and OUT.md is the page.
 """
 
 import sys

@@ -1,8 +1,10 @@
-"""The linear projection of pyribs' documentation: coverage over evaluations, beside the published numbers.
+"""The linear projection of pyribs' documentation: coverage over evaluations,
+beside the published numbers.
 
     python benchmarks/published.py [--seeds 20] [--generations 10000] [--out results/published]
 
-Resumable: OUT/ gets a file a terms, method and seed; then OUT.md and OUT.png are written of all that is there.
+Resumable: OUT/ gets a file a terms, method and seed;
+then OUT.md and OUT.png are written of all that is there.
 """
 
 import argparse
@@ -35,13 +37,13 @@ from brns import (
 from brns.comparison import peers
 from brns.comparison.markdown import table
 from brns.comparison.worlds import Cells, world
-from brns.core import Population, individuals
-from brns.estimators.cpu import program
+from brns.core import Population
+from brns.jit import deterministic_jit
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, legend_below, line_style, save
-from brns.runs.provenance import here, text
+from brns.runs.provenance import describe_process, text
 from brns.runs.storage import write_bytes
 from brns.tasks.projection import BOUND, CENTER
 
@@ -80,21 +82,24 @@ PUBLISHED = {
 }
 TEXT = """# A benchmark that others published
 
-The linear projection of the sphere: 100 genes, 100 x 100 cells over [-256, 256]^2, 540 evaluations a generation.
-Coverage of the cells in percent by everything evaluated, mean ± standard deviation over seeds.
+The linear projection of the sphere: 100 genes, 100 x 100 cells over [-256, 256]^2, 540 evaluations
+a generation. Coverage of the cells in percent by everything evaluated, mean ± standard deviation
+over seeds.
 
-With 10, 20 and 50 measures, each of a group of genes, the cells are the 10,000 of a centroidal tessellation of the box.
+With 10, 20 and 50 measures, each of a group of genes,
+the cells are the 10,000 of a centroidal tessellation of the box.
 
-*Shuffled*: genes of one measure are neighbours, and two-point crossover keeps neighbours together; here they lie in a
-random order.
+*Shuffled*: genes of one measure are neighbours, and two-point crossover keeps neighbours together;
+here they lie in a random order.
 
-*Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as in pyribs' table,
-whose genes have no bound. *Bounded*: genes in ±5.12, founders uniform. Bounded genes make the world easier: polynomial
-mutation leaves many of them on their bounds, where the sums are largest. Only *folded* is to be held against the
-published numbers.
+*Folded*: genes reach to ±10.24, a gene beyond ±5.12 counts as 5.12 / x, and all founders are 0, as
+in pyribs' table, whose genes have no bound. *Bounded*: genes in ±5.12, founders uniform. Bounded
+genes make the world easier: polynomial mutation leaves many of them on their bounds, where the sums
+are largest. Only *folded* is to be held against the published numbers.
 
-pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15 strategies of 36, begun
-at 0 with a deviation of 0.5, density descent of 1.5. They need `pip install 'brns[peers]'`.
+pyribs' methods have the settings of its `examples/sphere.py`, by which its table was made: 15
+strategies of 36, begun at 0 with a deviation of 0.5, density descent of 1.5. They need
+`pip install 'brns[peers]'`.
 
 *Made by* is the number of the commit, versions and machine, listed below. CPU times may be compared
 within one number alone. A row with two numbers has seeds of both; the two differ in no setting.
@@ -112,7 +117,9 @@ class Bounded(LinearProjection):
 
 
 class Shuffled(LinearProjection):
-    """Genes of one measure that are no neighbours, so that two-point crossover cannot keep them together."""
+    """Genes of one measure that are no neighbours,
+    so that two-point crossover cannot keep them together.
+    """
 
     def evaluate(self, genotypes: jax.Array, key: jax.Array) -> Evaluation:
         order = np.random.default_rng(0).permutation(self.genes)
@@ -174,7 +181,9 @@ def ours(terms: str, method: str, seed: int) -> Iterator[jax.Array]:
 
 
 def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
-    """The cells that a method of pyribs visited, every `STEP` generations, on its own terms: genes without bounds."""
+    """The cells that a method of pyribs visited, every `STEP` generations, on its own terms:
+    genes without bounds.
+    """
     task, cells = LinearProjection(), world("projection").cells
     worst = (
         -task.genes * (BOUND + CENTER) ** 2
@@ -188,25 +197,31 @@ def theirs(method: str, seed: int) -> Iterator[np.ndarray]:
         seed,
     )
     seen, visited = jax.jit(cells.visited), np.zeros(cells.side**2, bool)
-    scheduler, evaluate, key = PEERS[method](terms), program(task.evaluate), jax.random.key(seed)
+    scheduler, evaluate, key = (
+        PEERS[method](terms),
+        deterministic_jit(task.evaluate),
+        jax.random.key(seed),
+    )
     for number in itertools.count(1):
         genotypes = jnp.asarray(scheduler.ask(), jnp.float32)
         found = evaluate(genotypes, jax.random.fold_in(key, number))
         scheduler.tell(np.asarray(found.fitness), np.asarray(found.descriptor))
-        visited |= np.asarray(seen(individuals(found.descriptor)))
+        visited |= np.asarray(seen(Population.from_descriptors(found.descriptor)))
         if number % STEP == 0:
             yield visited
 
 
 def curve(terms: str, method: str, seed: int, generations: int) -> dict:
-    """Coverage in percent every `STEP` generations, and the CPU time of all after the first of them."""
+    """Coverage in percent every `STEP` generations,
+    and the CPU time of all after the first of them.
+    """
     stretches = ours(terms, method, seed) if method in METHODS else theirs(method, seed)
     covered, began = [], time.process_time()
     for visited in itertools.islice(stretches, generations // STEP):
         covered.append(100 * float(visited.mean()))
         if len(covered) == 1:
             began = time.process_time()  # the first has compiled
-    return {"covered": covered, "seconds": time.process_time() - began, "made": here()}
+    return {"covered": covered, "seconds": time.process_time() - began, "made": describe_process()}
 
 
 def page(found: dict[str, dict[str, list[dict]]], out: Path) -> str:

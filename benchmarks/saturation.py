@@ -3,9 +3,10 @@
     python benchmarks/saturation.py [--seeds 10] [--times 6] [--estimator counts]
         [--worlds maze arm ...] [--out results/saturation]
 
-Makes OUT.csv and OUT.md. Each world of the suite is searched with the library's defaults for `times` its own length. Of
-each seed and threshold: the first generation g in which less is new, and the coverage then over the coverage at
-generation 3 g, or at the last one where the run is shorter. Rows of OUT.csv for other worlds and estimators stay.
+Makes OUT.csv and OUT.md. Each world of the suite is searched with the library's defaults for
+`times` its own length. Of each seed and threshold: the first generation g in which less is new, and
+the coverage then over the coverage at generation 3 g, or at the last one where the run is shorter.
+Rows of OUT.csv for other worlds and estimators stay.
 """
 
 import argparse
@@ -20,10 +21,10 @@ import numpy as np
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
-from brns.metrics.numbers import csv_text
+from brns.formatting import format_csv
 from brns.metrics.saturation import SATURATED, Seen
-from brns.runs.provenance import here
-from brns.runs.seeds import generations, lanes
+from brns.runs.provenance import describe_process
+from brns.runs.seeds import count_seed_batches, generations
 from brns.runs.storage import write_bytes
 from brns.search import NoveltySearch
 from brns.settings import parts
@@ -31,10 +32,11 @@ from brns.settings import parts
 THRESHOLDS = (0.02, 0.03, 0.05, 0.1)
 TEXT = f"""# When a run says that it is saturated
 
-`brns.saturated` says so where less than {SATURATED:.0%} is new, which was chosen in the tuning half. *Says*: in so many
-seeds, and at which generation on the median, over the generations that the suite gives the world. *Has*: of the
-coverage of the same run three times as long, the mean over these seeds, and the least. Coverage is of the suite's
-cells, which are not those by which a run counts what is new.
+`brns.saturated` says so where less than {SATURATED:.0%} is new, which was chosen in the tuning
+half. *Says*: in so many seeds, and at which generation on the median, over the generations that the
+suite gives the world. *Has*: of the coverage of the same run three times as long, the mean over
+these seeds, and the least. Coverage is of the suite's cells, which are not those by which a run
+counts what is new.
 """
 
 
@@ -51,7 +53,7 @@ class Followed:
         """At the founders, or at a generation's offspring."""
         self.visited[np.asarray(self.cells.of(born))] = True
         self.covered.append(int(self.visited.sum()))
-        self.new.append(self.seen.new(np.asarray(born.descriptor)))
+        self.new.append(self.seen.fraction_new(np.asarray(born.descriptor)))
 
     def row(self, threshold: float) -> dict[str, Any]:
         """When less was new, and the share of coverage then; empty where it never was."""
@@ -73,7 +75,7 @@ def rows(one: World, estimator: str, seeds: int, times: float) -> list[dict[str,
     for mine, state in zip(followed, states, strict=True):
         mine.look(state.population)
     for after in generations(
-        search, keys, states, round(times * one.generations), lanes(search.task, seeds)
+        search, keys, states, round(times * one.generations), count_seed_batches(search.task, seeds)
     ):
         for mine, (_, generation) in zip(followed, after, strict=True):
             mine.look(generation.offspring)
@@ -114,7 +116,10 @@ def page(found: list[dict[str, Any]]) -> str:
             ]
             lines += [[one.name, one.half, *itertools.chain(*cells)]] if mine else []
         blocks.append(f"## {estimator}\n\n{table(lines)}")
-    return "\n\n".join([*blocks, provenance_text({"provenance": here(), "scale": ""})]) + "\n"
+    return (
+        "\n\n".join([*blocks, provenance_text({"provenance": describe_process(), "scale": ""})])
+        + "\n"
+    )
 
 
 def main() -> None:
@@ -136,7 +141,7 @@ def main() -> None:
         found = [
             row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)
         ] + new
-        write_bytes(file, csv_text(found).encode())
+        write_bytes(file, format_csv(found).encode())
         write_bytes(asked.out.with_suffix(".md"), page(found).encode())
         print(asked.estimator, name, flush=True)
 

@@ -2,7 +2,8 @@
 
     python benchmarks/unseen.py [OUT]
 
-Resumable: OUT, by default results/unseen, gets a file for each world and method, and OUT.md is the page.
+Resumable: OUT, by default results/unseen, gets a file for each world and method,
+and OUT.md is the page.
 """
 
 import sys
@@ -18,9 +19,11 @@ from brns.comparison.worlds import Cells, World, world
 
 
 class Whirl(eqx.Module):
-    """A boat with 12 thrusts of a second each in a current; its behavior is where it ends, in a harbour of 10 m x 10 m.
+    """A boat with 12 thrusts of a second each in a current; its behavior is where it ends,
+    in a harbour of 10 m x 10 m.
 
-    dv/dt = thrust + current - v / 2, dx/dt = v, by Euler steps of 0.1 s from rest in the middle; at a wall it stays.
+    dv/dt = thrust + current - v / 2, dx/dt = v, by Euler steps of 0.1 s from rest in the middle;
+    at a wall it stays.
     """
 
     genotype_space: brns.Box = brns.Box([-1.0] * 24, [1.0] * 24)

@@ -1,8 +1,10 @@
-"""The default mixture of operators beside the same drawn evenly, without crossover, and polynomial mutation alone.
+"""The default mixture of operators beside the same drawn evenly, without crossover,
+and polynomial mutation alone.
 
     python benchmarks/variation.py [OUT]
 
-Resumable: OUT, by default results/variation, gets a file for each world and method, and OUT.md is the page.
+Resumable: OUT, by default results/variation, gets a file for each world and method,
+and OUT.md is the page.
 """
 
 import sys
@@ -14,7 +16,7 @@ WORLDS = [world for world in SUITE if not world.again]
 MUTATIONS = {
     "polynomial": brns.PolynomialMutation(),
     "no-crossover": brns.MixedMutation(brns.MixedMutation().operators[:4]),
-    "even": brns.MixedMutation(even=1.0),
+    "even": brns.MixedMutation(exploration=1.0),
     "mixed": brns.MixedMutation(),
 }
 

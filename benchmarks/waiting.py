@@ -1,11 +1,12 @@
-"""What a run waits for: the disk, cores that do nothing, workers that do nothing, and its own start.
+"""What a run waits for: the disk, cores that do nothing, workers that do nothing,
+and its own start.
 
     python benchmarks/waiting.py [saving] [seeds] [workers] [dask] [start] [small] [large] [devices]
         [--repeats 7]
 
-Without a name saving, seeds, workers, start and small, in two minutes on an idle machine: on others ratios mean
-nothing. What is compared takes turns within a repeat, and the median over repeats is printed, with the least and the
-most.
+Without a name saving, seeds, workers, start and small, in two minutes on an idle machine: on others
+ratios mean nothing. What is compared takes turns within a repeat, and the median over repeats is
+printed, with the least and the most.
 
 saving   the maze with its record and its progress bar, against the bare search: wall time of a
          generation
@@ -128,7 +129,7 @@ def several_seeds(repeats: int) -> None:
     print(f"seeds: 8 of the maze, 5 generations, {cores()} cores; goal on two: 1.8")
     search, keys = maze(), [jax.random.key(seed) for seed in range(8)]
     states = [search.init(key) for key in keys]
-    whole = side_by_side.stacked(states), jnp.stack(keys)
+    whole = side_by_side.stack(states), jnp.stack(keys)
 
     def batch(step: Callable) -> Timed:
         def way() -> tuple[float, float]:
@@ -140,18 +141,18 @@ def several_seeds(repeats: int) -> None:
 
         return way
 
-    def in_lanes() -> tuple[float, float]:
+    def in_batches() -> tuple[float, float]:
         before = clocks()
         for _ in side_by_side.generations(
-            search, keys, states, 5, side_by_side.lanes(search.task, 8)
+            search, keys, states, 5, side_by_side.count_seed_batches(search.task, 8)
         ):
             pass
         return _each(before, 5)
 
     ways = {
-        "one batch": batch(side_by_side._batch),
-        "in lanes, with records": recorded(search, 5, range(8), bar=False),
-        "in lanes": in_lanes,
+        "one batch": batch(side_by_side._step_batch),
+        "in batches, with records": recorded(search, 5, range(8), bar=False),
+        "in batches": in_batches,
     }
     compare(ways, repeats)
 
@@ -306,7 +307,8 @@ def large(repeats: int) -> None:
 
 def devices(repeats: int) -> None:
     print(
-        f"devices: the maze, 2000 + 2000, {jax.device_count()} devices; goal of two on two cores: 1.7"
+        f"devices: the maze, 2000 + 2000, {jax.device_count()} devices; goal of two on two cores: "
+        "1.7"
     )
     alone = dataclasses.replace(maze(), population_size=2000, offspring_size=2000)
     shared = dataclasses.replace(alone, task=Sharded(alone.task))

@@ -15,7 +15,6 @@ from .core import Generation as Generation
 from .core import NoveltyEstimator as NoveltyEstimator
 from .core import Population as Population
 from .core import Task as Task
-from .core import observed as observed
 from .estimators.archive import ArchiveKNN as ArchiveKNN
 from .estimators.archive import PopulationKNN as PopulationKNN
 from .estimators.counts import VisitCounts as VisitCounts
@@ -32,10 +31,10 @@ from .operators.mutation import GaussianMutation as GaussianMutation
 from .operators.mutation import IsoLineDD as IsoLineDD
 from .operators.mutation import MixedMutation as MixedMutation
 from .operators.mutation import PolynomialMutation as PolynomialMutation
-from .operators.mutation import Redraw as Redraw
+from .operators.mutation import UniformResampling as UniformResampling
 from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
-from .operators.selection import Latest as Latest
+from .operators.selection import Generational as Generational
 from .runs.loop import SavedGeneration as SavedGeneration
 from .runs.loop import fork as fork
 from .runs.loop import generations as generations

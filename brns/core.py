@@ -16,22 +16,26 @@ WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
 
 
 def columns(rows: Any) -> str:
-    """A tuple of arrays by name, with types and shapes in place of numbers: `descriptor=float32[100, 2]`."""
+    """A tuple of arrays by name, with types and shapes in place of numbers:
+    `descriptor=float32[100, 2]`.
+    """
     if not isinstance(rows, tuple):
         return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
-    named = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
-    return f"{type(rows).__name__}({', '.join(named)})"
+    fields = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
+    return f"{type(rows).__name__}({', '.join(fields)})"
 
 
 class Box(eqx.Module):
-    r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$: a genotype space or a behavior space.
+    r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$:
+    a genotype space or a behavior space.
 
     Args:
         low: the least values, `(d,)`, kept in float32.
         high: the largest, above `low` in every dimension.
 
     Raises:
-        ValueError: where they differ in shape, reach beyond 1e30, or lie less than 1e-30 apart in float32.
+        ValueError: where they differ in shape, reach beyond 1e30,
+            or lie less than 1e-30 apart in float32.
     """
 
     low: Float[Array, " d"]
@@ -41,15 +45,16 @@ class Box(eqx.Module):
         low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise ValueError(
-                f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and {high.shape}"
+                f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
+                f"{high.shape}"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             width = high - low
         # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
         if not ((np.abs(low) <= WIDEST) & (np.abs(high) <= WIDEST) & (width >= 1 / WIDEST)).all():
             raise ValueError(
-                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} apart in float32; got "
-                f"{low}, {high}; give genes and behaviors in another unit"
+                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} "
+                f"apart in float32; got {low}, {high}; give genes and behaviors in another unit"
             )
         self.low, self.high = jnp.asarray(low), jnp.asarray(high)
 
@@ -73,12 +78,15 @@ class Evaluation(NamedTuple):
     solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
-    """who could not be evaluated: never learned, never selected; the rest of such a row may be anything"""
+    """who could not be evaluated: never learned, never selected;
+    the rest of such a row may be anything"""
     __repr__ = columns
 
 
 class Population(NamedTuple):
-    """Individuals as columns: row i of each column is individual i. Read back from a record, they are NumPy arrays."""
+    """Individuals as columns: row i of each column is individual i. Read back from a record,
+    they are NumPy arrays.
+    """
 
     genotype: Float[Array, "n p"]
     """the numbers that the search varies"""
@@ -100,12 +108,33 @@ class Population(NamedTuple):
     """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
     __repr__ = columns
 
+    @classmethod
+    def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
+        """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros,
+        and nobody has parents.
+
+        `descriptors` `(n, d)` are of NumPy or any other kind; `born` is the generation of all,
+        `first` the id of row 0.
+        """
+        descriptor = jnp.asarray(descriptors, jnp.float32)
+        if descriptor.ndim != 2:
+            raise ValueError(
+                f"a population needs descriptors of shape (n, d); got {descriptor.shape}"
+            )
+        n = len(descriptor)
+        nobody = jnp.zeros(n, bool)
+        evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
+        return make_individuals(
+            jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
+        )
+
 
 class Generation(NamedTuple):
     """One generation's facts: read by estimator, record and metrics alike.
 
-    `parents` and `offspring` carry the novelty by which they were selected; `survivors` are the rows selected from
-    their union. Generation 0 has no parents: there the founders are the offspring and the survivors.
+    `parents` and `offspring` carry the novelty by which they were selected; `survivors` are the
+    rows selected from their union. Generation 0 has no parents: there the founders are the
+    offspring and the survivors.
     """
 
     parents: Population
@@ -113,13 +142,30 @@ class Generation(NamedTuple):
     survivors: Population
     __repr__ = columns
 
+    @classmethod
+    def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":
+        """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+
+        `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream,
+        from 1 on. They become the offspring and the survivors. Ids go on from batch to batch where
+        all have n rows.
+        """
+        if number < 1:
+            raise ValueError(
+                f"a generation from descriptors needs a batch's number from 1 on; got {number}"
+            )
+        return initial_generation(
+            Population.from_descriptors(descriptors, number, (number - 1) * len(descriptors))
+        )
+
 
 @runtime_checkable
 class Task(Protocol):
     """A world: what genotypes do in it.
 
-    `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and batched over seeds.
-    Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called once a generation with the whole batch.
+    `traceable` says that `evaluate` is JAX code, so that it can be compiled into the loop and
+    batched over seeds. Code on the host (MuJoCo, Gymnasium, NumPy) sets it to False and is called
+    once a generation with the whole batch.
     """
 
     @property
@@ -130,28 +176,32 @@ class Task(Protocol):
     def traceable(self) -> bool: ...
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """What the genotypes do: an `Evaluation` whose row i depends on row i of `genotypes` and on `key` alone.
+        """What the genotypes do: an `Evaluation` whose row i depends on row i
+        of `genotypes` and on `key` alone.
 
-        Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)` in the units of
-        `behavior_space`; grids count what lies outside at their border. `key` is another one in every generation and
-        all of a task's chance; chance of an individual's own comes from its genotype folded into the key.
+        Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)`
+        in the units of `behavior_space`; grids count what lies outside at their border. `key` is
+        another one in every generation and all of a task's chance; chance of an individual's own
+        comes from its genotype folded into the key.
 
-        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the generation is saved; but
-        for rows that the evaluation's `failed` names.
+        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the
+        generation is saved; but for rows that the evaluation's `failed` names.
         """
         ...
 
 
 @runtime_checkable
 class NoveltyEstimator(Protocol):
-    r"""A novelty function that learns from the generations that pass: $\Omega^g$ in the paper's section 4.
+    r"""A novelty function that learns from the generations that pass:
+    $\Omega^g$ in the paper's section 4.
 
-    All three methods are JAX code, and a state is a tree of arrays whose shapes never change. `score` is pure: the
-    loop, $Q(i, j)$, the pictures and the benchmarks all call it.
+    All three methods are JAX code, and a state is a tree of arrays whose shapes never change.
+    `score` is pure: the loop, $Q(i, j)$, the pictures and the benchmarks all call it.
     """
 
     def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
-        """The state before anything was seen, for descriptors `(n, space.dimension)` in the units of `space`.
+        """The state before anything was seen,
+        for descriptors `(n, space.dimension)` in the units of `space`.
 
         What may grow has its capacity from the start.
         """
@@ -160,34 +210,42 @@ class NoveltyEstimator(Protocol):
     def score(
         self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite, in the estimator's own unit.
+        """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite,
+        in the estimator's own unit.
 
-        `population` is who lives now, and may be who is scored: the loop scores the union of parents and offspring
-        against itself. The same descriptor has the same novelty wherever it stands in the batch.
+        `population` is who lives now, and may be who is scored: the loop scores the union of
+        parents and offspring against itself. The same descriptor has the same novelty wherever it
+        stands in the batch.
 
-        Rows of `population.failed` count for nothing. Their descriptors are a parent's, so that no number is NaN.
+        Rows of `population.failed` count for nothing. Their descriptors are a parent's,
+        so that no number is NaN.
         """
         ...
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
-        """The state after one more generation was seen, with the structure, shapes and types of the one before.
+        """The state after one more generation was seen, with the structure,
+        shapes and types of the one before.
 
-        Called once a generation, after selection; `key` is another one each time. Rows of `offspring.failed` are not
-        learned.
+        Called once a generation, after selection; `key` is another one each time. Rows of
+        `offspring.failed` are not learned.
         """
         ...
 
 
 @runtime_checkable
-class Recounts(Protocol):
-    """An estimator part of whose state follows from the descriptors it has learned: a run keeps the rest alone."""
+class Compactable(Protocol):
+    """An estimator part of whose state follows from the descriptors it has learned:
+    a run keeps the rest alone.
+    """
 
-    def emptied(self, state: PyTree) -> PyTree:
+    def compact(self, state: PyTree) -> PyTree:
         """The state without that part."""
         ...
 
-    def recounted(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
-        """The state with it again, from the descriptors of each generation's newborn, to the same bits."""
+    def restore(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
+        """The state with it again, from the descriptors of each generation's newborn,
+        to the same bits.
+        """
         ...
 
 
@@ -214,10 +272,12 @@ class Selection(Protocol):
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
 
 
-def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
-    """The evaluation as float32 and bool columns; a `ValueError` that names the task where it is none of n genotypes.
+def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
+    """The evaluation as float32 and bool columns;
+    a `ValueError` that names the task where it is none of n genotypes.
 
-    One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness, is the default.
+    One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness,
+    is the default.
     """
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
@@ -245,7 +305,9 @@ def conform(evaluation: Any, n: int, task: Task) -> Evaluation:
 
 
 def _numbers(name: str, values: Any, must: str) -> Any:
-    """The column of an evaluation as an array; a `ValueError` that says what it is where it is no real numbers."""
+    """The column of an evaluation as an array;
+    a `ValueError` that says what it is where it is no real numbers.
+    """
     if isinstance(values, jax.Array):
         column = values
     else:
@@ -273,12 +335,12 @@ def _shapes(values: Any) -> str:
     return f"{type(values).__name__} of {', '.join(first)}{', ...' if len(values) > 3 else ''}"
 
 
-def refuse_shape(name: str, part: Any, found: Any, wanted: tuple[int, ...]) -> None:
+def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
     """A `ValueError` where what an operator gave is of another shape than the search needs."""
-    if jnp.shape(found) != wanted:
+    if jnp.shape(actual) != expected:
         whose = getattr(part, "__name__", type(part).__name__)
         raise ValueError(
-            f"{name} must give an array of shape {wanted}; {whose} gave {jnp.shape(found)}"
+            f"{name} must give an array of shape {expected}; {whose} gave {jnp.shape(actual)}"
         )
 
 
@@ -292,14 +354,16 @@ def unite(parents: Population, offspring: Population) -> Population:
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
 
 
-def newborn(
+def make_individuals(
     genotype: Float[Array, "n p"],
     evaluation: Evaluation,
     parent: Int[Array, " n"],
     first: Any,
     born: Any,
 ) -> Population:
-    """Individuals of generation `born` whose novelty is not known yet: zeros. `first` is the id of row 0."""
+    """Individuals of generation `born` whose novelty is not known yet: zeros.
+    `first` is the id of row 0.
+    """
     n = genotype.shape[0]
     return Population(
         genotype=genotype,
@@ -314,41 +378,15 @@ def newborn(
     )
 
 
-def individuals(descriptors: Any, born: Any = 0, first: Any = 0) -> Population:
-    """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros, and nobody has parents.
-
-    `descriptors` `(n, d)` are of NumPy or any other kind; `born` is the generation of all, `first` the id of row 0.
-    """
-    descriptor = jnp.asarray(descriptors, jnp.float32)
-    if descriptor.ndim != 2:
-        raise ValueError(f"individuals need descriptors of shape (n, d); got {descriptor.shape}")
-    n = len(descriptor)
-    nobody = jnp.zeros(n, bool)
-    evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
-    return newborn(
-        jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
-    )
-
-
-def observed(descriptors: Any, number: int) -> Generation:
-    """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
-
-    `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream, from 1 on. They become
-    the offspring and the survivors. Ids go on from batch to batch where all have n rows.
-    """
-    if number < 1:
-        raise ValueError(f"observed needs a batch's number from 1 on; got {number}")
-    return founding(individuals(descriptors, number, (number - 1) * len(descriptors)))
-
-
-def founding(population: Population) -> Generation:
+def initial_generation(population: Population) -> Generation:
     """A generation without parents, such as generation 0: its offspring are its survivors."""
     return Generation(take(population, slice(0)), population, population)
 
 
 @contextlib.contextmanager
 def in_float32() -> Generator[None, None, None]:
-    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`, and its products in full.
+    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`,
+    and its products in full.
 
     Accelerators' own products are short. A task is compiled as JAX is set.
     """
@@ -356,17 +394,19 @@ def in_float32() -> Generator[None, None, None]:
         yield
 
 
-def scored(
+def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`; a `ValueError` where the shape is another."""
+    r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`;
+    a `ValueError` where the shape is another.
+    """
     with in_float32():
         novelty = estimator.score(state, descriptors, population)
-        refuse_shape("score", estimator, novelty, descriptors.shape[:1])
+        check_shape("score", estimator, novelty, descriptors.shape[:1])
         return jnp.asarray(novelty, jnp.float32)
 
 
-def learned(
+def update_estimator(
     estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
 ) -> PyTree:
     """The estimator's state after one more generation."""
@@ -374,20 +414,24 @@ def learned(
         return estimator.update(state, generation, key)
 
 
-def begun(
+def init_estimator(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
-    """The founders with their novelty, and the estimator's state, which has not learned them yet."""
+    """The founders with their novelty, and the estimator's state,
+    which has not learned them yet.
+    """
     with in_float32():
         state = estimator.init(space, key)
-    return founders._replace(novelty=scored(estimator, state, founders.descriptor, founders)), state
+    return founders._replace(
+        novelty=score_novelty(estimator, state, founders.descriptor, founders)
+    ), state
 
 
 @eqx.filter_jit
-def novelty_of(
+def score_novelty_jit(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    """`scored`, compiled: for measures and pictures, which ask again and again."""
+    """`score_novelty`, compiled: for measures and pictures, which ask again and again."""
     # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
     state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
-    return scored(estimator, state, descriptors, population)
+    return score_novelty(estimator, state, descriptors, population)

@@ -1,7 +1,8 @@
-"""The paper's experiments as functions that return a `NoveltySearch`, and experiments chosen by name.
+"""The paper's experiments as functions that return a `NoveltySearch`,
+and experiments chosen by name.
 
-The functions have the paper's operator, polynomial mutation. By name an experiment has the default of
-`NoveltySearch`, the mixture, in every world; `mutate=polynomial` is the paper's.
+The functions have the paper's operator, polynomial mutation. By name an experiment has the default
+of `NoveltySearch`, the mixture, in every world; `mutate=polynomial` is the paper's.
 """
 
 import ast
@@ -22,11 +23,11 @@ from brns.settings import (
     RECOMMENDED,
     Kind,
     SettingsError,
-    chosen,
     configure,
+    lookup,
+    non_defaults,
     parts,
     settings,
-    unusual,
 )
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
@@ -44,10 +45,11 @@ def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 def paper_recognition() -> NoveltyEstimator:
-    """BR-NS with the settings of the paper, section 5, and of the published code where the paper gives no value.
+    """BR-NS with the settings of the paper, section 5,
+    and of the published code where the paper gives no value.
 
-    He's initialization, unscaled descriptors, 3 d neurons a layer, an embedding of 2 d dimensions. The defaults of
-    `BehaviorRecognition` differ; the reproduction says why.
+    He's initialization, unscaled descriptors, 3 d neurons a layer, an embedding of 2 d dimensions.
+    The defaults of `BehaviorRecognition` differ; the reproduction says why.
     """
     return parts("preset")["paper"].load()()
 
@@ -75,13 +77,15 @@ EXPERIMENTS = {"maze": maze, "ant": ant, "car": car}
 """the experiments by world; in other worlds an experiment has `NoveltySearch`'s defaults"""
 
 OTHERWISE = {("ant", "archive"): ArchiveKNN(k=15, additions=10, capacity=6000)}
-"""estimators that the paper sets otherwise in a world: section 5.2; 6000 is the largest of 2000, 4000 and 6000"""
+"""estimators that the paper sets otherwise in a world: section 5.2;
+6000 is the largest of 2000, 4000 and 6000"""
 
 
-def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
+def make_search(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     """The experiment of a world and an estimator, by their names on the command line.
 
-    It has the paper's sizes, selection and archive where the paper has the world, and the library's default operator.
+    It has the paper's sizes, selection and archive where the paper has the world,
+    and the library's default operator.
 
     Args:
         world: Such as `maze`.
@@ -93,15 +97,15 @@ def named(world: str, estimator: str = RECOMMENDED) -> NoveltySearch:
     Raises:
         SettingsError: Where there is no such name.
     """
-    task = chosen("experiment", world, "world")
-    novelty = chosen("--estimator", estimator, "estimator", "preset")
-    wanted = OTHERWISE.get((world, estimator)) or novelty.load()()
+    task = lookup("experiment", world, "world")
+    novelty = lookup("--estimator", estimator, "estimator", "preset")
+    instance = OTHERWISE.get((world, estimator)) or novelty.load()()
     if world in EXPERIMENTS:
-        return dataclasses.replace(EXPERIMENTS[world](wanted), mutate=MixedMutation())
-    return NoveltySearch(task.load()(), wanted)
+        return dataclasses.replace(EXPERIMENTS[world](instance), mutate=MixedMutation())
+    return NoveltySearch(task.load()(), instance)
 
 
-class Called(NamedTuple):
+class CliName(NamedTuple):
     """A search in the words of the command line; a part of a user's own goes by its class."""
 
     world: str
@@ -110,70 +114,77 @@ class Called(NamedTuple):
     """the settings that `--set` changes, with their values"""
 
 
-def called(search: NoveltySearch) -> Called:
+def cli_name(search: NoveltySearch) -> CliName:
     """What the command line, figures and tables call a search."""
-    task, own = innermost(search.task), type(search.estimator).__name__
+    task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
     world = words.get(type(task).__name__)
     plain = dataclasses.replace(search, task=task)
-    named_so = [part for part in parts("estimator", "preset").values() if part.attribute == own]
-    found = []
-    for part in named_so:
-        usual = named(world, part.name) if world else NoveltySearch(task, part.load()())
-        found.append((part.name, unusual(plain, usual)))
-    if not found:
-        usual = named(world) if world else NoveltySearch(task)
+    presets = [
+        part for part in parts("estimator", "preset").values() if part.attribute == class_name
+    ]
+    candidates = []
+    for part in presets:
+        usual = make_search(world, part.name) if world else NoveltySearch(task, part.load()())
+        candidates.append((part.name, non_defaults(plain, usual)))
+    if not candidates:
+        usual = make_search(world) if world else NoveltySearch(task)
         usual = dataclasses.replace(usual, estimator=search.estimator)
-        mine = {f"estimator.{name}": value for name, value in unusual(search.estimator).items()}
-        found.append((own, mine | unusual(plain, usual)))
-    estimator, changed = min(found, key=lambda one: len(one[1]))
+        overrides = {
+            f"estimator.{name}": value for name, value in non_defaults(search.estimator).items()
+        }
+        candidates.append((class_name, overrides | non_defaults(plain, usual)))
+    estimator, changed = min(candidates, key=lambda candidate: len(candidate[1]))
     if not world and dataclasses.is_dataclass(task):
         can_be_set = settings(type(task))
         changed |= {
-            f"task.{name}": value for name, value in unusual(task).items() if name in can_be_set
+            f"task.{name}": value
+            for name, value in non_defaults(task).items()
+            if name in can_be_set
         }
     changed = {name: words.get(str(value), value) for name, value in changed.items()}
-    return Called(world or type(task).__name__, estimator, changed)
+    return CliName(world or type(task).__name__, estimator, changed)
 
 
-def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
+def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
     """The search with settings changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
 
     One `SettingsError` reports all changes that are wrong.
     """
-    wanted: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "")}
+    overrides: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "")}
     problems = []
     for change in changes:
         name, equals, text = (piece.strip() for piece in change.partition("="))
         part, _, setting = name.rpartition(".")
         if name in OPERATORS:
             try:
-                operator = chosen(name, text, OPERATORS[name])
+                operator = lookup(name, text, OPERATORS[name])
                 search = dataclasses.replace(search, **{name: operator.load()()})
             except SettingsError as error:
                 problems.append(str(error))
         elif name in ("task", "estimator"):
-            wanted_so = "brns run WORLD --estimator NAME"
+            command = "brns run WORLD --estimator NAME"
             problems.append(
-                f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by `{wanted_so}`"
+                f"--set changes a setting, as {name}.NAME=VALUE; another {name} is taken by "
+                f"`{command}`"
             )
-        elif equals and part in wanted:
-            wanted[part][setting] = value(text)
+        elif equals and part in overrides:
+            overrides[part][setting] = parse_value(text)
         else:
-            known = ", ".join(f"{part}." for part in PARTS)
+            prefixes = ", ".join(f"{part}." for part in PARTS)
             problems.append(
-                f"--set takes NAME=VALUE, where NAME may begin with {known}; got {change!r}"
+                f"--set takes NAME=VALUE, where NAME may begin with {prefixes}; got {change!r}"
             )
-    for part, mine in wanted.items():
-        own = getattr(search, part) if part else search
-        strays = _strays(search, own, part, mine)
+    for part, values in overrides.items():
+        part_values = getattr(search, part) if part else search
+        strays = _strays(search, part_values, part, values)
         problems += strays.values()
-        mine = {name: value for name, value in mine.items() if name not in strays}
+        values = {name: value for name, value in values.items() if name not in strays}
         try:
-            if part and mine:
-                search = dataclasses.replace(search, **{part: _configured(own, mine)})
-            elif mine:
-                search = configure(search, mine)
+            if part and values:
+                search = dataclasses.replace(search, **{part: _configure(part_values, values)})
+            elif values:
+                search = configure(search, values)
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -182,8 +193,10 @@ def changed(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
 
 
 def _strays(search: NoveltySearch, own: Any, part: str, wanted: dict[str, Any]) -> dict[str, str]:
-    """Of the settings that a part does not have those that other parts have, and the words that say where."""
-    told = {}
+    """Of the settings that a part does not have those that other parts have,
+    and the words that say where.
+    """
+    lines = {}
     for name, value in wanted.items():
         if name in _names(own):
             continue
@@ -192,24 +205,29 @@ def _strays(search: NoveltySearch, own: Any, part: str, wanted: dict[str, Any]) 
         holders = [] if places else _holders(part, name)
         if places:
             right = " or ".join(f"{other}.{name}={value}" for other in places)
-            told[name] = f"--set {typed}={value}: {typed} is no setting here; did you mean {right}?"
-        elif holders:
-            told[name] = (
-                f"--set {typed}={value}: {typed} is no setting here; {', '.join(holders)} would have it"
+            lines[name] = (
+                f"--set {typed}={value}: {typed} is no setting here; did you mean {right}?"
             )
-    return told
+        elif holders:
+            lines[name] = (
+                f"--set {typed}={value}: {typed} is no setting here; {', '.join(holders)} would "
+                "have it"
+            )
+    return lines
 
 
 def _holders(part: str, name: str) -> list[str]:
-    """How a command line chooses the parts that have a setting, and names it: in the place of this part, if given."""
+    """How a command line chooses the parts that have a setting, and names it:
+    in the place of this part, if given.
+    """
     uses = {"estimator": "--estimator ", **{operator: f"{operator}=" for operator in OPERATORS}}
-    found = []
+    holders = []
     for place, use in uses.items():
         kind = OPERATORS.get(place, "estimator")
         for other in parts(kind).values() if part in ("", place) else ():
             if name in settings(other.load()):
-                found.append(f"{use}{other.name} ({place}.{name})")
-    return found
+                holders.append(f"{use}{other.name} ({place}.{name})")
+    return holders
 
 
 def _names(part: Any) -> dict[str, Any]:
@@ -218,14 +236,14 @@ def _names(part: Any) -> dict[str, Any]:
     return settings(type(part)) if dataclasses.is_dataclass(part) else {}
 
 
-def _configured(part: Any, changes: dict[str, Any]) -> Any:
+def _configure(part: Any, changes: dict[str, Any]) -> Any:
     """The part with some settings changed; of a task in chunks those of the task itself."""
     if isinstance(part, Chunked):
-        return eqx.tree_at(lambda chunked: chunked.task, part, _configured(part.task, changes))
+        return eqx.tree_at(lambda chunked: chunked.task, part, _configure(part.task, changes))
     return configure(part, changes)
 
 
-def value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """The value of a setting: a Python literal, or none, true or false; other words are strings."""
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:

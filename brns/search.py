@@ -1,7 +1,8 @@
 """Novelty search: Algorithm 1 of the paper, whatever the task and the novelty.
 
-`init` is its first loop, `step` the body of its second: `ask` is `generate_new_agents`, `evaluate` the task's own, and
-`tell` all that follows: novelty, `select_most_novel`, `train`. What is compiled stands below the class, in that order.
+`init` is its first loop, `step` the body of its second: `ask` is `generate_new_agents`, `evaluate`
+the task's own, and `tell` all that follows: novelty, `select_most_novel`, `train`. What is compiled
+stands below the class, in that order.
 """
 
 from numbers import Integral
@@ -14,12 +15,12 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
 from brns.checks import (
-    refuse_outside,
+    check_inside,
+    check_part,
+    check_structure,
+    explain_tracing,
     refuse_rows,
     refuse_twice,
-    refuse_wrong,
-    same_structure,
-    traced,
 )
 from brns.core import (
     Box,
@@ -31,25 +32,27 @@ from brns.core import (
     Population,
     Selection,
     Task,
-    begun,
-    conform,
-    learned,
-    newborn,
-    refuse_shape,
-    scored,
+    check_shape,
+    init_estimator,
+    make_individuals,
+    score_novelty,
     take,
     unite,
+    update_estimator,
+    validate_evaluation,
 )
 from brns.estimators.counts import VisitCounts
-from brns.estimators.cpu import program
+from brns.jit import deterministic_jit
 from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
-from brns.settings import shown
+from brns.settings import short_repr
 
 
 class SearchState(NamedTuple):
-    """All that a search carries from one generation to the next. No random key: generation g uses `fold_in(key, g)`."""
+    """All that a search carries from one generation to the next. No random key:
+    generation g uses `fold_in(key, g)`.
+    """
 
     generation: Int[Array, ""]
     """its number; 0 for the founders"""
@@ -61,8 +64,8 @@ class SearchState(NamedTuple):
     """of each operator of a `MixedMutation`, by which the next offspring's are drawn"""
 
     def __repr__(self) -> str:
-        known = f"generation={self.generation}, population={self.population}"
-        return f"SearchState({known}, estimator={type(self.estimator).__name__})"
+        summary = f"generation={self.generation}, population={self.population}"
+        return f"SearchState({summary}, estimator={type(self.estimator).__name__})"
 
 
 class Offspring(NamedTuple):
@@ -78,11 +81,13 @@ class Offspring(NamedTuple):
 class NoveltySearch(eqx.Module):
     r"""An experiment: a task, a novelty, and how the population turns over.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the offspring, and parents
-    keep an old novelty; like the published code we score both, and `rescore_parents=False` gives the printed reading.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, Algorithm 1. As printed it scores only the
+    offspring, and parents keep an old novelty; like the published code we score both, and
+    `rescore_parents=False` gives the printed reading.
 
-    With a traceable task `step` is one compiled function, and `jax.vmap(search.step)` runs many seeds at once. A seed
-    in a batch equals the seed alone up to rounding; the same batch gives the same bits.
+    With a traceable task `step` is one compiled function, and `jax.vmap(search.step)` runs many
+    seeds at once. A seed in a batch equals the seed alone up to rounding; the same batch gives the
+    same bits.
     """
 
     task: Task
@@ -94,7 +99,8 @@ class NoveltySearch(eqx.Module):
     offspring_size: int = 100
     """lambda; paper, section 5.1"""
     mutate: Mutation = MixedMutation()
-    """variation operator, by default the one that the suite recommends; the paper's is `PolynomialMutation`"""
+    """variation operator, by default the one that the suite recommends;
+    the paper's is `PolynomialMutation`"""
     select: Selection = Elitist()
     """survivor selection; elitist on novelty in section 5.1, NSGA-II in 5.2"""
     rescore_parents: bool = True
@@ -102,23 +108,29 @@ class NoveltySearch(eqx.Module):
     founders: Founders = UniformFounders()
     """how generation 0 is drawn; the paper is silent, and its code begins with `LayerFounders`"""
     tournament: int = 1
-    """how many are drawn for each parent, who is the most novel of them; of 1 parents are uniform, as in the paper"""
+    """how many are drawn for each parent, who is the most novel of them;
+    of 1 parents are uniform, as in the paper"""
 
     def __repr__(self) -> str:
-        return shown(self)
+        return short_repr(self)
 
     def __check_init__(self):
-        refuse_wrong("task", self.task, Task)
-        refuse_wrong("estimator", self.estimator, NoveltyEstimator)
-        refuse_wrong("mutate", self.mutate, Mutation)
-        refuse_wrong("select", self.select, Selection)
-        refuse_wrong("founders", self.founders, Founders)
+        check_part("task", self.task, Task)
+        check_part("estimator", self.estimator, NoveltyEstimator)
+        check_part("mutate", self.mutate, Mutation)
+        check_part("select", self.select, Selection)
+        check_part("founders", self.founders, Founders)
         sizes = (self.population_size, self.offspring_size, self.tournament)
-        whole = all(isinstance(size, Integral) for size in sizes)
-        if not whole or self.population_size < 2 or self.offspring_size < 1 or self.tournament < 1:
+        integral = all(isinstance(size, Integral) for size in sizes)
+        if (
+            not integral
+            or self.population_size < 2
+            or self.offspring_size < 1
+            or self.tournament < 1
+        ):
             raise ValueError(
-                "novelty search needs a population of at least 2, and at least 1 offspring and 1 in a tournament, "
-                f"whole numbers; got population_size={self.population_size!r}, "
+                "novelty search needs a population of at least 2, and at least 1 offspring and 1 "
+                f"in a tournament, whole numbers; got population_size={self.population_size!r}, "
                 f"offspring_size={self.offspring_size!r}, tournament={self.tournament!r}"
             )
 
@@ -137,7 +149,8 @@ class NoveltySearch(eqx.Module):
         return self.begin(key)[0]
 
     def begin(self, key: Key[Array, ""]) -> tuple[SearchState, Float[Array, "f p"]]:
-        """Generation 0, and the genotypes of founders that failed: mutants of the others stand in their places.
+        """Generation 0, and the genotypes of founders that failed:
+        mutants of the others stand in their places.
 
         Raises:
             ValueError: no founder lives, or as many failed as there shall be.
@@ -145,10 +158,10 @@ class NoveltySearch(eqx.Module):
         draw, evaluate, estimate = keys(key, 0)
         n, space, credit = self.population_size, self.task.genotype_space, self.mixture.credit()
         genotype = self.founders(draw, n, space)
-        refuse_shape("founders", self.founders, genotype, (n, space.dimension))
+        check_shape("founders", self.founders, genotype, (n, space.dimension))
         genotype = jnp.asarray(genotype, jnp.float32)
-        refuse_outside("founders", self.founders, genotype, space)
-        evaluation = conform(self.task.evaluate(genotype, evaluate), n, self.task)
+        check_inside("founders", self.founders, genotype, space)
+        evaluation = validate_evaluation(self.task.evaluate(genotype, evaluate), n, self.task)
         lost = [genotype[:0]]
         while not isinstance(evaluation.failed, Tracer) and evaluation.failed.any():
             rows = jnp.flatnonzero(evaluation.failed)
@@ -156,18 +169,22 @@ class NoveltySearch(eqx.Module):
             living = genotype[~evaluation.failed]
             if not len(living) or sum(map(len, lost)) >= n:
                 raise ValueError(
-                    f"{sum(map(len, lost))} founders failed, of a population of {n}: mend the task, or begin with "
-                    "founders that it can evaluate"
+                    f"{sum(map(len, lost))} founders failed, of a population of {n}: mend the "
+                    "task, or begin with founders that it can evaluate"
                 )
             vary = jax.random.fold_in(draw, len(lost))
             mutants, _ = self.mixture.vary(vary, credit, living[jnp.arange(n) % len(living)], space)
             others = jnp.asarray(mutants, jnp.float32)[rows]
-            after = conform(self.task.evaluate(others, evaluate), len(rows), self.task)
+            after = validate_evaluation(self.task.evaluate(others, evaluate), len(rows), self.task)
             genotype = genotype.at[rows].set(others)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
-        founders = newborn(genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0)
-        population, state = _begun(self.estimator, self.task.behavior_space, founders, estimate)
+        founders = make_individuals(
+            genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0
+        )
+        population, state = _init_estimator(
+            self.estimator, self.task.behavior_space, founders, estimate
+        )
         return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
@@ -180,7 +197,7 @@ class NoveltySearch(eqx.Module):
         Returns:
             The state after the generation, and who was born and who survived.
         """
-        step = _step_in_one if self.task.traceable else _step
+        step = _step_jit if self.task.traceable else _step
         return step(self, state, key)
 
     def ask(self, state: SearchState, key: Key[Array, ""]) -> Offspring:
@@ -195,7 +212,7 @@ class NoveltySearch(eqx.Module):
         """
         space = self.task.genotype_space
         offspring = _ask(self.mixture, space, self.offspring_size, self.tournament, state, key)
-        refuse_outside("mutate", self.mutate, offspring.genotype, space)
+        check_inside("mutate", self.mutate, offspring.genotype, space)
         return offspring
 
     def tell(
@@ -219,10 +236,11 @@ class NoveltySearch(eqx.Module):
         for name, column in offspring._asdict().items():
             if len(column) != self.offspring_size:
                 raise ValueError(
-                    f"tell needs all {self.offspring_size} offspring that ask gave, in their order; got {len(column)} "
-                    f"({name}). Name those that could not be evaluated in Evaluation.failed"
+                    f"tell needs all {self.offspring_size} offspring that ask gave, in their "
+                    f"order; got {len(column)} ({name}). Name those that could not be evaluated "
+                    "in Evaluation.failed"
                 )
-        evaluation = conform(evaluation, self.offspring_size, self.task)
+        evaluation = validate_evaluation(evaluation, self.offspring_size, self.task)
         after, generation = _tell(
             self.estimator,
             self.mixture,
@@ -245,7 +263,8 @@ class NoveltySearch(eqx.Module):
 
 
 def check_generation(search: NoveltySearch, generation: Generation) -> None:
-    """Refuse a generation whose offspring or survivors are not what the contracts of mutation and selection say.
+    """Refuse a generation whose offspring or survivors are not what the
+    contracts of mutation and selection say.
 
     `ask` and `tell` do so too; those that are compiled with a task cannot.
 
@@ -257,7 +276,7 @@ def check_generation(search: NoveltySearch, generation: Generation) -> None:
         ValueError: for genotypes outside the box, and for survivors of whom one lives on twice.
     """
     space = search.task.genotype_space
-    refuse_outside("mutate", search.mutate, generation.offspring.genotype, space)
+    check_inside("mutate", search.mutate, generation.offspring.genotype, space)
     refuse_twice(search.select, generation.survivors)
 
 
@@ -266,7 +285,7 @@ def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]
     return jax.random.split(jax.random.fold_in(key, generation), 3)
 
 
-_begun = program(begun)
+_init_estimator = deterministic_jit(init_estimator)
 
 
 def _step(
@@ -274,16 +293,16 @@ def _step(
 ) -> tuple[SearchState, Generation]:
     ask, evaluate, tell = keys(key, state.generation + 1)
     offspring = search.ask(state, ask)
-    with traced(search.task):
+    with explain_tracing(search.task):
         evaluation = search.task.evaluate(offspring.genotype, evaluate)
     return search.tell(state, offspring, evaluation, tell)
 
 
-_step_in_one = program(_step)
+_step_jit = deterministic_jit(_step)
 """for a task that is JAX code too"""
 
 
-@program
+@deterministic_jit
 def _ask(
     mixture: MixedMutation,
     space: Box,
@@ -300,7 +319,7 @@ def _ask(
     return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, operator)
 
 
-@program
+@deterministic_jit
 def _tell(
     estimator: NoveltyEstimator,
     mixture: MixedMutation,
@@ -313,12 +332,12 @@ def _tell(
 ) -> tuple[SearchState, Generation]:
     parents, g = state.population, state.generation + 1
     mu, n = parents.id.shape[0], offspring.parent.shape[0]
-    children = newborn(
+    children = make_individuals(
         offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g
     )
     children = _filled(children, parents)
     union = unite(parents, children)
-    novelty = scored(estimator, state.estimator, union.descriptor, union)
+    novelty = score_novelty(estimator, state.estimator, union.descriptor, union)
     if not rescore_parents:
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
@@ -326,16 +345,18 @@ def _tell(
     refuse_rows(select, rows, mu)
     rows = _living(union, rows)
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
-    after = learned(estimator, state.estimator, generation, key)
-    same_structure(estimator, state.estimator, after)
+    after = update_estimator(estimator, state.estimator, generation, key)
+    check_structure(estimator, state.estimator, after)
     survived = jnp.zeros(mu + n, bool).at[rows].set(True)
-    credit = mixture.credited(state.credit, offspring.operator, survived[mu:])
+    credit = mixture.update_credit(state.credit, offspring.operator, survived[mu:])
     generation = generation._replace(offspring=_blank(generation.offspring))
     return SearchState(g.astype(jnp.int32), generation.survivors, after, credit), generation
 
 
 def _filled(children: Population, parents: Population) -> Population:
-    """The children, those that failed with the numbers of a parent, so that nobody computes with NaN."""
+    """The children, those that failed with the numbers of a parent,
+    so that nobody computes with NaN.
+    """
     like = jnp.arange(len(children.id)) % len(parents.id)
     return children._replace(
         descriptor=jnp.where(
@@ -347,7 +368,9 @@ def _filled(children: Population, parents: Population) -> Population:
 
 
 def _last(union: Population) -> Population:
-    """The union, of which those who failed are as little novel and as little fit as the last of the others."""
+    """The union, of which those who failed are as little novel and as
+    little fit as the last of the others.
+    """
 
     def lowered(column: Float[Array, " n"]) -> Float[Array, " n"]:
         return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)

@@ -135,13 +135,13 @@ PARTS = (
     Part(
         "mutation",
         "redraw",
-        "Redraw",
+        "UniformResampling",
         "drawn anew, whatever the parents: random search",
         look=Look("#401e88", (1, 2.5), "*"),
     ),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
-    Part("selection", "latest", "Latest", "the latest born, whatever their novelty"),
+    Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
     Part(
         "founders", "layers", "LayerFounders", "initial weights of a network, as in published code"
@@ -164,24 +164,27 @@ def parts(*kinds: Kind) -> dict[str, Part]:
     return {part.name: part for part in PARTS if part.kind in kinds}
 
 
-def chosen(what: str, name: str, *kinds: Kind) -> Part:
+def lookup(what: str, name: str, *kinds: Kind) -> Part:
     """The part of this name; a `SettingsError` where there is none."""
-    if name not in (known := parts(*kinds)):
+    if name not in (candidates := parts(*kinds)):
         raise SettingsError(
-            f"{what} must be one of {', '.join(known)}; got {name!r}{near(name, known)}"
+            f"{what} must be one of {', '.join(candidates)}; got "
+            f"{name!r}{did_you_mean(name, candidates)}"
         )
-    return known[name]
+    return candidates[name]
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean epochs?` if a known name is similar, otherwise a full stop."""
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else "."
+    matches = difflib.get_close_matches(name, list(candidates), n=1)
+    return f"; did you mean {matches[0]}?" if matches else "."
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
-    """The fields of a class that can be set as text: name to type and meaning, the string under the field."""
-    hints, meanings = typing.get_type_hints(part), _meanings(part)
+    """The fields of a class that can be set as text: name to type and meaning,
+    the string under the field.
+    """
+    hints, meanings = typing.get_type_hints(part), _read_meanings(part)
     names = [
         field.name
         for field in dataclasses.fields(part)
@@ -193,22 +196,25 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
 def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     """The part with some settings changed. One `SettingsError` reports all errors.
 
-    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a list as a tuple.
+    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float,
+    a list as a tuple.
     """
     name = type(part).__name__
-    known = settings(type(part)) if dataclasses.is_dataclass(part) else {}
+    fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
     problems, values = [], {}
     for key, value in changes.items():
-        if key not in known:
+        if key not in fields:
             has = (
-                ", ".join(known)
+                ", ".join(fields)
                 or "none that can be set; fields of a dataclass or an equinox.Module can"
             )
-            problems.append(f"{name} has no setting {key!r}{near(key, known)} It has: {has}")
+            problems.append(
+                f"{name} has no setting {key!r}{did_you_mean(key, fields)} It has: {has}"
+            )
             continue
-        hint, meaning = known[key]
+        hint, meaning = fields[key]
         try:
-            values[key] = _checked(f"{name}.{key} ({meaning})", hint, value)
+            values[key] = _validate(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
     if problems:
@@ -216,7 +222,7 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     return dataclasses.replace(part, **values)
 
 
-def _checked(what: str, hint: Any, value: Any) -> Any:
+def _validate(what: str, hint: Any, value: Any) -> Any:
     """The value of a JSON document, of the type of the hint; otherwise a `SettingsError`."""
     import pydantic
 
@@ -239,37 +245,43 @@ def is_plain(hint: Any) -> bool:
     )
 
 
-def _meanings(part: type) -> dict[str, str]:
-    """The string under each field of a class, inherited fields included; none of what has no source in a file."""
-    found = {}
-    classes: list[type] = [one for one in reversed(part.__mro__) if dataclasses.is_dataclass(one)]
-    for one in classes:
+def _read_meanings(part: type) -> dict[str, str]:
+    """The string under each field of a class, inherited fields included;
+    none of what has no source in a file.
+    """
+    meanings = {}
+    classes: list[type] = [
+        base for base in reversed(part.__mro__) if dataclasses.is_dataclass(base)
+    ]
+    for base in classes:
         with contextlib.suppress(OSError, TypeError):
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
             for field, text in itertools.pairwise(getattr(definition, "body", ())):
                 match field, text:
                     case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
-                        found[name] = " ".join(meaning.split())
-    return found
+                        meanings[name] = " ".join(meaning.split())
+    return meanings
 
 
 @functools.singledispatch
-def describe(part: Any) -> Any:
-    """A part and all its settings as JSON values. A large array becomes a digest, a function its name.
+def part_to_json(part: Any) -> Any:
+    """A part and all its settings as JSON values. A large array becomes a digest,
+    a function its name.
 
-    The settings of a class that is not a dataclass are its public attributes that are values: numbers, strings,
-    arrays, paths, members of an Enum and other values of Python's own library, functions, dataclasses, and
-    collections of these.
+    The settings of a class that is not a dataclass are its public attributes that are values:
+    numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
+    functions, dataclasses, and collections of these.
 
     Args:
         part: a search, a part of one, or a setting.
 
     Returns:
-        A dictionary whose `name` is the class; of a number, a string or None the value itself, of a sequence a list.
+        A dictionary whose `name` is the class; of a number, a string or None the value itself,
+            of a sequence a list.
     """
     name = type(part).__name__
     if isinstance(part, enum.Enum):
-        return {"name": name, "member": part.name, "value": describe(part.value)}
+        return {"name": name, "member": part.name, "value": part_to_json(part.value)}
     if isinstance(part, str):
         return part.encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
     if part is None or isinstance(part, bool | int | float):
@@ -282,28 +294,30 @@ def describe(part: Any) -> Any:
     if isinstance(part, range | slice):
         return {"name": name, "start": part.start, "stop": part.stop, "step": part.step}
     if isinstance(part, pathlib.PurePath):
-        return {"name": "Path", "path": describe(str(part))}
+        return {"name": "Path", "path": part_to_json(str(part))}
     if isinstance(part, re.Pattern):
-        return {"name": name, "pattern": describe(part.pattern), "flags": part.flags}
+        return {"name": name, "pattern": part_to_json(part.pattern), "flags": part.flags}
     if isinstance(part, complex) or type(part).__module__ in REPRESENTED:
         return {"name": name, "value": repr(part)}
     if isinstance(part, Set):
-        return {"name": name, "items": sorted(map(describe, part), key=json.dumps)}
+        return {"name": name, "items": sorted(map(part_to_json, part), key=json.dumps)}
     if isinstance(part, Mapping):
-        pairs = [[describe(key), describe(value)] for key, value in part.items()]
+        pairs = [[part_to_json(key), part_to_json(value)] for key, value in part.items()]
         return {"name": name, "items": sorted(pairs, key=json.dumps)}
     if isinstance(part, Sequence):
-        return [describe(item) for item in part]
+        return [part_to_json(item) for item in part]
     if _is_array(part):
         return _described_array(part)
     if isinstance(part, functools.partial):
         inner = {"function": part.func, "args": part.args, **part.keywords}
-    elif called := _called(part):
-        return {"name": called}
+    elif function := _call_to_json(part):
+        return {"name": function}
     else:
         inner = _settings_of(part)
     described = {
-        str(name): describe(value) for name, value in inner.items() if not str(name).startswith("_")
+        str(name): part_to_json(value)
+        for name, value in inner.items()
+        if not str(name).startswith("_")
     }
     return {"name": name, **described}
 
@@ -331,7 +345,7 @@ def _described_array(array: Any) -> Any:
         array = jax.random.key_data(array)
     array = np.asarray(array)
     if array.size <= SMALL or array.dtype.hasobject:
-        return describe(array.tolist())
+        return part_to_json(array.tolist())
     shape, dtype = list(array.shape), str(array.dtype)
     return {"name": "array", "shape": shape, "dtype": dtype, "sha256": _digest(array.tobytes())}
 
@@ -340,15 +354,17 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _called(part: Any) -> str | None:
+def _call_to_json(part: Any) -> str | None:
     """The name of a class, a module, or a function of any kind; other objects have none."""
     name = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
-    named = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
-    return name if named else None
+    by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
+    return name if by_name else None
 
 
 def _settings_of(part: Any) -> dict[str, Any]:
-    """The settings of an object by name, as they are: of a dataclass its fields, else its values."""
+    """The settings of an object by name, as they are: of a dataclass its fields,
+    else its values.
+    """
     if dataclasses.is_dataclass(part):
         return {field.name: getattr(part, field.name) for field in _fields(part)}
     names = [*getattr(part, "__dict__", {})]
@@ -361,10 +377,11 @@ def _settings_of(part: Any) -> dict[str, Any]:
 
 
 def refuse_unrecorded(part: Any, name: str) -> None:
-    """A `SettingsError` where a dataclass holds a value that `describe` cannot tell from another one.
+    """A `SettingsError` where a dataclass holds a value that
+    `describe` cannot tell from another one.
 
-    That is an object that compares by value, and has no public attribute that is a value itself. Objects that compare
-    by identity, such as simulators, are no settings.
+    That is an object that compares by value, and has no public attribute that is a value itself.
+    Objects that compare by identity, such as simulators, are no settings.
 
     Args:
         part: a search or a part of one.
@@ -380,11 +397,11 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         inner = _settings_of(part)
     else:
         by_value = type(part).__eq__ is not object.__eq__
-        if by_value and describe(part) == {"name": type(part).__name__}:
+        if by_value and part_to_json(part) == {"name": type(part).__name__}:
             raise SettingsError(
-                f"{name} is a {type(part).__name__}, of which a record cannot keep the value: give it as numbers, "
-                "strings, arrays or a dataclass of these; or let its name begin with an underscore, as what is no "
-                "setting does"
+                f"{name} is a {type(part).__name__}, of which a record cannot keep the value: "
+                "give it as numbers, strings, arrays or a dataclass of these; or let its name "
+                "begin with an underscore, as what is no setting does"
             )
         return
     for key, value in inner.items():
@@ -414,14 +431,15 @@ def _is_value(thing: Any) -> bool:
     plain = thing is None or isinstance(thing, bool | int | float | complex | slice | enum.Enum)
     stored = isinstance(thing, pathlib.PurePath | re.Pattern | functools.partial)
     library = type(thing).__module__ in REPRESENTED
-    part = dataclasses.is_dataclass(thing) or bool(_called(thing))
+    part = dataclasses.is_dataclass(thing) or bool(_call_to_json(thing))
     return plain or stored or library or part or _is_array(thing)
 
 
-def build(description: Mapping[str, Any], own: Any = None) -> Any:
-    """The part that `describe` described: one of this package, or one like `own`, a user's; else a `SettingsError`.
+def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
+    """The part that `part_to_json` described: one of this package, or one like `original`, a
+    user's; else a `SettingsError`.
 
-    What cannot be described, such as a simulator, stays as `own` has it.
+    What cannot be described, such as a simulator, stays as `original` has it.
 
     Args:
         description: what `describe` gave, perhaps through JSON.
@@ -431,44 +449,46 @@ def build(description: Mapping[str, Any], own: Any = None) -> Any:
         A part or a setting whose description is the same.
     """
     name = str(description.get("name"))
-    if own is not None and equal(describe(own), description):
-        return own
-    known = type(own).__name__ == name
-    if name in VALUES or isinstance(own, enum.Enum):
-        return _built_value(name, description, own)
-    if not known and name not in NAMED:
+    if original is not None and equal(part_to_json(original), description):
+        return original
+    is_user_part = type(original).__name__ == name
+    if name in VALUES or isinstance(original, enum.Enum):
+        return _built_value(name, description, original)
+    if not is_user_part and name not in NAMED:
         raise SettingsError(
-            f"{name!r} is not in brns, so that its settings alone cannot rebuild it. This run uses your "
-            "own code: add --search module:object; in Python set record.search or give search=..."
+            f"{name!r} is not in brns, so that its settings alone cannot rebuild it. This run "
+            "uses your own code: add --search module:object; in Python set record.search or give "
+            "search=..."
         )
-    part = type(own) if known else getattr(importlib.import_module("brns"), name)
+    part = type(original) if is_user_part else getattr(importlib.import_module("brns"), name)
     hints = {}
     with contextlib.suppress(NameError):  # of a class within a function, whose names are gone
         hints = typing.get_type_hints(part)
     values = {}
     for key, value in description.items():
-        mine = getattr(own, key, None) if known else None
-        if key == "name" or (known and equal(describe(mine), value)):
+        present = getattr(original, key, None) if is_user_part else None
+        if key == "name" or (is_user_part and equal(part_to_json(present), value)):
             continue
-        values[key] = _built_setting(f"{name}.{key}", hints.get(key, Any), value, mine)
-    if not known:
+        values[key] = _built_setting(f"{name}.{key}", hints.get(key, Any), value, present)
+    if not is_user_part:
         return part(**values)
-    if not dataclasses.is_dataclass(own):
+    if not dataclasses.is_dataclass(original):
         raise SettingsError(
-            f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search as it was"
+            f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the "
+            "search as it was"
         )
-    return dataclasses.replace(own, **values)
+    return dataclasses.replace(original, **values)
 
 
 def _built_setting(what: str, hint: Any, value: Any, own: Any) -> Any:
     if isinstance(value, Mapping):
-        return build(value, own)
+        return part_from_json(value, own)
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         same_length = isinstance(own, tuple | list) and len(own) == len(value)
-        mine = own if same_length else [None] * len(value)
-        pairs = zip(value, mine, strict=True)
-        return tuple(_built_setting(what, Any, item, one) for item, one in pairs)
-    return _checked(what, hint, value)
+        present = own if same_length else [None] * len(value)
+        pairs = zip(value, present, strict=True)
+        return tuple(_built_setting(what, Any, item, each) for item, each in pairs)
+    return _validate(what, hint, value)
 
 
 VALUES = ("Path", "bytes", "bytearray", "complex", "range", "slice", "set", "frozenset", "dict")
@@ -498,12 +518,12 @@ def _built_value(name: str, description: Mapping[str, Any], own: Any) -> Any:
             bounds = (description["start"], description["stop"], description["step"])
             return range(*bounds) if name == "range" else slice(*bounds)
         case "set" | "frozenset":
-            made = [_built_setting(name, Any, item, None) for item in items]
-            return set(made) if name == "set" else frozenset(made)
+            built = [_built_setting(name, Any, item, None) for item in items]
+            return set(built) if name == "set" else frozenset(built)
         case "dict":
-            mine = own if isinstance(own, Mapping) else {}
+            present = own if isinstance(own, Mapping) else {}
             return {
-                key: _built_setting(name, Any, value, mine.get(key))
+                key: _built_setting(name, Any, value, present.get(key))
                 for key, value in ((_built_setting(name, Any, k, None), v) for k, v in items)
             }
     raise SettingsError(
@@ -520,56 +540,62 @@ def equal(before: Any, after: Any) -> bool:
     return bool(before == after or (before != before and after != after))
 
 
-def leaves(description: Any, prefix: str = "") -> dict[str, Any]:
+def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
     """The settings of a description by dotted name, such as `estimator.epochs`."""
     if not isinstance(description, Mapping):
         return {prefix.lstrip("."): description}
-    found = {}
+    flat = {}
     for name, part in description.items():
-        found |= leaves(part, f"{prefix}.{name}")
-    return found
+        flat |= flatten(part, f"{prefix}.{name}")
+    return flat
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ: dotted name to (before, after), None where one is missing."""
-    old, new = leaves(before), leaves(after)
+def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The settings in which two descriptions differ: dotted name to (before, after),
+    None where one is missing.
+    """
+    old, new = flatten(before), flatten(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
     return {name: (was, now) for name, (was, now) in both.items() if not equal(was, now)}
 
 
-def told(changed: Mapping[str, Sequence[Any]]) -> str:
+def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
     """The first five of some changes in words."""
     first = list(changed.items())[:5]
     return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in first)
 
 
-def unusual(part: Any, usual: Any = None) -> dict[str, Any]:
-    """The settings of a part and of its parts that differ from those of `usual`, else from the defaults."""
-    found, described = {}, describe(part)
+def non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:
+    """The settings of a part and of its parts that differ from those of `usual`,
+    else from the defaults.
+    """
+    overrides, described = {}, part_to_json(part)
     for field in _fields(part):
         value = getattr(part, field.name)
         default = field.default if usual is None else getattr(usual, field.name)
-        if field.name not in described or equal(described[field.name], describe(default)):
+        if field.name not in described or equal(described[field.name], part_to_json(default)):
             continue
         same = type(value) is type(default)
-        inner = unusual(value, default if same else None)
+        inner = non_defaults(value, default if same else None)
         if not same or not inner:
-            found[field.name] = (
-                type(value).__name__ if dataclasses.is_dataclass(value) else describe(value)
+            overrides[field.name] = (
+                type(value).__name__ if dataclasses.is_dataclass(value) else part_to_json(value)
             )
-        found |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
-    return found
+        overrides |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
+    return overrides
 
 
-def assigned(changed: Mapping[str, Any]) -> str:
+def format_overrides(changed: Mapping[str, Any]) -> str:
     """Changed settings in a line, such as `estimator.grids=256, mutate=gaussian`."""
     return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
-def shown(value: Any) -> str:
-    """A part in a line, as its class and the settings that differ from the defaults; an array as its shape."""
+def short_repr(value: Any) -> str:
+    """A part in a line, as its class and the settings that differ from the defaults;
+    an array as its shape.
+    """
     if _is_array(value) and value.shape:
         return f"{value.dtype}{list(value.shape)}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}({assigned(unusual(value))})"
+        return f"{type(value).__name__}({format_overrides(non_defaults(value))})"
     return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

@@ -1,4 +1,6 @@
-"""Sphinx: `make docs` builds the pages into docs/_build/html. They open from disk and need no network."""
+"""Sphinx: `make docs` builds the pages into docs/_build/html.
+They open from disk and need no network.
+"""
 
 import re
 import sys

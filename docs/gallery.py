@@ -1,4 +1,6 @@
-"""The gallery's page, made of the tables of figures and of parts when the documentation is built."""
+"""The gallery's page, made of the tables of figures and of parts
+when the documentation is built.
+"""
 
 from pathlib import Path
 
@@ -21,9 +23,9 @@ def page() -> str:
     lines = [
         "# Gallery",
         "## Figures",
-        "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are those of the "
-        "[reproduction](reproduction.md), where it stands how many seeds they are of; those of fitness are of "
-        "`brns run arm --generations 200`.",
+        "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are "
+        "those of the [reproduction](reproduction.md), where it stands how many seeds they are "
+        "of; those of fitness are of `brns run arm --generations 200`.",
     ]
     for name, figure in FIGURES.items():
         number = f" (figure {', '.join(figure.paper)} of the paper)" if figure.paper else ""
@@ -31,8 +33,9 @@ def page() -> str:
         lines += _image(figure.title, picture(name))
     lines += [
         "## Worlds",
-        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns figure behaviors` of a "
-        "search by the library's defaults for 200 generations; those of maze and ant are the reproduction's.",
+        "`brns run NAME` searches them; [their settings](worlds.rst). The pictures are `brns "
+        "figure behaviors` of a search by the library's defaults for 200 generations; those of "
+        "maze and ant are the reproduction's.",
     ]
     for name, part in parts("world").items():
         lines += [

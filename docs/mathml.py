@@ -1,4 +1,6 @@
-"""Mathematics as MathML, which browsers draw without script, image or network. docutils translates the TeX."""
+"""Mathematics as MathML, which browsers draw without script, image or network.
+docutils translates the TeX.
+"""
 
 from docutils import nodes
 from docutils.utils.math import MathError

@@ -1,8 +1,9 @@
-"""A script of cells as an executed notebook: `python docs/notebook.py SCRIPT OUT.ipynb`, and a page when Sphinx builds.
+"""A script of cells as an executed notebook: `python docs/notebook.py SCRIPT OUT.ipynb`,
+and a page when Sphinx builds.
 
-`# %% [markdown]` begins a cell of text, `# %%` one of code. Cells run one after another in a folder of their own. What
-a cell prints, and what its last line is (a picture, HTML, or text), stand below it in the notebook and on the page. A
-cell that raises ends the build.
+`# %% [markdown]` begins a cell of text, `# %%` one of code. Cells run one after another in a folder
+of their own. What a cell prints, and what its last line is (a picture, HTML, or text), stand below
+it in the notebook and on the page. A cell that raises ends the build.
 """
 
 import ast
@@ -106,7 +107,9 @@ def page(notebook: dict[str, Any], name: str, pictures: Path) -> str:
 
 
 def _write(app) -> None:
-    """Execute the tutorial in a process of its own, unless nothing was changed since, and write its page."""
+    """Execute the tutorial in a process of its own, unless nothing was changed since,
+    and write its page.
+    """
     source = Path(app.srcdir)
     script, notebook = source / "tutorial.py", source / "executed" / "tutorial.ipynb"
     code = [script, *(source.parent / "brns").rglob("*.py")]

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Tutorial: a first search, step by step
 #
-# Forty robots a generation live in a maze, without any reward: only what is new survives. This page was executed when
-# the documentation was built; below each cell is its output. {download}`Download it as a notebook
-# <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
+# Forty robots a generation live in a maze, without any reward: only what is new survives. This page
+# was executed when the documentation was built; below each cell is its output.
+# {download}`Download it as a notebook <executed/tutorial.ipynb>`; the script is `docs/tutorial.py`.
 #
 # ## A search is a task and a novelty
 #
-# The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a *behavior* is
-# where the robot stands after 500 steps, and *novelty* says how unlike that is to what the search has seen. No
-# novelty is named here, so it is visit counts.
+# The robot has two wheels and a small neural network. A *genotype* is the weights of the network, a
+# *behavior* is where the robot stands after 500 steps, and *novelty* says how unlike that is to
+# what the search has seen. No novelty is named here, so it is visit counts.
 
 # %%
 import brns
@@ -29,9 +29,9 @@ print(
 # %% [markdown]
 # ## Run it
 #
-# Each generation is written to the folder `out` as soon as it is finished. The first one takes some seconds longer,
-# because JAX compiles it. A run is never overwritten: to run this cell again, add `exist="resume"`. `brns.run` returns
-# a list with a record for each seed, here one.
+# Each generation is written to the folder `out` as soon as it is finished. The first one takes some
+# seconds longer, because JAX compiles it. A run is never overwritten: to run this cell again, add
+# `exist="resume"`. `brns.run` returns a list with a record for each seed, here one.
 
 # %%
 (record,) = brns.run(search, generations=30, out="runs/tutorial", checkpoint_every=3)
@@ -40,8 +40,8 @@ print("generations on disk:", record.generations[0], "to", record.generations[-1
 # %% [markdown]
 # ## Look at it
 #
-# On the left is every behavior that was tried, early ones light and late ones dark. On the right is what is novel to
-# the search now: the robots of the last generation live where few have been.
+# On the left is every behavior that was tried, early ones light and late ones dark. On the right is
+# what is novel to the search now: the robots of the last generation live where few have been.
 
 # %%
 from brns.pictures import draw, overview
@@ -51,8 +51,8 @@ overview(record)
 # %% [markdown]
 # ## Ask it
 #
-# A column of the record is an array: generation by individual by dimension. The share of the maze that was visited is
-# a function of the record.
+# A column of the record is an array: generation by individual by dimension. The share of the maze
+# that was visited is a function of the record.
 
 # %%
 from brns.metrics import coverage
@@ -66,8 +66,8 @@ for generation in (0, 10, 20, 30):
 # %% [markdown]
 # ## Another novelty
 #
-# Visit counts are one way to tell what is new. Archive-based novelty search keeps behaviors and measures distances
-# to them: it is another estimator in the same search.
+# Visit counts are one way to tell what is new. Archive-based novelty search keeps behaviors and
+# measures distances to them: it is another estimator in the same search.
 
 # %%
 estimator = brns.ArchiveKNN(k=10, additions=6, capacity=1000)
@@ -76,13 +76,14 @@ archive = brns.NoveltySearch(world, estimator, population_size=40, offspring_siz
 draw("coverage", [record, other])
 
 # %% [markdown]
-# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty, a batch for each core; the line is then
-# their mean, and the band their spread.
+# One seed of each says little. `brns.run(..., seeds=range(20))` runs twenty, a batch for each core;
+# the line is then their mean, and the band their spread.
 #
 # ## Does it forget?
 #
-# `Q(i, j)` is how novel the population of generation *i* is to the novelty of generation *j*. Where it falls from
-# left to right, the search remembers; where it rises again, the search goes back to old ground.
+# `Q(i, j)` is how novel the population of generation *i* is to the novelty of generation *j*. Where
+# it falls from left to right, the search remembers; where it rises again, the search goes back to
+# old ground.
 
 # %%
 draw("q", [record, other])
@@ -90,8 +91,8 @@ draw("q", [record, other])
 # %% [markdown]
 # ## Novelty without a search
 #
-# The estimator alone is useful, too: `init`, `score` and `update` are functions of arrays. The founders were
-# novel when the search began, and are not any more:
+# The estimator alone is useful, too: `init`, `score` and `update` are functions of arrays. The
+# founders were novel when the search began, and are not any more:
 
 # %%
 import jax
@@ -102,20 +103,21 @@ now = search.estimator.score(state.estimator, founders, state.population)
 before = search.init(jax.random.key(0))
 then = search.estimator.score(before.estimator, founders, before.population)
 print(
-    f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3g} after 30 generations"
+    f"mean novelty of the founders: {then.mean():.3g} at first, {now.mean():.3g} after 30 "
+    "generations"
 )
 
 # %% [markdown]
 # ## Go on
 #
-# `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command line it is `brns
-# resume runs/tutorial --generations 60`, and `brns report runs/tutorial runs/tutorial-archive` writes an interactive
-# page.
+# `brns.resume` makes the run longer, to the same bits as if it had never stopped. On the command
+# line it is `brns resume runs/tutorial --generations 60`, and
+# `brns report runs/tutorial runs/tutorial-archive` writes an interactive page.
 
 # %%
 (record,) = brns.resume("runs/tutorial", generations=32)
 print(record.generations[-1], "generations")
 
 # %% [markdown]
-# Next: [a task and a novelty of your own](extending.rst), [the worlds that come with it](worlds.rst), or [the
-# equations](method.rst).
+# Next: [a task and a novelty of your own](extending.rst), [the worlds that come with
+# it](worlds.rst), or [the equations](method.rst).

@@ -1,8 +1,10 @@
-"""Novelty as the fitness in a loop of DEAP: (mu + lambda), where parents and offspring are scored anew.
+"""Novelty as the fitness in a loop of DEAP: (mu + lambda),
+where parents and offspring are scored anew.
 
     python examples/deap_loop.py            (needs pip install deap)
 
-DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what was seen, so both are evaluated here.
+DEAP's eaMuPlusLambda evaluates an individual once. Novelty changes with what was seen,
+so both are evaluated here.
 """
 
 import random

@@ -1,10 +1,12 @@
-"""A simulator on a GPU that is not JAX, such as Isaac Lab: a fixed number of worlds, tensors handed over by DLPack.
+"""A simulator on a GPU that is not JAX, such as Isaac Lab: a fixed number of worlds,
+tensors handed over by DLPack.
 
     python examples/gpu_simulator.py            (the simulator is a stand-in in NumPy; ten seconds)
 
-A batch is one call: it is filled up to the number of worlds and cut again; `Chunked` cuts larger batches. A GPU adds in
-any order, so the same push ends elsewhere by rounding: `check_task` is told by how much. A resumed run has the saved
-generations to the bit; later ones differ, as two runs of one seed do.
+A batch is one call: it is filled up to the number of worlds and cut again; `Chunked` cuts larger
+batches. A GPU adds in any order, so the same push ends elsewhere by rounding: `check_task` is told
+by how much. A resumed run has the saved generations to the bit; later ones differ, as two runs of
+one seed do.
 """
 
 import equinox as eqx
@@ -19,7 +21,9 @@ WORLDS = 64
 
 
 class Pucks:
-    """The stand-in: a puck with friction in each world. Isaac's forces and positions are torch's tensors on the GPU."""
+    """The stand-in: a puck with friction in each world.
+    Isaac's forces and positions are torch's tensors on the GPU.
+    """
 
     def reset(self):
         self.position = np.zeros((WORLDS, 2), np.float32)
@@ -59,5 +63,6 @@ if __name__ == "__main__":
     (record,) = brns.resume("runs/pucks", generations=20, search=search)
     for g in (10, 20):
         print(
-            f"{of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after {g} generations"
+            f"{of_record(record, (20, 20), 'evaluated')[g]:.0%} of a 20 x 20 grid after {g} "
+            "generations"
         )

@@ -4,9 +4,10 @@
 
 Needs pip install 'brns[gymnasium]'; takes about ten seconds.
 
-The reward punishes every push, so that it teaches a car to stand still. Novelty search ignores it: the behavior is how
-far the car came to the left and to the right, and cars that came where no car was are kept. With longer episodes
-`brns.Processes(task, workers=8)` in place of `task` spreads them over processes.
+The reward punishes every push, so that it teaches a car to stand still. Novelty search ignores it:
+the behavior is how far the car came to the left and to the right, and cars that came where no car
+was are kept. With longer episodes `brns.Processes(task, workers=8)` in place of `task` spreads them
+over processes.
 """
 
 import gymnasium

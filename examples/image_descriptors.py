@@ -1,9 +1,10 @@
-"""Behavior as an image: a convolutional encoder in place of the fully connected one, and no distance between images.
+"""Behavior as an image: a convolutional encoder in place of the fully connected one,
+and no distance between images.
 
     python examples/image_descriptors.py
 
-The search draws rings on the left. Others are familiar there; rings on the right are novel, and so are crosses. The
-picture shows some of each.
+The search draws rings on the left. Others are familiar there; rings on the right are novel, and so
+are crosses. The picture shows some of each.
 """
 
 import equinox as eqx
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
 import brns
-from brns.estimators.encoder import he
+from brns.estimators.encoder import init_he
 
 SIDE = 16  # pixels; a descriptor is the image, row by row
 
@@ -26,7 +27,7 @@ class ImageEncoder(eqx.Module):
         )
         head = eqx.nn.MLP(8 * 4 * 4, 16, 32, depth - 2, jax.nn.leaky_relu, key=key)
         relu, flatten = eqx.nn.Lambda(jax.nn.leaky_relu), eqx.nn.Lambda(jnp.ravel)
-        self.layers = he(eqx.nn.Sequential([first, relu, second, relu, flatten, head]), key)
+        self.layers = init_he(eqx.nn.Sequential([first, relu, second, relu, flatten, head]), key)
 
     def __call__(self, descriptors):
         return jax.vmap(self.layers)(descriptors.reshape(-1, 1, SIDE, SIDE))

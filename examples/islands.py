@@ -1,7 +1,9 @@
-"""Islands on a cluster: four searches that tell each other what they have seen, by one array of constant size.
+"""Islands on a cluster: four searches that tell each other what they have seen,
+by one array of constant size.
 
-Each island is a search of its own. Every 10 generations what all have seen is merged and given back: 2 MB from and
-to each, whatever was seen, where an archive would have to send itself. Needs `pip install brns[dask]`.
+Each island is a search of its own. Every 10 generations what all have seen is merged and given
+back: 2 MB from and to each, whatever was seen, where an archive would have to send itself. Needs
+`pip install brns[dask]`.
 """
 
 import distributed

@@ -1,4 +1,6 @@
-"""A task of your own: an arm of seven joints; its behavior is where the tip is, and it is solved in one corner."""
+"""A task of your own: an arm of seven joints; its behavior is where the tip is,
+and it is solved in one corner.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -1,9 +1,11 @@
-"""A scoring function of QDax as a task: it is JAX code already, so that whole runs compile and batch over seeds.
+"""A scoring function of QDax as a task: it is JAX code already,
+so that whole runs compile and batch over seeds.
 
     python examples/qdax_scoring.py            (QDax need not be installed)
 
-Of QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key came back as fourth. Genotypes
-are a tree of arrays there, such as a network's parameters, and a flat vector here.
+Of QDax 0.5: (genotypes, key) -> (fitnesses, descriptors, extra scores); up to 0.4 a key came back
+as fourth. Genotypes are a tree of arrays there, such as a network's parameters, and a flat vector
+here.
 """
 
 from collections.abc import Callable
@@ -19,7 +21,9 @@ from brns.metrics.coverage import of_record
 
 
 class QDaxTask(eqx.Module):
-    """`unravel` makes one genotype of QDax, a tree, of a row of genes: `ravel_pytree(example)[1]`."""
+    """`unravel` makes one genotype of QDax, a tree, of a row of genes:
+    `ravel_pytree(example)[1]`.
+    """
 
     scoring_function: Callable[..., Any]
     unravel: Callable[..., Any]
@@ -33,7 +37,9 @@ class QDaxTask(eqx.Module):
 
 
 def scoring_function(genotypes, key):
-    """An arm of seven joints in QDax's manner: angles as turns in [0, 1], descriptors in [0, 1]^2."""
+    """An arm of seven joints in QDax's manner: angles as turns in [0, 1], descriptors in [0,
+    1]^2.
+    """
     angles = jnp.cumsum(2 * jnp.pi * genotypes["turns"] - jnp.pi, axis=1)
     tip = jnp.stack([jnp.cos(angles).mean(axis=1), jnp.sin(angles).mean(axis=1)], axis=1) / 2 + 0.5
     return -jnp.std(genotypes["turns"], axis=1), tip, {}
@@ -47,7 +53,8 @@ def main():
     for record in brns.run(search, generations=100, seeds=range(3)):
         visited = of_record(record, (20, 20), "evaluated")[-1]
         print(
-            f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in {record.last} generations"
+            f"seed {record.seed}: {visited:.0%} of a 20 x 20 grid visited in {record.last} "
+            "generations"
         )
 
 

@@ -1,9 +1,11 @@
-"""Behavior as a sequence of symbols, of any length up to a limit: an encoder that reads it by convolution over time.
+"""Behavior as a sequence of symbols, of any length up to a limit:
+an encoder that reads it by convolution over time.
 
     python examples/sequence_descriptors.py
 
-A dance has 3 to 12 moves out of four. The search dances with the first three; the more a dance holds of the fourth
-move, the more novel it is. A descriptor is the dance in one-hot rows, flat, with rows of zeros after its end.
+A dance has 3 to 12 moves out of four. The search dances with the first three; the more a dance
+holds of the fourth move, the more novel it is. A descriptor is the dance in one-hot rows, flat,
+with rows of zeros after its end.
 """
 
 import equinox as eqx
@@ -12,7 +14,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
 import brns
-from brns.estimators.encoder import he
+from brns.estimators.encoder import init_he
 
 LONGEST, MOVES = 12, 4
 
@@ -23,7 +25,7 @@ class SequenceEncoder(eqx.Module):
 
     def __init__(self, key, depth):
         over_time = eqx.nn.Conv1d(MOVES, 16, 3, padding=1, key=key)  # three moves in a row
-        self.over_time, self.head = he(
+        self.over_time, self.head = init_he(
             (over_time, eqx.nn.MLP(16, 8, 32, depth - 1, jax.nn.leaky_relu, key=key)), key
         )
 
@@ -64,7 +66,8 @@ if __name__ == "__main__":
         dances = one_hot(jnp.where(order < fourth, MOVES - 1, moves), jnp.full(200, LONGEST))
         scored[fourth] = search.estimator.score(state.estimator, dances, state.population)
         print(
-            f"{fourth:2d} of {LONGEST} moves never seen: median novelty {jnp.median(scored[fourth]):.4f}"
+            f"{fourth:2d} of {LONGEST} moves never seen: median novelty "
+            f"{jnp.median(scored[fourth]):.4f}"
         )
     figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
     ax.boxplot(scored.values(), tick_labels=scored.keys(), showfliers=False)

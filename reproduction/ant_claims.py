@@ -76,13 +76,15 @@ ANT = (
     ),
     Row(
         "table I",
-        "an archive of 6000 covers signature space a little better than BR-NS (the paper: 5e-4 against 3e-4)",
+        "an archive of 6000 covers signature space a little better than BR-NS (the paper: 5e-4 "
+        "against 3e-4)",
         {"coverage_signatures": "coverage"},
         lambda s: larger(s.archive["coverage_signatures"], s.ours["coverage_signatures"]),
     ),
     Row(
         "figure 5",
-        "both reach equally far in signature space (rule: each of the six standard deviations within a factor of 1.5)",
+        "both reach equally far in signature space (rule: each of the six standard deviations "
+        "within a factor of 1.5)",
         {f"deviation_{term}": term for term in ("x", "y", "xx", "xy", "yx", "yy")},
         lambda s: both(
             *(
@@ -105,7 +107,8 @@ SELECTION = (
     ),
     Row(
         "ours, beside table I",
-        "the visits of every method lie nearer to uniform over all cells than those of random search",
+        "the visits of every method lie nearer to uniform over all cells than those of random "
+        "search",
         {"uniformity_visits": "JS distance of visits"},
         lambda s: both(
             *(larger(s.ours["uniformity_visits"], m["uniformity_visits"]) for m in s.archives)

@@ -1,4 +1,6 @@
-"""The paper's claims on the maze as data: what is said, what is measured, and the rule that gives the verdict."""
+"""The paper's claims on the maze as data: what is said, what is measured,
+and the rule that gives the verdict.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +21,8 @@ from reproduction.verdicts import (
 )
 
 GENERATIONS = 200
-"""the fewest with which claims on a whole run in the maze are judged: those of the paper's figures"""
+"""the fewest with which claims on a whole run in the maze are judged:
+those of the paper's figures"""
 BEYOND = 1e300
 """stands for an infinite number, which JSON has as null"""
 CYCLES = 0.05
@@ -132,7 +135,8 @@ MAZE = (
     ),
     Row(
         "5.1, figure 3f",
-        "BR-NS's novelty converges to a uniform distribution (rule: the distance falls to less than half)",
+        "BR-NS's novelty converges to a uniform distribution (rule: the distance falls to less "
+        "than half)",
         {
             "uniformity_first": "JS distance before anything was learned",
             "uniformity_last": "at last",
@@ -149,7 +153,8 @@ MAZE = (
     ),
     Row(
         "5.1, figure 3c",
-        "ages stay low: the whole population is continually replaced (rule: mean age below 5 generations)",
+        "ages stay low: the whole population is continually replaced (rule: mean age below 5 "
+        "generations)",
         {"age": "mean age"},
         lambda s: both(*(below(method["age"], 5.0) for method in s.everybody)),
     ),
@@ -181,8 +186,8 @@ MAZE = (
     ),
     Row(
         "5.1, our measure",
-        "what was visited does not become novel again, by ranks, which mean the same for both (rule: below 0.05 of the "
-        "later generations)",
+        "what was visited does not become novel again, by ranks, which mean the same for both "
+        "(rule: below 0.05 of the later generations)",
         {"regained": "novelty regained"},
         lambda s: both(*(below(method["regained"], CYCLES) for method in s.everybody)),
         where_measured=True,
@@ -191,8 +196,8 @@ MAZE = (
 OURS = (
     Row(
         "ours",
-        "by everything evaluated it covers all cells in every seed, and no later than the archive (rule: by at most a "
-        "tenth)",
+        "by everything evaluated it covers all cells in every seed, and no later than the archive "
+        "(rule: by at most a tenth)",
         {"full_coverage_evaluated": "generation in which everything evaluated covers all"},
         lambda s: both(
             s.ours.everywhere("full_coverage_evaluated", 1.0),

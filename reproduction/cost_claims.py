@@ -31,7 +31,8 @@ def of_timing(costs: Costs) -> list[Claim]:
         Claim(
             "table I",
             "a generation of BR-NS costs less than one of an archive of any size",
-            f"at d = {d}, 25 + 25 individuals, BR-NS {_ms(mine)}; rebuilt KD-trees take {_times(trees)}",
+            f"at d = {d}, 25 + 25 individuals, BR-NS {_ms(mine)}; rebuilt KD-trees take "
+            f"{_times(trees)}",
             _graded(np.mean([ratio > 1 for ratio in trees.values()]), 1.0, 0.01),
         ),
         Claim(
@@ -42,7 +43,8 @@ def of_timing(costs: Costs) -> list[Claim]:
         ),
         Claim(
             "figure 6",
-            f"with {largest} entries and 100 + 100 individuals an archive's cost grows faster with d than BR-NS's",
+            f"with {largest} entries and 100 + 100 individuals an archive's cost grows faster "
+            "with d than BR-NS's",
             f"{over}: " + ", ".join(f"{name} × {ratio:.3g}" for name, ratio in growth.items()),
             HOLDS
             if faster_than_tree and growth[WIDE] < growth[KNN]
@@ -60,10 +62,10 @@ def of_timing(costs: Costs) -> list[Claim]:
         Claim(
             "ours",
             "a fixed width of 64 makes BR-NS 20 to 50 times cheaper in high dimension",
-            f"at d = {top}: {_ms(costs.ms(NARROW, top, 0, 50))} against {_ms(costs.ms(WIDE, top, 0, 50))}, "
-            f"{1 / saved:.3g} times cheaper; cheaper than the best exact k-NN from "
-            f"{costs.crossover(NARROW, 'exact', top, 50).text} entries, the paper's width from "
-            f"{costs.crossover(WIDE, 'exact', top, 50).text}",
+            f"at d = {top}: {_ms(costs.ms(NARROW, top, 0, 50))} against "
+            f"{_ms(costs.ms(WIDE, top, 0, 50))}, {1 / saved:.3g} times cheaper; cheaper than the "
+            f"best exact k-NN from {costs.crossover(NARROW, 'exact', top, 50).text} entries, the "
+            f"paper's width from {costs.crossover(WIDE, 'exact', top, 50).text}",
             UNTESTED if top < 256 else _graded(1 / saved, 20.0, 5.0),
         ),
     ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.metrics.numbers import csv_text
+from brns.formatting import format_csv
 from brns.runs.storage import write_bytes
 from reproduction.plan import Timing
 
@@ -32,7 +32,9 @@ class Crossover(NamedTuple):
 
 
 class Costs:
-    """The medians over repeats of `timing.csv`, and the rows of `cost-over-time.csv`; of both only what was `asked`."""
+    """The medians over repeats of `timing.csv`, and the rows of `cost-over-time.csv`;
+    of both only what was `asked`.
+    """
 
     def __init__(self, folder: Path, asked: Timing):
         found = defaultdict(list)
@@ -61,7 +63,8 @@ class Costs:
         return min(self.ms(method, d, entries, individuals) for method in (KNN, BRUTE))
 
     def crossover(self, ours: str, theirs: str, d: int, individuals: int) -> Crossover:
-        """Above how many entries `ours` is cheaper than `theirs`: a method, or "exact" for the best exact search.
+        """Above how many entries `ours` is cheaper than `theirs`: a method,
+        or "exact" for the best exact search.
 
         Between two sizes measured the cost is taken to be a power of the number of entries.
         """
@@ -81,7 +84,9 @@ class Costs:
         return Crossover(self.entries[-1], ">")
 
     def drift(self, method: str) -> float:
-        """The median cost in the last tenth of the generations over that in the first, in units of the control's."""
+        """The median cost in the last tenth of the generations over that in the first,
+        in units of the control's.
+        """
         control = self._followed(CONTROL)
         cost = [ms / control[when] for when, ms in self._followed(method).items()]
         tenth = max(len(cost) // 10, 1)
@@ -107,4 +112,4 @@ def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
         (f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows
     )
     added = [dict(zip(columns, row, strict=True)) for row in shown]
-    write_bytes(path, csv_text([*read(path), *added]).encode())
+    write_bytes(path, format_csv([*read(path), *added]).encode())

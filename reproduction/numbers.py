@@ -12,7 +12,7 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.metrics import coverage, cycling, dynamics, paths, uniformity
 from brns.metrics.measures import summary
-from brns.metrics.recorded import evaluated
+from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import scene, uniformity_of_record
 from brns.runs.record import Record
 
@@ -25,8 +25,8 @@ Curve = tuple[Sequence[int], np.ndarray]
 def numbers(record: Record) -> dict[str, float]:
     """The summary of a run, and what the claims need beyond it.
 
-    `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in the published code's
-    analysis: a distance, like kappa's margin.
+    `eta_root` and `kappa_root` are eta and the share kappa by the root of BR-NS's novelty, as in
+    the published code's analysis: a distance, like kappa's margin.
     """
     of_paths = scene(record.search.task).paths
     row = summary(record, of_paths=of_paths)
@@ -39,7 +39,7 @@ def numbers(record: Record) -> dict[str, float]:
 
 
 def _of_paths(record: Record) -> dict[str, float]:
-    signed = paths.signatures(np.concatenate(evaluated(record, "descriptor")))
+    signed = paths.signatures(np.concatenate(evaluated_column(record, "descriptor")))
     space = paths.signature_space(record.behavior_space)
     deviations = zip(paths.TERMS, paths.spread_of_record(record), strict=True)
     return {
@@ -89,7 +89,7 @@ def reach(record: Record) -> Curve:
     start = np.asarray(scene(record.search.task).start)
     furthest = [
         np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1).max()
-        for rows in evaluated(record, "descriptor")
+        for rows in evaluated_column(record, "descriptor")
     ]
     return record.generations, np.maximum.accumulate(furthest)
 
@@ -97,7 +97,7 @@ def reach(record: Record) -> Curve:
 def areas(record: Record) -> Curve:
     """The most areas that one ant evaluated so far has visited."""
     return record.generations, np.maximum.accumulate(
-        [rows.max() for rows in evaluated(record, "fitness")]
+        [rows.max() for rows in evaluated_column(record, "fitness")]
     )
 
 

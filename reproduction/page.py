@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from brns.comparison.markdown import provenance_text, refuse_other, table
+from brns.comparison.markdown import check_page, provenance_text, table
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
 from brns.runs import provenance
@@ -46,34 +46,39 @@ OF_COSTS = {
     "by-dimension": "Figure 6: cost against the descriptor's dimension",
     "by-entries": "Cost against the archive's size",
     "crossover": "From which archive size on a method without one is the cheaper",
-    "over-time": "Cost and memory over a long search, d = 32, 25 + 25 individuals, 10 entries a generation",
+    "over-time": "Cost and memory over a long search, d = 32, 25 + 25 individuals, 10 entries a "
+    "generation",
 }
 
 
 INTRODUCTION = """\
-This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* is Salehi, Coninx & \
-Doncieux, GECCO 2021 ([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
-standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of claims is about; \
-*BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden layers of 64 and 32 outputs, and keeps \
-no past behaviors; *visit counts* are the library's default novelty. The maze's figures call methods as the command \
-line does: *paper*, *recognition*, *exact*, *counts*, *archive*; the ant's call *BR-NS, default* BR-NS. Random search \
-has the novelty of the archive of 6000, which looks on.
+This page is written by `python -m reproduction`; nothing on it was typed in by hand. *The paper* \
+is Salehi, Coninx & Doncieux, GECCO 2021 \
+([doi:10.1145/3449639.3459303](https://doi.org/10.1145/3449639.3459303)). Numbers are means ± one \
+standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of \
+claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden \
+layers of 64 and 32 outputs, and keeps no past behaviors; *visit counts* are the library's default \
+novelty. The maze's figures call methods as the command line does: *paper*, *recognition*, \
+*exact*, *counts*, *archive*; the ant's call *BR-NS, default* BR-NS. Random search has the novelty \
+of the archive of 6000, which looks on.
 
-`python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the paper's numbers of \
-seeds and generations; a command that was stopped goes on when it is given again. Every comparison of means is tested \
-seed by seed, two-sided (Wilcoxon's signed ranks, exact), and a number against a limit or a beginning by signs. The p \
-of a table's claims, each the largest of its comparisons', are corrected together by Holm's method. Where that p is \
-below 0.05, a claim *holds* if all its comparisons point its way (*partly*, if a difference is smaller than was \
-claimed), *the opposite is confirmed* if none does, and else it *holds in part, the opposite of the rest is \
-confirmed*. Where it is not, the claim is *not confirmed* if any comparison points its way, and *does not hold* if \
-none does. With n seeds, too few for any test to confirm it, it is *not tested (n = ...)*. What is counted and not \
-tested holds in every seed, *partly*, or not. Beside a verdict stand that p and the least effect, or the least to the \
-largest where they point both ways: the share of seeds in which it is as claimed, 0.5 being no difference."""
+`python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
+paper's numbers of seeds and generations; a command that was stopped goes on when it is given \
+again. Every comparison of means is tested seed by seed, two-sided (Wilcoxon's signed ranks, \
+exact), and a number against a limit or a beginning by signs. The p of a table's claims, each the \
+largest of its comparisons', are corrected together by Holm's method. Where that p is below 0.05, \
+a claim *holds* if all its comparisons point its way (*partly*, if a difference is smaller than \
+was claimed), *the opposite is confirmed* if none does, and else it *holds in part, the opposite \
+of the rest is confirmed*. Where it is not, the claim is *not confirmed* if any comparison points \
+its way, and *does not hold* if none does. With n seeds, too few for any test to confirm it, it is \
+*not tested (n = ...)*. What is counted and not tested holds in every seed, *partly*, or not. \
+Beside a verdict stand that p and the least effect, or the least to the largest where they point \
+both ways: the share of seeds in which it is as claimed, 0.5 being no difference."""
 
 
 def check(out: Path) -> None:
     """A `ValueError` where `out` has a `README.md` that is no such page."""
-    refuse_other(out / "README.md", HEADING)
+    check_page(out / "README.md", HEADING)
 
 
 def write(out: Path) -> Path:
@@ -215,9 +220,10 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
             )
         blocks.append(f"### {group[0].upper()}{group[1:]}\n\n{table(lines)}")
     lead = (
-        "Each variant changes the settings named and nothing else: of BR-NS with the paper's settings, or of the "
-        "archive. Times are generations, means over the seeds that got there. Coverage is of everything evaluated. The "
-        "root of a squared novelty orders individuals alike, so that the search is the same: only η and κ differ."
+        "Each variant changes the settings named and nothing else: of BR-NS with the paper's "
+        "settings, or of the archive. Times are generations, means over the seeds that got there. "
+        "Coverage is of everything evaluated. The root of a squared novelty orders individuals "
+        "alike, so that the search is the same: only η and κ differ."
     )
     figure = "![Each variant a line, each seed a dot](ablation/ablation.png)"
     return "\n\n".join(
@@ -265,12 +271,14 @@ def _timing(out: Path, results: Mapping[str, Any]) -> str:
         [
             "## What novelty costs (table I, figure 6)",
             _timing_provenance(results, out / "timing"),
-            "One generation of novelty: all individuals scored, and what was seen taken in. CPU time on one core, one "
-            "thread, warm, medians over repeats in which the methods take turns.",
+            "One generation of novelty: all individuals scored, and what was seen taken in. CPU "
+            "time on one core, one thread, warm, medians over repeats in which the methods take "
+            "turns.",
             _claims(of_timing(costs)),
             "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
             table(lines),
-            "### The number of archive entries from which on a method without an archive is cheaper",
+            "### The number of archive entries from which on a method without an archive is "
+            "cheaper",
             table(crossing),
             _figures(out, "timing", OF_COSTS),
         ]
@@ -326,6 +334,7 @@ def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
 
 def _load(load: Mapping[str, Sequence[float]]) -> str:
     return (
-        f"The machine's load (processes that run, mean of a minute) was {load['before'][0]:.2f} before the timing and "
-        f"{load['after'][0]:.2f} at its end, of which the timing itself is 1."
+        f"The machine's load (processes that run, mean of a minute) was {load['before'][0]:.2f} "
+        f"before the timing and {load['after'][0]:.2f} at its end, of which the timing itself is "
+        "1."
     )

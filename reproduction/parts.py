@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from brns.estimators.archive import ArchiveKNN
 from brns.pictures import draw, figures_of, save
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from brns.runs.record import Record
 from brns.search import NoveltySearch
 from reproduction import pictures, results, timing
@@ -60,7 +60,7 @@ def ablation(asked: Asked) -> None:
         for name, one in chosen.items()
     }
     found = {
-        "provenance": here(),
+        "provenance": describe_process(),
         "made": results.of_runs(labels),
         "scale": scale,
         "variants": told,
@@ -77,7 +77,8 @@ def time(asked: Asked) -> None:
         pool.submit(timing.measure, folder, plan).result()
     told = f"Scale `{asked.scale}`: {plan.repeats} repeats."
     results.write_json(
-        folder / "results.json", {"provenance": here(), "scale": told, "asked": plan._asdict()}
+        folder / "results.json",
+        {"provenance": describe_process(), "scale": told, "asked": plan._asdict()},
     )
     costs = Costs(folder, plan)
     for picture in (
@@ -134,8 +135,9 @@ def _which(methods: Mapping[str, NoveltySearch], plan: Runs) -> str:
     if all(name in methods for name in LABELS if name.startswith("archive-")):
         return ""
     return (
-        f"In {plan.generations} generations no archive above {10 * plan.generations} entries fills up: those of "
-        "2000, 4000 and 6000 that do not are one and the same search, and the largest stands for them."
+        f"In {plan.generations} generations no archive above {10 * plan.generations} entries "
+        "fills up: those of 2000, 4000 and 6000 that do not are one and the same search, and the "
+        "largest stands for them."
     )
 
 

@@ -72,7 +72,9 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def by_dimension(costs: Costs) -> Figure:
-    """Figure 6: the cost of a generation against d, with about as many entries as the paper's archive."""
+    """Figure 6: the cost of a generation against d,
+    with about as many entries as the paper's archive.
+    """
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
     shades = _shades(costs)
@@ -95,7 +97,9 @@ def by_dimension(costs: Costs) -> Figure:
 
 
 def by_entries(costs: Costs) -> Figure:
-    """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the descriptor."""
+    """The cost of a generation of 25 + 25 against the archive's size,
+    in two dimensions of the descriptor.
+    """
     shades = _shades(costs)
 
     def panel(ax: Axes, d: int) -> None:
@@ -117,7 +121,9 @@ def by_entries(costs: Costs) -> Figure:
 
 
 def crossover(costs: Costs) -> Figure:
-    """The archive size above which a method without archive is cheaper; triangles: beyond the sizes measured."""
+    """The archive size above which a method without archive is cheaper; triangles:
+    beyond the sizes measured.
+    """
     shades = _shades(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
 
@@ -143,7 +149,8 @@ def crossover(costs: Costs) -> Figure:
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_yticks(costs.entries, map(str, costs.entries))
         ax.set_title(
-            f"A method without an archive is cheaper above its line\nthan {titles[theirs]} (25 + 25 individuals)"
+            f"A method without an archive is cheaper above its line\nthan {titles[theirs]} (25 + "
+            "25 individuals)"
         )
         ax.set_ylim(costs.entries[0] / 1.3, costs.entries[-1] * 1.3)
         ax.yaxis.set_major_locator(FixedLocator(costs.entries))

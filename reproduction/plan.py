@@ -11,8 +11,8 @@ from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import ant, maze, paper_recognition
 from brns.operators.founders import LayerFounders
-from brns.operators.mutation import Redraw
-from brns.operators.selection import Latest
+from brns.operators.mutation import UniformResampling
+from brns.operators.selection import Generational
 from brns.search import NoveltySearch
 from brns.settings import configure
 
@@ -99,10 +99,12 @@ def maze_methods() -> dict[str, NoveltySearch]:
 
 
 def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
-    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition; and no selection at all.
+    """Section 5.2: BR-NS against archives of 2000, 4000 and 6000 entries; exact recognition;
+    and no selection at all.
 
-    Archives that never fill up in so many generations are the same search, so only the largest of them is run. In
-    random search every offspring is drawn anew and takes a parent's place; the largest archive measures its novelty.
+    Archives that never fill up in so many generations are the same search, so only the largest of
+    them is run. In random search every offspring is drawn anew and takes a parent's place; the
+    largest archive measures its novelty.
     """
     additions, capacities = 10, (2000, 4000, 6000)
     told_apart = [c for c in capacities[:-1] if c < additions * generations] + [capacities[-1]]
@@ -116,7 +118,7 @@ def ant_methods(steps: int, generations: int) -> dict[str, NoveltySearch]:
     }
     methods = {name: ant(estimator) for name, estimator in {**estimators, **archives}.items()}
     methods["random"] = replace(
-        methods[f"archive-{capacities[-1]}"], mutate=Redraw(), select=Latest()
+        methods[f"archive-{capacities[-1]}"], mutate=UniformResampling(), select=Generational()
     )
     return {name: changed(search, "task", steps=steps) for name, search in methods.items()}
 
@@ -131,7 +133,9 @@ class Variant(NamedTuple):
 
 
 def variants() -> dict[str, Variant]:
-    """In the maze: other readings of the paper, ways to a more reliable BR-NS, and other archives."""
+    """In the maze: other readings of the paper, ways to a more reliable BR-NS,
+    and other archives.
+    """
     paper, archive = maze(paper_recognition()), maze(ArchiveKNN(k=15, additions=6, capacity=10000))
     code = {"learn_from": "survivors", "initialisation": "uniform", "divergence_steps": 50}
     readings = {

@@ -1,4 +1,6 @@
-"""What is kept of a part: each seed's numbers and provenance as JSON, and curves over generations as CSV."""
+"""What is kept of a part: each seed's numbers and provenance as JSON,
+and curves over generations as CSV.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,9 +10,9 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
+from brns.formatting import format_csv
 from brns.metrics.measures import estimate
-from brns.metrics.numbers import csv_text
-from brns.runs.provenance import grouped, here
+from brns.runs.provenance import describe_process, group_by_answer
 from brns.runs.record import Record
 from brns.runs.storage import write_bytes
 from reproduction.numbers import curves
@@ -21,7 +23,9 @@ Rows = Mapping[int, Mapping[str, float]]
 
 
 def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]) -> dict[str, Any]:
-    """The numbers of every method: those of each seed, and their mean and standard deviation over seeds."""
+    """The numbers of every method: those of each seed,
+    and their mean and standard deviation over seeds.
+    """
     methods = {}
     for name, those in records.items():
         methods[name] = {
@@ -32,7 +36,7 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
         }
     first = next(iter(records.values()))[0]
     return {
-        "provenance": here(),
+        "provenance": describe_process(),
         "made": of_runs({LABELS[name]: those for name, those in records.items()}),
         "planned_generations": first.planned,
         "experiment": {k: v for k, v in first.experiment.items() if k != "estimator"}
@@ -42,9 +46,11 @@ def of_methods(records: Mapping[str, Sequence[Record]], rows: Mapping[str, Rows]
 
 
 def of_runs(runs: Mapping[str, Sequence[Record]]) -> list[dict[str, Any]]:
-    """What the runs' run.json say of their making, each different answer once, with the runs' names as `rows`."""
+    """What the runs' run.json say of their making, each different answer once,
+    with the runs' names as `rows`.
+    """
     keys = ("commit", "versions", "device", "xla_flags")
-    return grouped(
+    return group_by_answer(
         (name, {key: value for key, value in record.metadata.model_dump().items() if key in keys})
         for name, seeds in runs.items()
         for record in seeds
@@ -63,7 +69,9 @@ def estimated(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
-    """Every statistic over generations as CSV: method, measure, generation, mean, deviation, seeds."""
+    """Every statistic over generations as CSV: method, measure, generation, mean, deviation,
+    seeds.
+    """
     rows = []
     for name, records in runs.items():
         found = [curves(record) for record in records]
@@ -74,7 +82,7 @@ def write_curves(path: Path, runs: Mapping[str, Sequence[Record]]) -> None:
                 row = {"method": name, "measure": measure, "generation": g}
                 row |= {"mean": f"{mean:.6g}", "deviation": f"{deviation:.6g}", "seeds": seeds}
                 rows += [row] if np.isfinite(mean) else []
-    write_bytes(path, csv_text(rows).encode())
+    write_bytes(path, format_csv(rows).encode())
 
 
 def write_json(path: Path, content: Any) -> None:

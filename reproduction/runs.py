@@ -1,4 +1,5 @@
-"""Searches side by side: each seed of a method is a run in a folder of its own, in a process with one thread.
+"""Searches side by side: each seed of a method is a run in a folder of its own,
+in a process with one thread.
 
 A run that was stopped continues; one that is finished is only measured.
 """

@@ -1,4 +1,6 @@
-"""What is timed: one generation of novelty a call, by an estimator or by an exact search among fixed points."""
+"""What is timed: one generation of novelty a call,
+by an estimator or by an exact search among fixed points.
+"""
 
 import time
 from collections.abc import Callable
@@ -32,7 +34,9 @@ K = 15
 
 
 class Novelty:
-    """One generation of an estimator's novelty a call, of new individuals: score all, then update."""
+    """One generation of an estimator's novelty a call, of new individuals: score all,
+    then update.
+    """
 
     def __init__(
         self,
@@ -93,7 +97,9 @@ def _generation(estimator, state, halves, key):
 
 
 class Exact:
-    """One exact search a call: the novelty of the first rows among all, by `brute_force` or `kd_tree`."""
+    """One exact search a call: the novelty of the first rows among all,
+    by `brute_force` or `kd_tree`.
+    """
 
     def __init__(
         self,
@@ -120,7 +126,9 @@ class Exact:
 
 
 def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
-    """Exact novelty of the first n references: candidates by one BLAS product, then exact differences."""
+    """Exact novelty of the first n references: candidates by one BLAS product,
+    then exact differences.
+    """
     queries = references[:n]
     squared = (references**2).sum(
         1

@@ -1,11 +1,13 @@
-"""What one generation of novelty costs: table I's first row, figure 6, and the crossover with the best exact k-NN.
+"""What one generation of novelty costs: table I's first row, figure 6,
+and the crossover with the best exact k-NN.
 
-A generation of novelty scores parents and offspring, uniform points that are new in every generation, and learns from
-them. `k-NN` is `ArchiveKNN`; `brute force` is five lines of NumPy; `KD-tree` is SciPy's, rebuilt in every generation as
-in the published code. Methods take turns within a repeat, after one call that compiles.
+A generation of novelty scores parents and offspring, uniform points that are new in every
+generation, and learns from them. `k-NN` is `ArchiveKNN`; `brute force` is five lines of NumPy;
+`KD-tree` is SciPy's, rebuilt in every generation as in the published code. Methods take turns
+within a repeat, after one call that compiles.
 
-A second call measures only what the files lack. `sessions.json` tells where each call ran and how busy the machine was;
-a row's `session` is its place in that list.
+A second call measures only what the files lack. `sessions.json` tells where each call ran and how
+busy the machine was; a row's `session` is its place in that list.
 """
 
 import os
@@ -17,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from brns.estimators.archive import ArchiveKNN
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from reproduction.costs import BRUTE, CONTROL, KNN, TREE, append, read
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
@@ -40,7 +42,8 @@ SIZES = (50, 200)
 GROWTH = 10
 """entries of an archive in a generation; section 5.2"""
 DIMENSION, BLOCK = 32, 20
-"""of the search whose cost is followed over time: its behaviors' dimension, and the generations of one median"""
+"""of the search whose cost is followed over time: its behaviors' dimension,
+and the generations of one median"""
 
 
 class Session:
@@ -53,7 +56,10 @@ class Session:
 
     def append(self, name: str, columns: tuple[str, ...], rows: list[tuple]) -> None:
         """Add the rows to a file beside `sessions.json`, all of them or none."""
-        made = {**here(), "load": {"before": self.before, "after": list(os.getloadavg())}}
+        made = {
+            **describe_process(),
+            "load": {"before": self.before, "after": list(os.getloadavg())},
+        }
         write_json(self.path, [*self.known, made])
         append(self.path.parent / name, columns, [(*row, len(self.known)) for row in rows])
 
@@ -68,7 +74,9 @@ def measure(folder: Path, plan: Timing) -> None:
 
 
 def in_turn(session: Session, plan: Timing) -> None:
-    """Add to `timing.csv` what it lacks of the plan; a method that lacks repeats is measured as often as planned."""
+    """Add to `timing.csv` what it lacks of the plan;
+    a method that lacks repeats is measured as often as planned.
+    """
     path = session.path.parent / "timing.csv"
     done = Counter(
         (row["method"], row["d"], row["entries"], row["individuals"]) for row in read(path)
@@ -112,10 +120,11 @@ def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[s
 
 
 def follow(session: Session, generations: int) -> None:
-    """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search, in blocks of 20.
+    """Add to `cost-over-time.csv` what it lacks of the cost of a generation over a whole search,
+    in blocks of 20.
 
-    The search has 25 + 25 individuals, of which 10 enter the archive in each generation. In every block a control is
-    timed too, which always does the same.
+    The search has 25 + 25 individuals, of which 10 enter the archive in each generation. In every
+    block a control is timed too, which always does the same.
     """
     path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
     done = {row["method"] for row in read(path) if row["generations"] == str(generations)}

@@ -1,9 +1,11 @@
-"""Verdicts: small rules that take seeds' numbers and say what a test over seeds makes of a difference.
+"""Verdicts: small rules that take seeds' numbers and say what a
+test over seeds makes of a difference.
 
-The page's introduction says how: which test, how a table's p are adjusted together, and what each verdict means. The p
-of a claim of several comparisons is the largest of theirs (an intersection-union test, Berger 1982). A comparison
-points the claim's way where its effect is above one half; effects count seeds, so that an outlier
-decides nothing. A claim is not tested where the least p that so few seeds can give, corrected, is not below 0.05.
+The page's introduction says how: which test, how a table's p are adjusted together, and what each
+verdict means. The p of a claim of several comparisons is the largest of theirs (an
+intersection-union test, Berger 1982). A comparison points the claim's way where its effect is above
+one half; effects count seeds, so that an outlier decides nothing. A claim is not tested where the
+least p that so few seeds can give, corrected, is not below 0.05.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +67,9 @@ def larger(one: Seeds, other: Seeds) -> Finding:
 
 
 def no_larger(one: Seeds, other: Seeds) -> Finding:
-    """`one` is at most `other`: a test confirms that it is below `other` plus a tenth of its mean."""
+    """`one` is at most `other`: a test confirms that it is below
+    `other` plus a tenth of its mean.
+    """
     if not one or not other:
         return FAILS
     tenth = 0.1 * abs(float(np.mean(list(other.values()))))
@@ -117,7 +121,9 @@ def in_every_seed(have: int, seeds: int, partly: float = 0.5) -> Finding:
 
 
 def both(*findings: Finding) -> Finding:
-    """The comparisons of all findings, or the verdict of one that needs no test and does not hold."""
+    """The comparisons of all findings,
+    or the verdict of one that needs no test and does not hold.
+    """
     if not findings:
         return UNTESTED
     fixed = [finding for finding in findings if isinstance(finding, str)]

@@ -1,4 +1,6 @@
-"""What messages tell a user to give exists: options of the command line, arguments, and names in brns."""
+"""What messages tell a user to give exists: options of the command line, arguments,
+and names in brns.
+"""
 
 import ast
 import importlib

@@ -19,8 +19,8 @@ from brns import (
     check_selection,
     check_task,
 )
-from brns.checks import refuse_wrong
-from brns.core import Mutation, Task, conform
+from brns.checks import check_part
+from brns.core import Mutation, Task, validate_evaluation
 
 
 def test_what_is_sound_passes():
@@ -152,7 +152,7 @@ def test_a_simulator_that_adds_in_any_order_is_sound_within_a_tolerance():
 
 
 def test_a_descriptor_alone_is_an_evaluation():
-    evaluation = conform(Evaluation(jnp.ones((2, 2))), 2, Identity())
+    evaluation = validate_evaluation(Evaluation(jnp.ones((2, 2))), 2, Identity())
     np.testing.assert_array_equal(evaluation.fitness, [0.0, 0.0])
     np.testing.assert_array_equal(evaluation.solved, [False, False])
     check_task(broken(lambda e, g, k: Evaluation(e.descriptor)))
@@ -254,7 +254,7 @@ def test_an_estimator_compiles_with_its_arrays_as_arguments():
 )
 def test_a_wrong_part_is_refused_by_name(part, contract, message):
     with pytest.raises(ValueError, match=message):
-        refuse_wrong("part", part, contract)
+        check_part("part", part, contract)
 
 
 # Operators. Each is a sound one with one fault.
@@ -292,7 +292,7 @@ FIVE = Box([-1.0] * 5, [1.0] * 5)
         (random_host, "must be JAX code that compiles; random_host gave Tracer"),
         (drops_one, r"shape \(8, 5\); drops_one gave \(7, 5\)"),
         (forgets_the_key, "the same for the same genotypes and key; forgets_the_key did not"),
-        (brns.Redraw, "must be made, not a class"),
+        (brns.UniformResampling, "must be made, not a class"),
     ],
 )
 def test_a_faulty_mutation_is_refused(mutate, message):
@@ -362,7 +362,7 @@ def test_faulty_founders_are_refused(founders, message):
 
 
 def test_our_operators_keep_their_contracts():
-    for select in (brns.Elitist(), brns.NSGA2(), brns.Latest()):
+    for select in (brns.Elitist(), brns.NSGA2(), brns.Generational()):
         check_selection(select)
     check_mutation(brns.MixedMutation(), Box([-1.0, 0.0, 10.0], [1.0, 5.0, 11.0]))
     check_founders(brns.UniformFounders(), FIVE)
@@ -377,7 +377,7 @@ def test_our_operators_keep_their_contracts():
 )
 def test_a_search_ends_where_an_operator_breaks_its_contract(part, message, tmp_path):
     """In a run of a compiled world, and in a loop without a record."""
-    sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.Redraw()}
+    sizes = {"population_size": 6, "offspring_size": 6, "mutate": brns.UniformResampling()}
     search = brns.NoveltySearch(Identity(), Distance(), **(sizes | part))
     with pytest.raises(ValueError, match=message):
         brns.run(search, 2, out=tmp_path / "run", progress=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import HostIdentity
 
-from brns.core import Box, Evaluation, conform, individuals, observed, take, unite
+from brns.core import Box, Evaluation, Generation, Population, take, unite, validate_evaluation
 
 
 def test_uniform_points_fill_the_box():
@@ -15,7 +15,8 @@ def test_uniform_points_fill_the_box():
     assert (box.dimension, Box(0.0, 1.0).dimension) == (2, 1)
     points = np.asarray(box.uniform(jax.random.key(0), 20_000))
     assert ((points >= box.low) & (points <= box.high)).all()
-    # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12); tolerances of 4 standard errors.
+    # Mean and standard deviation of U(a, b): (a + b) / 2 and (b - a) / sqrt(12);
+    # tolerances of 4 standard errors.
     np.testing.assert_allclose(points.mean(0), [0, 350], atol=4 * 500 / np.sqrt(12 * 20_000))
     np.testing.assert_allclose(points.std(0), np.array([2, 500]) / np.sqrt(12), rtol=0.02)
 
@@ -36,8 +37,8 @@ def test_what_is_no_box_is_refused(low, high):
 
 
 def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
-    parents = individuals([[0, 1], [2, 3]])
-    offspring = individuals([[4, 5], [6, 7], [8, 9]], born=1, first=5)
+    parents = Population.from_descriptors([[0, 1], [2, 3]])
+    offspring = Population.from_descriptors([[4, 5], [6, 7], [8, 9]], born=1, first=5)
     union = unite(parents, offspring)
     assert (union.id.tolist(), union.born.tolist()) == ([0, 1, 5, 6, 7], [0, 0, 1, 1, 1])
     assert [len(column) for column in union] == [5] * 9
@@ -48,7 +49,7 @@ def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
 
 
 def test_observed_behaviors_are_a_generation_without_parents():
-    generation = observed([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
+    generation = Generation.from_descriptors([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
     assert generation.offspring is generation.survivors
     assert [column.shape[0] for column in generation.parents] == [0] * 9
     np.testing.assert_array_equal(
@@ -63,7 +64,7 @@ def test_observed_behaviors_are_a_generation_without_parents():
 @pytest.mark.parametrize(("shape", "number"), [((3,), 1), ((3, 2), 0)])
 def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
     with pytest.raises(ValueError, match="got"):
-        observed(np.zeros(shape), number)
+        Generation.from_descriptors(np.zeros(shape), number)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +82,11 @@ def test_what_is_no_batch_of_behaviors_is_refused(shape, number):
 )
 def test_a_column_that_is_none_is_named_with_what_it_holds(evaluation, message):
     with pytest.raises(ValueError, match=f"HostIdentity.evaluate of 2 genotypes .*{message}"):
-        conform(evaluation, 2, HostIdentity())
+        validate_evaluation(evaluation, 2, HostIdentity())
 
 
 def test_none_is_the_default_of_a_column():
-    evaluation = conform(Evaluation(np.zeros((2, 2)), None, None, None), 2, HostIdentity())
+    evaluation = validate_evaluation(
+        Evaluation(np.zeros((2, 2)), None, None, None), 2, HostIdentity()
+    )
     assert [column.tolist() for column in evaluation[1:]] == [[0.0, 0.0], [False] * 2, [False] * 2]

@@ -9,14 +9,14 @@ from test_keys import ESTIMATORS
 from worlds import HostIdentity, Identity
 
 import brns
-from brns.runs.seeds import on_host
+from brns.runs.seeds import to_host
 
 KEY = jax.random.key(0)
 SIZES = {"population_size": 6, "offspring_size": 6}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("select", [brns.Elitist(), brns.NSGA2(), brns.Latest()])
+@pytest.mark.parametrize("select", [brns.Elitist(), brns.NSGA2(), brns.Generational()])
 def test_what_is_remembered_is_the_same_in_double_precision(estimator, select):
     search = brns.NoveltySearch(Identity(), estimator, select=select, **SIZES)
     state = eqx.filter_eval_shape(search.init, KEY)
@@ -68,7 +68,9 @@ def double_precision():
 
 @pytest.mark.usefixtures("double_precision")
 def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
-    search = brns.NoveltySearch(Fine(), brns.PopulationKNN(k=2), mutate=brns.Redraw(), **SIZES)
+    search = brns.NoveltySearch(
+        Fine(), brns.PopulationKNN(k=2), mutate=brns.UniformResampling(), **SIZES
+    )
     (record,) = brns.run(search, 2, out=tmp_path / "run", progress=False)
     assert record.population(2).solved.all()
     assert record.population(2).novelty.dtype == np.float32
@@ -77,8 +79,8 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
 def test_a_search_runs_without_compiling():
     """Arrays on the host, such as those of a record, are NumPy's then."""
     estimator = brns.VisitCounts(grids=2, rows=4)
-    search = brns.NoveltySearch(HostIdentity(), estimator, mutate=brns.Redraw(), **SIZES)
-    state = on_host(search.init(KEY))
+    search = brns.NoveltySearch(HostIdentity(), estimator, mutate=brns.UniformResampling(), **SIZES)
+    state = to_host(search.init(KEY))
     with jax.disable_jit():
         after, _ = search.step(state, KEY)
     expected, _ = search.step(state, KEY)

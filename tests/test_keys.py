@@ -14,7 +14,7 @@ EVALUATED = []
 OPERATORS = [
     *brns.MixedMutation().operators,
     brns.GaussianMutation(),
-    brns.Redraw(),
+    brns.UniformResampling(),
     brns.MixedMutation(),
     brns.MixedMutation((brns.GaussianMutation(),)),
 ]
@@ -63,7 +63,7 @@ def test_founders_use_each_key_once(founders):
 def test_a_search_uses_each_key_once(estimator):
     """From the founders to the second generation, drawn, evaluated, scored and learned."""
     search = brns.NoveltySearch(
-        Identity(), estimator, population_size=6, offspring_size=6, mutate=brns.Redraw()
+        Identity(), estimator, population_size=6, offspring_size=6, mutate=brns.UniformResampling()
     )
     with recorded_keys() as uses:
         key = jax.random.key(0)
@@ -97,6 +97,6 @@ def test_a_task_is_checked_with_a_key_that_draws_no_genotypes():
 @pytest.mark.parametrize("estimator", ESTIMATORS[:1], ids=lambda each: type(each).__name__)
 def test_an_estimator_is_checked_with_a_key_for_each_purpose(estimator):
     with recorded_keys() as uses:
-        checks._three_generations(estimator, 2, 6)
+        checks._run_three_generations(estimator, 2, 6)
     assert uses
     assert not reused_keys(uses)

@@ -11,15 +11,16 @@ from files import same
 from searches import Distance
 from worlds import HostIdentity, Identity
 
-from brns import MixedMutation, NoveltySearch, PolynomialMutation, Redraw
-from brns.core import founding, take, unite
-from brns.runs.seeds import stacked
+from brns import MixedMutation, NoveltySearch, PolynomialMutation, UniformResampling
+from brns.core import initial_generation, take, unite
+from brns.runs.seeds import stack
 
 KEY = jax.random.key(0)
 
 
 def search(task=None, estimator=None, **settings):
-    # Every gene mutates: a clone ties with its parent, and a tie may fall either way where the compiler rounds anew.
+    # Every gene mutates: a clone ties with its parent,
+    # and a tie may fall either way where the compiler rounds anew.
     usual = {"population_size": 8, "offspring_size": 6, "mutate": PolynomialMutation(rate=1.0)}
     return NoveltySearch(task or Identity(), estimator or Distance(), **(usual | settings))
 
@@ -27,7 +28,7 @@ def search(task=None, estimator=None, **settings):
 def history(search, generations, key=KEY):
     """The states and the facts of generations 0, 1, ..."""
     states = [search.init(key)]
-    facts = [founding(states[0].population)]
+    facts = [initial_generation(states[0].population)]
     for _ in range(generations):
         state, generation = search.step(states[-1], key)
         states.append(state)
@@ -109,7 +110,7 @@ def test_ask_evaluate_tell_is_step(run):
 def test_seeds_in_a_batch_equal_seeds_alone():
     experiment, keys = search(), jax.random.split(KEY, 3)
     alone = [history(experiment, 4, key)[0] for key in keys]
-    batch, *later = (stacked(states) for states in zip(*alone, strict=True))
+    batch, *later = (stack(states) for states in zip(*alone, strict=True))
     step = eqx.filter_jit(lambda states, keys: jax.vmap(experiment.step)(states, keys))
     for expected in later:
         batch, _ = step(batch, keys)
@@ -127,7 +128,9 @@ def test_a_host_task_gives_what_a_traceable_one_gives(run):
 
 def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
     """At a rate of 1 it is that of the last generation of which somebody survived."""
-    mixed = search(mutate=MixedMutation((PolynomialMutation(rate=1.0), Redraw()), rate=1.0))
+    mixed = search(
+        mutate=MixedMutation((PolynomialMutation(rate=1.0), UniformResampling()), credit_rate=1.0)
+    )
     state = mixed.init(KEY)
     for _ in range(4):
         offspring = mixed.ask(state, KEY)
@@ -143,7 +146,9 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
 
 
 def test_parents_are_drawn_uniformly_or_by_tournament(run):
-    """Of eight with novelty 0 to 7 the best of two is k or less with probability ((k + 1) / 8)^2; of one, uniform."""
+    """Of eight with novelty 0 to 7 the best of two is k or less with
+    probability ((k + 1) / 8)^2; of one, uniform.
+    """
     for tournament in (1, 2):
         many = search(offspring_size=4000, tournament=tournament)
         state = run[0][0]

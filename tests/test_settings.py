@@ -34,20 +34,20 @@ from brns import (
     PolynomialMutation,
     experiments,
 )
-from brns.experiments import changed, named, paper_recognition, value
+from brns.experiments import apply_overrides, make_search, paper_recognition, parse_value
 from brns.settings import (
     PARTS,
     SettingsError,
-    build,
-    changes,
     configure,
-    describe,
+    diff,
     equal,
+    non_defaults,
+    part_from_json,
+    part_to_json,
     parts,
     refuse_unrecorded,
     settings,
-    shown,
-    unusual,
+    short_repr,
 )
 from brns.tasks.workers import Chunked, Processes
 
@@ -68,8 +68,8 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
     usual = part.load()()
     assert type(usual) is getattr(brns, part.attribute)
     assert part.attribute in dir(brns)
-    again = build(through_json(describe(usual)))
-    assert describe(again) == describe(usual)
+    again = part_from_json(through_json(part_to_json(usual)))
+    assert part_to_json(again) == part_to_json(usual)
     for name, (_, meaning) in settings(type(usual)).items():
         assert meaning
         mine, its = getattr(usual, name), getattr(again, name)
@@ -79,17 +79,21 @@ def test_every_part_tells_its_settings_and_is_rebuilt(part):
 @pytest.mark.parametrize("world", parts("world"))
 def test_every_world_has_every_estimator(world):
     for name, part in parts("estimator", "preset").items():
-        search = named(world, name)
+        search = make_search(world, name)
         assert type(search.task) is parts("world")[world].load()
-        assert (describe(search.estimator) == describe(paper_recognition())) == (name == "paper")
+        assert (part_to_json(search.estimator) == part_to_json(paper_recognition())) == (
+            name == "paper"
+        )
         assert type(search.estimator) is getattr(brns, part.attribute)
-    assert describe(named(world).estimator) == describe(NoveltySearch(brns.PlanarArm()).estimator)
+    assert part_to_json(make_search(world).estimator) == part_to_json(
+        NoveltySearch(brns.PlanarArm()).estimator
+    )
 
 
 def test_every_world_has_the_default_operator_and_the_papers_experiments_the_papers():
-    usual = describe(NoveltySearch(brns.DeceptiveMaze()).mutate)
+    usual = part_to_json(NoveltySearch(brns.DeceptiveMaze()).mutate)
     for world in parts("world"):
-        assert describe(named(world).mutate) == usual
+        assert part_to_json(make_search(world).mutate) == usual
     for papers in (experiments.maze(), experiments.ant()):
         assert isinstance(papers.mutate, PolynomialMutation)
 
@@ -97,7 +101,7 @@ def test_every_world_has_the_default_operator_and_the_papers_experiments_the_pap
 def test_the_archive_of_each_experiment_is_the_papers():
     """Sections 5.1 and 5.2: 6 enter of 10000, and 10 of 6000, the largest; k is 15 in both."""
     for world, expected in (("maze", (15, 6, 10000)), ("ant", (15, 10, 6000))):
-        estimator = named(world, "archive").estimator
+        estimator = make_search(world, "archive").estimator
         assert (estimator.k, estimator.additions, estimator.capacity) == expected
 
 
@@ -106,8 +110,8 @@ def test_an_experiment_is_rebuilt_with_all_that_was_changed():
     search = NoveltySearch(
         chunked, ArchiveKNN(k=4), 10, 20, GaussianMutation(0.1, 0.2), NSGA2(), False
     )
-    again = build(through_json(describe(search)))
-    assert describe(again) == describe(search)
+    again = part_from_json(through_json(part_to_json(search)))
+    assert part_to_json(again) == part_to_json(search)
     assert (again.task.task.steps, again.task.chunk) == (7, 3)
     assert (again.estimator, again.mutate, again.select) == (
         search.estimator,
@@ -123,14 +127,14 @@ class Stranger(eqx.Module):
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        (describe(Stranger()), r"'Stranger' is not in brns.* search=\.\.\."),
-        ({"name": "os.system"}, "not a part of brns"),
+        (part_to_json(Stranger()), r"'Stranger' is not in brns.* search=\.\.\."),
+        ({"name": "os.system"}, "not in brns"),
         ({"name": "ArchiveKNN", "k": "many"}, r"ArchiveKNN.k: .*integer.*; got 'many'"),
     ],
 )
 def test_what_cannot_be_rebuilt_is_refused(description, message):
     with pytest.raises(SettingsError, match=message):
-        build(description)
+        part_from_json(description)
 
 
 class Throw:
@@ -144,20 +148,20 @@ class Throw:
 
 
 def test_a_description_is_plain_json():
-    assert describe(PolynomialMutation(eta=5.0)) == {
+    assert part_to_json(PolynomialMutation(eta=5.0)) == {
         "name": "PolynomialMutation",
         "eta": 5.0,
         "rate": 0.1,
     }
-    assert describe(Identity())["behavior_space"] == {
+    assert part_to_json(Identity())["behavior_space"] == {
         "name": "Box",
         "low": [0.0, 0.0],
         "high": [600.0, 600.0],
     }
-    assert describe(through_json) == {"name": "through_json"}
-    assert describe([(1, None), "a", True]) == [[1, None], "a", True]
-    assert describe(object()) == {"name": "object"}
-    described = through_json(describe(Throw(0.5)))
+    assert part_to_json(through_json) == {"name": "through_json"}
+    assert part_to_json([(1, None), "a", True]) == [[1, None], "a", True]
+    assert part_to_json(object()) == {"name": "object"}
+    described = through_json(part_to_json(Throw(0.5)))
     assert set(described) == {
         "name",
         "gain",
@@ -170,7 +174,11 @@ def test_a_description_is_plain_json():
         lambda gain: {"gain": gain},
         lambda gain: functools.partial(Throw, gain=gain),
     ):
-        assert through_json(describe(make(0.5))) == describe(make(0.5)) != describe(make(0.6))
+        assert (
+            through_json(part_to_json(make(0.5)))
+            == part_to_json(make(0.5))
+            != part_to_json(make(0.6))
+        )
 
 
 def test_large_arrays_are_described_by_a_digest_of_their_content():
@@ -179,9 +187,9 @@ def test_large_arrays_are_described_by_a_digest_of_their_content():
         np.arange(100, dtype=np.int32),
         jnp.arange(100).at[99].set(0),
     )
-    assert describe(one) == describe(same) != describe(other)
-    assert describe(one)["shape"] == [100]
-    assert describe(jnp.arange(3)) == [0, 1, 2]
+    assert part_to_json(one) == part_to_json(same) != part_to_json(other)
+    assert part_to_json(one)["shape"] == [100]
+    assert part_to_json(jnp.arange(3)) == [0, 1, 2]
 
 
 def test_settings_are_the_plain_fields_with_what_stands_under_them():
@@ -241,16 +249,17 @@ def test_all_errors_are_told_at_once():
 
 
 def test_an_operator_is_chosen_by_name_and_values_are_pythons():
-    search = changed(
-        named("maze"), ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"]
+    search = apply_overrides(
+        make_search("maze"),
+        ["mutate.sigma=0.2", "mutate=gaussian", "select=nsga2", "population_size=7"],
     )
     assert (search.mutate, search.select) == (GaussianMutation(sigma=0.2), NSGA2())
     assert search.population_size == 7
     with pytest.raises(SettingsError, match=r"'blend'(.|\n)*NAME=VALUE"):
-        changed(search, ["mutate=blend", "nonsense"])
+        apply_overrides(search, ["mutate=blend", "nonsense"])
     with pytest.raises(SettingsError, match=r"did you mean maze\?"):
-        named("maz")
-    assert [value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [
+        make_search("maz")
+    assert [parse_value(text) for text in ("1e-3", "none", "[3, 5]", "1.2.")] == [
         1e-3,
         None,
         [3, 5],
@@ -259,10 +268,10 @@ def test_an_operator_is_chosen_by_name_and_values_are_pythons():
 
 
 def test_a_part_tells_the_settings_that_are_not_its_defaults():
-    assert shown(ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
-    assert shown(brns.DeceptiveMaze()) == "DeceptiveMaze()"
-    assert shown(np.zeros((2, 3))) == "float64[2, 3]"
-    assert unusual(SEARCH) == {
+    assert short_repr(ArchiveKNN(k=10)) == "ArchiveKNN(k=10)"
+    assert short_repr(brns.DeceptiveMaze()) == "DeceptiveMaze()"
+    assert short_repr(np.zeros((2, 3))) == "float64[2, 3]"
+    assert non_defaults(SEARCH) == {
         "task": "DeceptiveMaze",
         "task.steps": 50,
         "estimator": "ArchiveKNN",
@@ -270,7 +279,7 @@ def test_a_part_tells_the_settings_that_are_not_its_defaults():
         "mutate": "GaussianMutation",
         "mutate.sigma": 0.2,
     }
-    assert unusual(Processes(brns.DeceptiveMaze(), chunk=3)) == {
+    assert non_defaults(Processes(brns.DeceptiveMaze(), chunk=3)) == {
         "task": "DeceptiveMaze",
         "chunk": 3,
     }  # no workers
@@ -376,12 +385,12 @@ PAIRS = [
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
 def test_settings_of_every_kind_are_recorded(one, other, kind):
     first, same, second = (
-        through_json(describe(kind(value))) for value in (one, copy.deepcopy(one), other)
+        through_json(part_to_json(kind(value))) for value in (one, copy.deepcopy(one), other)
     )
     assert equal(first, same)
     assert not equal(first, second)
-    assert changes(first, second)
-    assert not changes(first, same)
+    assert diff(first, second)
+    assert not diff(first, same)
     refuse_unrecorded(kind(one), "search")
 
 
@@ -389,37 +398,37 @@ def test_settings_of_every_kind_are_recorded(one, other, kind):
     ("one", "other"), PAIRS[:4] + PAIRS[5:13], ids=lambda value: type(value).__name__
 )
 def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
-    description, held = through_json(describe(Held(other))), Held(one)
-    again = build(description, held)
+    description, held = through_json(part_to_json(Held(other))), Held(one)
+    again = part_from_json(description, held)
     assert again.value == other
     assert type(again.value) is type(other)
-    assert equal(through_json(describe(again)), description)
-    assert build(through_json(describe(held)), held) is held
+    assert equal(through_json(part_to_json(again)), description)
+    assert part_from_json(through_json(part_to_json(held)), held) is held
 
 
 @pytest.mark.parametrize(("one", "other"), [PAIRS[4], (math.sin, math.cos)])
 def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
     with pytest.raises(SettingsError, match="give the search that has it"):
-        build(through_json(describe(Held(other))), Held(one))
+        part_from_json(through_json(part_to_json(Held(other))), Held(one))
 
 
 def test_what_is_no_dataclass_cannot_be_set_and_an_unknown_member_is_told():
     with pytest.raises(SettingsError, match="Plain is no dataclass, and value of it cannot be set"):
-        build(describe(Plain(2)), Plain(1))
+        part_from_json(part_to_json(Plain(2)), Plain(1))
     with pytest.raises(SettingsError, match="Ground has no HILLY; it has FLAT, STEEP"):
-        build({"name": "Ground", "member": "HILLY"}, Ground.FLAT)
+        part_from_json({"name": "Ground", "member": "HILLY"}, Ground.FLAT)
 
 
 def test_nan_is_the_same_setting_as_nan():
     one, same = ({"a": [1.0, float("nan")], "b": float("nan")} for _ in range(2))
-    assert changes(one, same) == {}
-    assert list(changes(one, same | {"b": 1.0})) == ["b"]
-    assert unusual(brns.PolynomialMutation()) == {}
+    assert diff(one, same) == {}
+    assert list(diff(one, same | {"b": 1.0})) == ["b"]
+    assert non_defaults(brns.PolynomialMutation()) == {}
 
 
 def test_slots_are_settings_and_names_of_any_bytes_are_text():
-    assert describe(Slotted(2.0)) == {"name": "Slotted", "gain": 2.0}
-    assert describe("stra\udcdfe") == r"stra\udcdfe"
+    assert part_to_json(Slotted(2.0)) == {"name": "Slotted", "gain": 2.0}
+    assert part_to_json("stra\udcdfe") == r"stra\udcdfe"
 
 
 def test_a_value_that_cannot_be_recorded_is_refused_when_a_run_begins(tmp_path):

@@ -1,4 +1,6 @@
-"""The unit of genes and behaviors changes nothing: in boxes 2^66 times as wide or as narrow all is the same."""
+"""The unit of genes and behaviors changes nothing:
+in boxes 2^66 times as wide or as narrow all is the same.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ from test_keys import ESTIMATORS, OPERATORS
 
 import brns
 from brns import Box
-from brns.core import individuals, learned, observed, scored
+from brns.core import Generation, Population, score_novelty, update_estimator
 from brns.operators.selection import crowding_distance
 
 UNITS = [2.0**-66, 2.0**66]
@@ -31,8 +33,12 @@ def scores(estimator, unit):
     behaviors[3] = 40.0
     behaviors = jnp.asarray(unit * behaviors, jnp.float32)
     state = estimator.init(Box([0.0, 0.0], [unit, unit]), jax.random.key(0))
-    state = learned(estimator, state, observed(behaviors[:6], 1), jax.random.key(1))
-    return scored(estimator, state, behaviors, individuals(behaviors[6:], 2, 6))
+    state = update_estimator(
+        estimator, state, Generation.from_descriptors(behaviors[:6], 1), jax.random.key(1)
+    )
+    return score_novelty(
+        estimator, state, behaviors, Population.from_descriptors(behaviors[6:], 2, 6)
+    )
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -12,7 +12,9 @@ USUAL = (ValueError, ImportError, RuntimeError, OSError)
 
 
 def main() -> None:
-    """Run the command line. An error that a user can mend ends it with a message and exit status 2."""
+    """Run the command line. An error that a user can mend ends it
+    with a message and exit status 2.
+    """
     from brns.cli.commands import app
 
     _log()
@@ -24,15 +26,16 @@ def main() -> None:
             print(*interrupt.args or ["Stopped."])
         raise
     except Exception as error:
-        asked = os.environ.get("JAX_PLATFORMS")
+        platforms = os.environ.get("JAX_PLATFORMS")
         if (
-            asked and isinstance(error, AssertionError) and not error.args
+            platforms and isinstance(error, AssertionError) and not error.args
         ):  # JAX's own, which says nothing
             error = RuntimeError(
-                f"JAX has no plug-in for JAX_PLATFORMS={asked}; install it, or unset JAX_PLATFORMS"
+                f"JAX has no plug-in for JAX_PLATFORMS={platforms}; install it, or unset "
+                "JAX_PLATFORMS"
             )
-        own = own_lines(error)
-        if not own and not isinstance(error, USUAL):
+        from_user = user_lines(error)
+        if not from_user and not isinstance(error, USUAL):
             raise
         usual = isinstance(error, USUAL) and f"{error}"
         notes = [
@@ -40,15 +43,17 @@ def main() -> None:
             for note in getattr(error, "__notes__", ())
             if "JAX_TRACEBACK_FILTERING" not in note
         ]
-        told = [f"brns: {usual or repr(error)}", *notes]
-        if own:
-            told += ["It was raised in your code:", own]
-        print("\n".join(told), file=sys.stderr)
+        lines = [f"brns: {usual or repr(error)}", *notes]
+        if from_user:
+            lines += ["It was raised in your code:", from_user]
+        print("\n".join(lines), file=sys.stderr)
         sys.exit(2)
 
 
 def _log() -> None:
-    """What the library logs goes to the standard error: without a terminal, where no bar is, how a run goes too."""
+    """What the library logs goes to the standard error: without a terminal, where no bar is,
+    how a run goes too.
+    """
     seen = sys.stderr.isatty()
     text = "%(message)s" if seen else "%(asctime)s %(message)s"
     logging.basicConfig(format=text, datefmt="%Y-%m-%d %H:%M:%S")
@@ -56,13 +61,13 @@ def _log() -> None:
         logging.getLogger("brns").setLevel(logging.INFO)
 
 
-def own_lines(error: BaseException) -> str:
+def user_lines(error: BaseException) -> str:
     """The traceback from the user's own code on; empty where there is none."""
     installed = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
     others = (os.path.dirname(os.path.dirname(__file__)), *installed, "<")
     frames = traceback.extract_tb(error.__traceback__)
-    own = itertools.dropwhile(lambda frame: frame.filename.startswith(others), frames)
-    return "".join(traceback.format_list(list(own))).rstrip()
+    user_frames = itertools.dropwhile(lambda frame: frame.filename.startswith(others), frames)
+    return "".join(traceback.format_list(list(user_frames))).rstrip()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import find_module
-from brns.settings import RECOMMENDED, SettingsError, chosen
+from brns.settings import RECOMMENDED, SettingsError, lookup
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,18 +21,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its help takes three times as long
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Novelty search without an archive (BR-NS), its archive-based baselines, and their measures.",
+    help="Novelty search without an archive (BR-NS), its archive-based baselines, and their "
+    "measures.",
     epilog="Begin with: brns run maze. See what can be set with: brns list.",
 )
 
 
-def _version(wanted: bool) -> bool:
-    if wanted:
+def _version(show_version: bool) -> bool:
+    if show_version:
         from brns import __version__
 
         typer.echo(f"brns {__version__}")
         raise typer.Exit
-    return wanted
+    return show_version
 
 
 @app.callback()
@@ -54,8 +55,8 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="the seed, or the first of several")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="how many seeds, computed side by side")] = 1,
     generations: Annotated[int, typer.Option(min=1, help="how many generations")] = 400,
-    out: o.Place = None,
-    checkpoint_every: o.KeepEvery = 10,
+    out: o.OutDir = None,
+    checkpoint_every: o.CheckpointEvery = 10,
     genotypes: o.Genotypes = "survivors",
     until: o.Until = None,
     set_: o.Changes = None,
@@ -68,22 +69,22 @@ def run(
 
     Ctrl-C stops it; brns resume goes on from the last finished generation, to the same bits.
     """
-    own = [experiment] if ":" in experiment else []
+    searches = [experiment] if ":" in experiment else []
     changes = set_ or []
-    estimator = estimator or (None if own else RECOMMENDED)
+    estimator = estimator or (None if searches else RECOMMENDED)
     _check_names(experiment, estimator, changes)
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import default_place, in_parallel, resumable, search_of
+    from brns.cli.user_code import default_out, make_search_from, name_resume, with_workers
     from brns.metrics.saturation import saturated
     from brns.runs import loop
-    from brns.runs.paths import refuse_taken
+    from brns.runs.paths import check_free
 
-    out = out or default_place(experiment, estimator, changes, seed, seeds)
-    refuse_taken(out)
-    search = search_of(experiment, estimator, changes)
-    with in_parallel(search, workers, timeout, failures, worker_log) as search:
+    out = out or default_out(experiment, estimator, changes, seed, seeds)
+    check_free(out)
+    search = make_search_from(experiment, estimator, changes)
+    with with_workers(search, workers, timeout, failures, worker_log) as search:
         several = seeds if seeds > 1 else None
-        with resumable(out, own):
+        with name_resume(out, searches):
             done = loop.run(
                 search,
                 generations,
@@ -105,22 +106,22 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
         if ":" in experiment:
             find_module(experiment)
         else:
-            chosen("experiment, unless module:object,", experiment, "world")
+            lookup("experiment, unless module:object,", experiment, "world")
     except SettingsError as error:
         problems.append(f"{error}")
         changes = [change for change in changes if not change.startswith("task.")]
         world = "maze"
     try:
-        chosen("--estimator", novelty, "estimator", "preset")
+        lookup("--estimator", novelty, "estimator", "preset")
     except SettingsError as error:
         problems.append(f"{error}")
         changes = [change for change in changes if not change.startswith("estimator.")]
         novelty = RECOMMENDED
     if problems and changes and ":" not in world:
-        from brns.experiments import changed, named
+        from brns.experiments import apply_overrides, make_search
 
         try:
-            changed(named(world, novelty), changes)
+            apply_overrides(make_search(world, novelty), changes)
         except SettingsError as error:
             problems.append(f"{error}")
     if problems:
@@ -144,12 +145,12 @@ def resume(
     It ends in the same bits as a run that was never stopped.
     """
     from brns.cli.conclusion import conclude
-    from brns.cli.user_code import in_parallel, records_of, resumable
+    from brns.cli.user_code import load_records, name_resume, with_workers
     from brns.metrics.saturation import saturated
     from brns.runs import loop
     from brns.tasks.workers import Chunked
 
-    done = records_of([directory], search)
+    done = load_records([directory], search)
     total = generations or done[0].planned
     completed = min(record.last for record in done)
     if completed >= total:
@@ -157,15 +158,15 @@ def resume(
             f"{directory} has {completed} generations already; --generations makes it longer."
         )
         return conclude(directory, done)
-    whole = done[0].search
-    if workers and not isinstance(whole.task, Chunked):
+    experiment = done[0].search
+    if workers and not isinstance(experiment.task, Chunked):
         raise SettingsError(f"{directory} was started without workers; go on without")
-    with in_parallel(whole, workers, timeout, failures, worker_log) as whole:
-        with resumable(directory, search or ()):
+    with with_workers(experiment, workers, timeout, failures, worker_log) as experiment:
+        with name_resume(directory, search or ()):
             done = loop.resume(
                 directory,
                 generations,
-                search=whole,
+                search=experiment,
                 accept_edits=accept_edits,
                 until=saturated if until else None,
             )
@@ -191,13 +192,13 @@ def fork_(
     """
     import equinox as eqx
 
-    from brns.cli.user_code import records_of
-    from brns.experiments import changed
+    from brns.cli.user_code import load_records
+    from brns.experiments import apply_overrides
     from brns.runs.loop import fork
     from brns.tasks.workers import Chunked
 
-    record = records_of([directory], search)[0]
-    other = changed(record.search, set_ or [])
+    record = load_records([directory], search)[0]
+    other = apply_overrides(record.search, set_ or [])
     if workers and not isinstance(other.task, Chunked):
         other = eqx.tree_at(lambda s: s.task, other, replace_fn=Chunked)
     fork(record, at, other, out=out, generations=generations)

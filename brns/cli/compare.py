@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brns.cli.modules import find_module
-from brns.settings import SettingsError, chosen, parts
+from brns.settings import SettingsError, lookup, parts
 
 Worlds = Annotated[
     list[str],
@@ -49,37 +49,37 @@ def compare(
     """
     names = estimator or list(dict.fromkeys(["archive", *parts("estimator", "preset")]))
     methods = {
-        name: chosen("--estimator", name, "estimator", "preset")
+        name: lookup("--estimator", name, "estimator", "preset")
         for name in names
         if ":" not in name
     }
-    operators = {name: chosen("--mutation", name, "mutation") for name in mutation or ()}
-    own = [name for name in worlds if ":" in name]
+    operators = {name: lookup("--mutation", name, "mutation") for name in mutation or ()}
+    user_worlds = [name for name in worlds if ":" in name]
     for name in (*worlds, *names):
         if ":" in name:
             find_module(name)
-    if own and len(worlds) > 1:
-        raise SettingsError(f"a world of your own is compared alone: name {own[0]} only")
+    if user_worlds and len(worlds) > 1:
+        raise SettingsError(f"a world of your own is compared alone: name {user_worlds[0]} only")
     from rich.markdown import Markdown
 
     import brns
     from brns.cli.screen import console
-    from brns.cli.user_code import own_object
+    from brns.cli.user_code import load_object
     from brns.comparison import page
     from brns.comparison.peers import PEERS
     from brns.runs import compilation_cache
 
     compilation_cache.keep()
-    made = {}
+    estimators = {}
     for name in names:
-        made[name.rpartition(":")[2]] = (
-            methods[name].load()() if name in methods else own_object(name)
+        estimators[name.rpartition(":")[2]] = (
+            methods[name].load()() if name in methods else load_object(name)
         )
-    made |= PEERS if peers else {}
+    estimators |= PEERS if peers else {}
     try:
-        found = brns.compare(
-            own_object(own[0]) if own else worlds,
-            made,
+        comparison = brns.compare(
+            load_object(user_worlds[0]) if user_worlds else worlds,
+            estimators,
             seeds=seeds,
             generations=generations,
             out=out,
@@ -92,5 +92,5 @@ def compare(
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Run the command again to go on in {out}.") from None
-    console.print(Markdown(f"{found}"))
+    console.print(Markdown(f"{comparison}"))
     console.print(f"Page: {page.place(out)}\nPicture: {out / 'comparison.png'}", soft_wrap=True)

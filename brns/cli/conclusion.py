@@ -8,16 +8,16 @@ from pydantic_core import to_json
 from rich.table import Table
 
 from brns.cli.screen import console
+from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
-from brns.metrics.numbers import number
 from brns.metrics.saturation import SATURATED
-from brns.pictures.records import methods, scene_of, without_search
-from brns.runs.metadata import origin
+from brns.pictures.records import explain_left_out, methods, scene_of
+from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
-from brns.settings import CLASSES, assigned
+from brns.settings import CLASSES, format_overrides
 
 DETAILS = (
     "uniformity_signatures",
@@ -29,7 +29,8 @@ DETAILS = (
 )
 """numbers that only `--all` shows"""
 SELDOM = 0.05
-"""the share of later generations below which novelty that comes back is little; as in the reproduction's claims"""
+"""the share of later generations below which novelty that comes back is little;
+as in the reproduction's claims"""
 
 
 def _of_new(share: float) -> str:
@@ -63,9 +64,10 @@ VERDICTS: dict[str, Callable[[float], str]] = {
 
 
 def conclude(
-    directory: Path, found: Sequence[Record], redraw: bool = False, details: bool = False
+    directory: Path, records: Sequence[Record], redraw: bool = False, details: bool = False
 ) -> None:
-    """Print a table for each method, what it says, how the runs ended, and draw the pictures that they lack.
+    """Print a table for each method, what it says, how the runs ended,
+    and draw the pictures that they lack.
 
     Args:
         directory: As the user calls it.
@@ -73,31 +75,36 @@ def conclude(
         redraw: Draw the pictures that are there, too.
         details: Show all numbers and what they mean.
     """
-    measured = track(found, "measuring", len(found))
+    measured = track(records, "measuring", len(records))
     rows = {record.path: summary(record, of_paths=scene_of(record).paths) for record in measured}
-    for label, runs in methods(found).items():
-        told = runs[0].metadata
-        task = assigned(
-            {name: value for name, value in told.changed.items() if name.startswith("task.")}
+    for label, runs in methods(records).items():
+        metadata = runs[0].metadata
+        task = format_overrides(
+            {name: value for name, value in metadata.changed.items() if name.startswith("task.")}
         )
-        title = ", ".join(filter(None, [told.world, label, task, _operator(runs[0])]))
+        title = ", ".join(filter(None, [metadata.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
         console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
-        own = [rows[record.path] for record in runs]
-        console.print(_table(runs, own, details))
-        for line in verdicts(own):
+        base = [rows[record.path] for record in runs]
+        console.print(_table(runs, base, details))
+        for line in verdicts(base):
             console.print(line, soft_wrap=True)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
-        cells = " x ".join(map(str, grid(found[0].behavior_space) or ()))
+        cells = " x ".join(map(str, grid(records[0].behavior_space) or ()))
         notes.append(f"coverage: the share of {cells} cells of the behavior space")
-    notes += map(_failures, found)
-    notes += [*dict.fromkeys(origin(record.metadata) for record in found), without_search(found)]
-    notes += dict.fromkeys(_ending(record) for record in found)
+    notes += map(_failures, records)
+    notes += [
+        *dict.fromkeys(describe_origin(record.metadata) for record in records),
+        explain_left_out(records),
+    ]
+    notes += dict.fromkeys(_ending(record) for record in records)
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
-    lacking = [record for record in found if redraw or not (record.path / "overview.png").exists()]
+    lacking = [
+        record for record in records if redraw or not (record.path / "overview.png").exists()
+    ]
     if lacking:
         from brns.pictures import overview, save  # with matplotlib, which takes a second to load
 
@@ -107,7 +114,7 @@ def conclude(
         except RecordError as error:  # somebody else's run: its numbers stand above
             console.print(f"No picture: {error}", soft_wrap=True)
             return
-    where = directory / "*" if len(found) > 1 else found[0].path
+    where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
 
 
@@ -140,8 +147,8 @@ def _ending(record: Record) -> str:
     words = {
         "running": f"Running: {last} of {planned} generations so far.",
         "finished": f"Finished: {last} generations, {took}.",
-        "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of the places visited "
-        f"were new; {took}.",
+        "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of "
+        f"the places visited were new; {took}.",
         "stopped": f"Stopped after {last} of {planned} generations, {took}.",
         "interrupted": f"Interrupted after {last} of {planned} generations, {took}.",
         "failed": f"Failed after {last} of {planned} generations{reason}, {took}.",
@@ -163,22 +170,22 @@ def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
         values = [row[name] for row in rows if name in row]
         if not values:
             continue
-        said: dict[str, int] = {}
+        message: dict[str, int] = {}
         for value in values:
-            said[judge(value)] = said.get(judge(value), 0) + 1
+            message[judge(value)] = message.get(judge(value), 0) + 1
         words = "; ".join(
-            text if len(said) == 1 else f"{text} in {count} of {len(values)} seeds"
-            for text, count in said.items()
+            text if len(message) == 1 else f"{text} in {count} of {len(values)} seeds"
+            for text, count in message.items()
         )
         mean, _, _ = estimate(values)
-        lines.append(f"{name} {number(mean)}: {words}")
+        lines.append(f"{name} {format_number(mean)}: {words}")
     return lines
 
 
-def print_json(found: Sequence[Record]) -> None:
+def print_json(records: Sequence[Record]) -> None:
     """Print the numbers of each run, unrounded, for other programs."""
     lines = []
-    for label, runs in methods(found).items():
+    for label, runs in methods(records).items():
         for record in runs:
             line = {
                 "path": str(record.path),
@@ -206,5 +213,5 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
         if several:
             mean, deviation, seeds = estimate(values)
             values = [mean, deviation, min(values), max(values), seeds]
-        table.add_row(name.replace("_", " "), *map(number, values))
+        table.add_row(name.replace("_", " "), *map(format_number, values))
     return table

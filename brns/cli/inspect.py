@@ -1,4 +1,6 @@
-"""The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`, `report` and `movie`."""
+"""The commands that look at runs and settings: `brns runs`, `list`, `show`, `figure`,
+`report` and `movie`.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.settings import CLASSES, PARTS, Kind, SettingsError, near, settings
+from brns.settings import CLASSES, PARTS, Kind, SettingsError, did_you_mean, settings
 
 USES: dict[Kind, str] = {
     "world": "brns run ",
@@ -75,56 +77,59 @@ def list_(
     from brns.cli.sources import class_settings, parts_with, settings_of
 
     if name is None:
-        for one in PARTS:
-            usual = "(default) " if one.attribute in DEFAULTS and one.kind != "preset" else ""
-            console.print(f"{USES[one.kind] + one.name:<24} {usual}{one.meaning}", soft_wrap=True)
+        for entry in PARTS:
+            usual = "(default) " if entry.attribute in DEFAULTS and entry.kind != "preset" else ""
+            console.print(
+                f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}", soft_wrap=True
+            )
         return
-    known = {one.name: one for one in PARTS}
+    current = {entry.name: entry for entry in PARTS}
     setting = name.rpartition(".")[2]
     holders = parts_with(setting)
     searchs = class_settings("NoveltySearch")
-    if name in known:
-        part = known[name]
+    if name in current:
+        part = current[name]
         console.print(f"{USES[part.kind]}{name}  {part.meaning}", style="bold")
         console.print("settings, as they are by default:")
         if part.kind == "world":
             _print_experiment(name)
         else:
-            values = {key: one.default for key, one in settings_of(part).items()}
-            meanings = {key: one.meaning for key, one in settings_of(part).items()}
+            values = {key: entry.default for key, entry in settings_of(part).items()}
+            meanings = {key: entry.meaning for key, entry in settings_of(part).items()}
             _print_settings(f"{PREFIXES[part.kind]}.", values, meanings)
     elif holders or setting in searchs:
         console.print(f"{setting} is a setting of what follows, as it is by default there:")
         if setting in searchs:
             console.print("every experiment", style="bold")
-            one = searchs[setting]
-            _print_settings("", {setting: one.default}, {setting: one.meaning})
+            entry = searchs[setting]
+            _print_settings("", {setting: entry.default}, {setting: entry.meaning})
         for part in holders:
             console.print(f"{USES[part.kind]}{part.name}  {part.meaning}", style="bold")
-            one = settings_of(part)[setting]
+            entry = settings_of(part)[setting]
             prefix = f"{PREFIXES[part.kind]}."
-            _print_settings(prefix, {setting: one.default}, {setting: one.meaning})
+            _print_settings(prefix, {setting: entry.default}, {setting: entry.meaning})
     else:
         names = dict.fromkeys(
-            [*known, *searchs, *(key for one in PARTS for key in settings_of(one))]
+            [*current, *searchs, *(key for entry in PARTS for key in settings_of(entry))]
         )
         raise SettingsError(
-            f"NAME must be one of {', '.join(known)}, or a setting; got {name!r}{near(name, names)}"
+            f"NAME must be one of {', '.join(current)}, or a setting; got "
+            f"{name!r}{did_you_mean(name, names)}"
         )
 
 
 def _print_experiment(world: str) -> None:
     """The settings of a world's experiment, with all its parts."""
     from brns.cli.screen import console
-    from brns.experiments import OPERATORS, named
+    from brns.experiments import OPERATORS, make_search
 
-    search = named(world)
+    search = make_search(world)
     for part in ("", "task", "estimator", *OPERATORS):
-        own = getattr(search, part) if part else search
+        value = getattr(search, part) if part else search
         if part:
-            console.print(f"{part}: {CLASSES[type(own).__name__].name}")
-        meanings = {key: meaning for key, (_, meaning) in settings(type(own)).items()}
-        values = {key: getattr(own, key) for key in meanings}
+            console.print(f"{part}: {CLASSES[type(value).__name__].name}")
+        meanings = {key: meaning for key, (_, meaning) in settings(type(value)).items()}
+        values = {key: getattr(value, key) for key in meanings}
         _print_settings(f"{part}." if part else "", values, meanings)
 
 
@@ -138,14 +143,16 @@ def _print_settings(prefix: str, values: Mapping[str, Any], meanings: Mapping[st
     table.add_column(no_wrap=True)
     table.add_column()
     for name, value in values.items():
-        table.add_row(f"  --set {prefix}{name}={_written(value)}", meanings[name])
+        table.add_row(f"  --set {prefix}{name}={_format_value(value)}", meanings[name])
     console.print(table)
 
 
-def _written(value: Any) -> str:
-    """A value without the parentheses and capitals of Python; a shell would read the parentheses itself."""
+def _format_value(value: Any) -> str:
+    """A value without the parentheses and capitals of Python;
+    a shell would read the parentheses itself.
+    """
     if isinstance(value, tuple):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(_format_value, value))}]"
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
@@ -165,14 +172,14 @@ def show(
     """Show the numbers of runs, how they ended, and draw the pictures that they lack."""
     from brns.cli.conclusion import conclude, print_json
     from brns.cli.listing import batches_below
-    from brns.cli.user_code import records_of
+    from brns.cli.user_code import load_records
 
     places = [place for directory in directories for place in batches_below(directory)]
-    found = {place: records_of([place], search) for place in dict.fromkeys(places)}
+    runs = {place: load_records([place], search) for place in dict.fromkeys(places)}
     if json:
-        print_json([record for records in found.values() for record in records])
+        print_json([record for records in runs.values() for record in records])
         return
-    for place, records in found.items():
+    for place, records in runs.items():
         conclude(place, records, details=details)
 
 
@@ -209,19 +216,19 @@ def figure(
 
     An unknown name is answered with all that there are.
     """
-    from brns.cli.user_code import records_of
-    from brns.metrics.numbers import csv_text
+    from brns.cli.user_code import load_records
+    from brns.formatting import format_csv
     from brns.pictures import data as numbers
     from brns.pictures import draw, save
     from brns.runs.storage import write_bytes
 
     out = out or Path(f"{name}.png")
     shape = _shape(cells) if cells else None
-    runs = records_of(directories, search)
+    runs = load_records(directories, search)
     save(draw(name, runs, width=width, over=over, shape=shape), out)
     typer.echo(f"Figure: {out}")
     if data:
-        write_bytes(data, csv_text(numbers(name, runs, shape=shape)).encode())
+        write_bytes(data, format_csv(numbers(name, runs, shape=shape)).encode())
         typer.echo(f"Numbers: {data}")
 
 
@@ -242,10 +249,10 @@ def report(
 
     It has a table, figures, settings and the search itself, opens from disk and needs no network.
     """
-    from brns.cli.user_code import records_of
+    from brns.cli.user_code import load_records
     from brns.pictures.report import write
 
-    write(records_of(directories, search), out)
+    write(load_records(directories, search), out)
     typer.echo(f"Report: {out}")
 
 
@@ -265,12 +272,13 @@ def movie(
 ) -> None:
     """Write a movie of a run's population, or of one individual.
 
-    The population stands on maps of novelty, generation by generation. Of several seeds it is the first.
+    The population stands on maps of novelty, generation by generation.
+    Of several seeds it is the first.
     """
-    from brns.cli.user_code import records_of
+    from brns.cli.user_code import load_records
     from brns.pictures.movie import write, write_individual
 
-    record, *others = records_of([directory], search)
+    record, *others = load_records([directory], search)
     if others:
         typer.echo(
             f"{directory} holds {1 + len(others)} runs; this is the first, seed {record.seed}."

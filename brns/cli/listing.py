@@ -1,4 +1,5 @@
-"""`brns runs`: what stands below a directory, from `run.json`, `progress.csv` and the names of files.
+"""`brns runs`: what stands below a directory, from `run.json`,
+`progress.csv` and the names of files.
 
 It needs neither JAX nor NumPy, and writes nothing.
 """
@@ -18,18 +19,19 @@ from rich.table import Table
 from rich.text import Text
 
 from brns.cli.screen import console
-from brns.metrics.numbers import legible, number
-from brns.settings import SettingsError, assigned, near
+from brns.formatting import escape_control, format_number
+from brns.settings import SettingsError, did_you_mean, format_overrides
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 
 
-class Listed(NamedTuple):
+class RunLine(NamedTuple):
     """A run. What is not known is None."""
 
     path: Path
     state: str
-    """damaged; running: its lock is held; or how it ended: finished, saturated, stopped, interrupted or failed"""
+    """damaged; running: its lock is held; or how it ended: finished, saturated, stopped,
+    interrupted or failed"""
     note: str = ""
     """of a damaged or failed run the reason"""
     changed: str = ""
@@ -56,7 +58,9 @@ class Listed(NamedTuple):
 
     @property
     def state_text(self) -> str:
-        """The state as a table says it: of a run that was ended early for a reason with the generation."""
+        """The state as a table says it:
+        of a run that was ended early for a reason with the generation.
+        """
         return f"saturated at {self.generations}" if self.state == "saturated" else self.state
 
 
@@ -72,16 +76,16 @@ def runs_below(directory: str | os.PathLike) -> list[Path]:
     Raises:
         SettingsError: Where there is none.
     """
-    found = []
+    runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
         below[:] = [name for name in below if "run.json" not in files and not name.startswith(".")]
         if "run.json" in files:
-            found.append(Path(folder))
-    if not found:
+            runs.append(Path(folder))
+    if not runs:
         raise SettingsError(
             f"{directory} is not a run and holds none: there is no run.json in it or below"
         )
-    return sorted(found)
+    return sorted(runs)
 
 
 def batches_below(directory: Path) -> list[Path]:
@@ -91,12 +95,13 @@ def batches_below(directory: Path) -> list[Path]:
         directory: As for `runs_below`.
 
     Returns:
-        The directory itself where it is a run or a batch; else those below, a batch in place of its seeds.
+        The directory itself where it is a run or a batch; else those below,
+            a batch in place of its seeds.
     """
-    found = runs_below(directory)
-    if found == [directory]:
-        return found
-    parents = dict.fromkeys(path.parent if _of_batch(path) else path for path in found)
+    batches = runs_below(directory)
+    if batches == [directory]:
+        return batches
+    parents = dict.fromkeys(path.parent if _of_batch(path) else path for path in batches)
     return list(parents)
 
 
@@ -105,7 +110,7 @@ def _of_batch(path: Path) -> bool:
     return path.name.startswith("seed") and path.name[4:].isdecimal()
 
 
-def listing(directory: str | os.PathLike) -> list[Listed]:
+def list_runs(directory: str | os.PathLike) -> list[RunLine]:
     """Every run in a directory or anywhere below it, in the order of their paths.
 
     Args:
@@ -114,17 +119,17 @@ def listing(directory: str | os.PathLike) -> list[Listed]:
     Returns:
         One row a run.
     """
-    return [_listed(path) for path in runs_below(directory)]
+    return [_read_or_damaged(path) for path in runs_below(directory)]
 
 
-def _listed(path: Path) -> Listed:
+def _read_or_damaged(path: Path) -> RunLine:
     try:
         return _read(path)
     except Exception as error:  # a damaged run does not end the listing of the others
-        return Listed(path, "damaged", f"{error or type(error).__name__}")
+        return RunLine(path, "damaged", f"{error or type(error).__name__}")
 
 
-def _read(path: Path) -> Listed:
+def _read(path: Path) -> RunLine:
     running = _is_running(path)  # first: a run that ends meanwhile is running, not interrupted
     facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
     files = sorted(path.glob("generations/[0-9][0-9][0-9][0-9][0-9][0-9].npz"))
@@ -145,18 +150,18 @@ def _read(path: Path) -> Listed:
     saved = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
     spans = [_span(session, saved) for session in sessions]
     machine = sessions[-1]["provenance"]["machine"] if sessions else facts["machine"]
-    return Listed(
+    return RunLine(
         path=path,
         state=state,
         note=sessions[-1]["reason"] if sessions else "",
-        changed=assigned(facts["changed"]),
+        changed=format_overrides(facts["changed"]),
         generations=last if files else None,
         planned=facts["generations"],
         task=facts["world"],
         estimator=facts["estimator"],
         seed=facts["seed"],
         solutions=int(row["solutions"]) if row else None,
-        first_solved=next((int(one["generation"]) for one in rows if int(one["solutions"])), None),
+        first_solved=next((int(row["generation"]) for row in rows if int(row["solutions"])), None),
         coverage_evaluated=_share(row.get("coverage_evaluated")),
         coverage_survivors=_share(row.get("coverage_survivors")),
         began=spans[0][0] if spans else None,
@@ -169,7 +174,9 @@ def _read(path: Path) -> Listed:
 def _span(
     session: dict[str, Any], saved: datetime.datetime
 ) -> tuple[datetime.datetime, datetime.datetime]:
-    """When a session began and ended; one that has no end ended when the last generation was saved."""
+    """When a session began and ended;
+    one that has no end ended when the last generation was saved.
+    """
     began = datetime.datetime.fromisoformat(session["began"])
     ended = session["ended"]
     return began, datetime.datetime.fromisoformat(ended) if ended else max(began, saved)
@@ -204,7 +211,7 @@ def _is_running(path: Path) -> bool:
 
 def chosen_runs(
     directory: Path, filters: Sequence[str] = (), sort: str | None = None, reverse: bool = False
-) -> list[Listed]:
+) -> list[RunLine]:
     """Some of the runs below a directory, in some order.
 
     Args:
@@ -219,7 +226,7 @@ def chosen_runs(
     Raises:
         SettingsError: Where there is no such column.
     """
-    rows = listing(directory)
+    rows = list_runs(directory)
     for text in filters:
         name, equals, value = (piece.strip() for piece in text.partition("="))
         if not equals:
@@ -237,24 +244,27 @@ def chosen_runs(
 
 
 def _check_column(option: str, name: str) -> None:
-    if name not in Listed._fields:
+    if name not in RunLine._fields:
         raise SettingsError(
-            f"{option} takes one of {', '.join(Listed._fields)}; got {name!r}{near(name, Listed._fields)}"
+            f"{option} takes one of {', '.join(RunLine._fields)}; got "
+            f"{name!r}{did_you_mean(name, RunLine._fields)}"
         )
 
 
-def print_json(rows: Sequence[Listed]) -> None:
+def print_json(rows: Sequence[RunLine]) -> None:
     """Print the runs for other programs."""
     print(json.dumps([row._asdict() for row in rows], indent=1, default=str))
 
 
-def print_runs(directory: Path, rows: Sequence[Listed]) -> None:
-    """Print runs: at a terminal two lines for each, within its width; through a pipe a line a run."""
+def print_runs(directory: Path, rows: Sequence[RunLine]) -> None:
+    """Print runs: at a terminal two lines for each, within its width;
+    through a pipe a line a run.
+    """
     printed = _print_pairs if console.is_terminal else _print_table
     printed(directory, rows)
 
 
-def _print_pairs(directory: Path, rows: Sequence[Listed]) -> None:
+def _print_pairs(directory: Path, rows: Sequence[RunLine]) -> None:
     """What a run is, and below it how far it came: columns of one width."""
     line = "  {:<15} {:>9} {:>6} {:>5} {:>7} {:>8}  {}"
     heads = ("state", "done", "solved", "first", "covered", "took", "began")
@@ -263,7 +273,7 @@ def _print_pairs(directory: Path, rows: Sequence[Listed]) -> None:
         about = [row.task, row.estimator, "" if row.seed is None else f"seed {row.seed}"]
         words = ", ".join(filter(None, [*about, row.changed, row.note]))
         name = Text(f"{row.path.relative_to(directory)}", "bold")
-        console.print(name.append(f"  {legible(words)}", "not bold dim"))
+        console.print(name.append(f"  {escape_control(words)}", "not bold dim"))
         cells = line.format(*_cells(row), _minute(row.began))
         text = Text(cells.rstrip())
         text.stylize(COLORS.get(row.state, ""), 2, 17)
@@ -272,7 +282,7 @@ def _print_pairs(directory: Path, rows: Sequence[Listed]) -> None:
         console.print("covered: of the cells, 6 x 6 of a plane, by anything evaluated", style="dim")
 
 
-def _print_table(directory: Path, rows: Sequence[Listed]) -> None:
+def _print_table(directory: Path, rows: Sequence[RunLine]) -> None:
     table = Table(title=f"{directory}", title_justify="left", box=None, padding=(0, 1, 0, 0))
     for name in ("run", "state"):
         table.add_column(name, no_wrap=True)
@@ -282,31 +292,33 @@ def _print_table(directory: Path, rows: Sequence[Listed]) -> None:
         table.add_column(name, no_wrap=True)
     table.add_column("changed", no_wrap=True)
     for row in rows:
-        texts = [row.task, row.estimator, number(row.seed), _percent(row.coverage_survivors)]
+        texts = [row.task, row.estimator, format_number(row.seed), _percent(row.coverage_survivors)]
         texts += [_minute(row.began), _minute(row.ended), row.machine, row.note or row.changed]
         name = f"{row.path.relative_to(directory)}"
-        table.add_row(name, *_cells(row), *map(legible, texts))
+        table.add_row(name, *_cells(row), *map(escape_control, texts))
     Console(highlight=False, markup=False, width=1000).print(table)
 
 
-def _cells(row: Listed) -> list[str]:
+def _cells(row: RunLine) -> list[str]:
     """The columns that both tables have."""
     return [
         row.state_text,
-        f"{number(row.generations)}/{number(row.planned)}",
-        number(row.solutions),
-        number(row.first_solved),
+        f"{format_number(row.generations)}/{format_number(row.planned)}",
+        format_number(row.solutions),
+        format_number(row.first_solved),
         _percent(row.coverage_evaluated),
         _duration(row.seconds),
     ]
 
 
 def _percent(share: float | None) -> str:
-    return number(None) if share is None else f"{share:.0%}"
+    return format_number(None) if share is None else f"{share:.0%}"
 
 
 def _duration(seconds: float | None) -> str:
-    return number(None) if seconds is None else f"{datetime.timedelta(seconds=round(seconds))}"
+    return (
+        format_number(None) if seconds is None else f"{datetime.timedelta(seconds=round(seconds))}"
+    )
 
 
 def _minute(when: datetime.datetime | None) -> str:

@@ -8,10 +8,12 @@ from brns.settings import SettingsError
 
 
 def find_module(text: str) -> None:
-    """A `SettingsError` where there is no module of what `module:object` names; none of it is imported.
+    """A `SettingsError` where there is no module of what `module:object` names;
+    none of it is imported.
 
     Args:
-        text: As it was typed. Modules are looked for in the current directory, then wherever Python finds them.
+        text: As it was typed. Modules are looked for in the current directory,
+            then wherever Python finds them.
     """
     here = os.getcwd()
     if here not in sys.path:

@@ -25,10 +25,10 @@ Estimator = Annotated[
         help=f"the novelty: {', '.join(parts('estimator', 'preset'))}", show_default=RECOMMENDED
     ),
 ]
-Place = Annotated[
+OutDir = Annotated[
     Path | None, typer.Option(help="directory", show_default="runs/NAME-ESTIMATOR-CHANGES-seedK")
 ]
-KeepEvery = Annotated[
+CheckpointEvery = Annotated[
     int,
     typer.Option(
         min=1, help="keep every Nth state for statistics; 1 keeps all, the last always stays"
@@ -38,7 +38,8 @@ Genotypes = Annotated[
     Literal["survivors", "all"],
     typer.Option(
         metavar="survivors|all",
-        help="whose genotypes are stored; those of others are made again on the same versions and kind of machine",
+        help="whose genotypes are stored; those of others are made again on the same versions and "
+        "kind of machine",
     ),
 ]
 Edited = Annotated[
@@ -50,7 +51,8 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="change a setting, such as population_size=50, or an operator, such as mutate=gaussian; repeatable",
+        help="change a setting, such as population_size=50, or an operator, such as "
+        "mutate=gaussian; repeatable",
     ),
 ]
 Total = Annotated[
@@ -64,8 +66,8 @@ Workers = Annotated[
     str | None,
     typer.Option(
         metavar="N|ADDRESS",
-        help="evaluate in N processes, to the same bits for any N (the maze is faster without), or on the Dask cluster "
-        "of the scheduler at ADDRESS, such as tcp://10.0.0.1:8786",
+        help="evaluate in N processes, to the same bits for any N (the maze is faster without), or "
+        "on the Dask cluster of the scheduler at ADDRESS, such as tcp://10.0.0.1:8786",
     ),
 ]
 Timeout = Annotated[
@@ -90,6 +92,7 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="MODULE:OBJECT",
-        help="the search or task that made runs with parts of your own; repeatable; imports your code",
+        help="the search or task that made runs with parts of your own; repeatable; imports your "
+        "code",
     ),
 ]

@@ -1,4 +1,6 @@
-"""The settings of the library's parts as its source tells them, since importing JAX takes seconds."""
+"""The settings of the library's parts as its source tells them,
+since importing JAX takes seconds.
+"""
 
 import ast
 import functools
@@ -53,9 +55,9 @@ def settings_of(part: Part) -> dict[str, Setting]:
     Returns:
         What `brns.settings.settings` and the part's defaults say, without an import.
     """
-    found = class_settings(part.attribute)
-    return found | {
-        name: found[name]._replace(default=value) for name, value in part.settings.items()
+    names = class_settings(part.attribute)
+    return names | {
+        name: names[name]._replace(default=value) for name, value in part.settings.items()
     }
 
 
@@ -69,14 +71,14 @@ def class_settings(name: str) -> dict[str, Setting]:
     Returns:
         Its fields that can be set as text, those of bases in the same file first.
     """
-    found = {}
+    names = {}
     for node in _lineage(_classes_beside(name), name):
         for field, after in itertools.pairwise([*node.body, ast.Pass()]):
             match field:
                 case ast.AnnAssign(ast.Name(setting), annotation, ast.expr() as value):
                     if _can_be_set(annotation):
-                        found[setting] = Setting(_value(value), _meaning(after))
-    return found
+                        names[setting] = Setting(_value(value), _meaning(after))
+    return names
 
 
 def _lineage(classes: dict[str, ast.ClassDef], name: str) -> Iterator[ast.ClassDef]:

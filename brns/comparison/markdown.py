@@ -1,4 +1,6 @@
-"""What pages of results have in common: tables, where numbers come from, and a refusal to replace another page."""
+"""What pages of results have in common: tables, where numbers come from,
+and a refusal to replace another page.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,8 +9,10 @@ from typing import Any
 from brns.runs import provenance
 
 
-def refuse_other(page: Path, heading: str) -> None:
-    """A `ValueError` where there is a page that does not begin with this heading: it is another's."""
+def check_page(page: Path, heading: str) -> None:
+    """A `ValueError` where there is a page that does not begin with this heading:
+    it is another's.
+    """
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
             f"{page} is not a page of ours, and would be written over: take another folder (--out)"
@@ -26,14 +30,16 @@ def table(lines: Sequence[Sequence[str]]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    """Where a table's numbers come from: what made the runs, if anything did, and what measured them."""
+    """Where a table's numbers come from: what made the runs, if anything did,
+    and what measured them.
+    """
     measured = provenance.text(results["provenance"])
     lead = f"Command: `{results['provenance']['command']}`."
     if "made" not in results:  # one process made and measured
         return f"{lead} {measured} {results['scale']}"
     several = len(results["made"]) > 1
     lines = [f"{lead} {results['scale']}", ""]
-    for one in results["made"]:
-        whose = f"{'; '.join(one['rows'])}: " if several else ""
-        lines.append(f"- Runs: {whose}{provenance.text(one)}")
+    for answer in results["made"]:
+        whose = f"{'; '.join(answer['rows'])}: " if several else ""
+        lines.append(f"- Runs: {whose}{provenance.text(answer)}")
     return "\n".join([*lines, f"- Measured: {measured}"])

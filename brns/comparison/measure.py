@@ -14,10 +14,10 @@ from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, offspring_of
 from brns.comparison.worlds import Cells, World
-from brns.core import Population, scored
+from brns.core import Population, score_novelty
 from brns.metrics import cycling
+from brns.runs.seeds import count_seed_batches, stack
 from brns.runs.seeds import generations as side_by_side
-from brns.runs.seeds import lanes, stacked
 from brns.search import NoveltySearch, SearchState, check_generation
 
 POINTS = tuple(k / 20 for k in range(1, 21))
@@ -28,17 +28,20 @@ MARGIN = 0.01
 """of kappa, as a share of Q(i, i): a unit that all estimators share"""
 
 
-class Facts(NamedTuple):
+class MethodResult(NamedTuple):
     """What is kept of a method in a world; row s is the s-th seed."""
 
     covered: Float[np.ndarray, "s p"]
-    """cells visited by everything evaluated up to each of POINTS, the founders included; NaN where it is not known"""
+    """cells visited by everything evaluated up to each of POINTS, the founders included;
+    NaN where it is not known"""
     first_solved: Float[np.ndarray, " s"]
     """the generation of the first success; NaN where there was none"""
     eta: Float[np.ndarray, " s"]
-    """the mean of eta over the kept generations, those aside whose own novelty was 0; NaN for a peer, as kappa"""
+    """the mean of eta over the kept generations, those aside whose own novelty was 0;
+    NaN for a peer, as kappa"""
     kappa: Float[np.ndarray, " s"]
-    """the share of later kept generations in which what was visited became novel again, by 1 % of what it was"""
+    """the share of later kept generations in which what was visited became novel again,
+    by 1 % of what it was"""
     milliseconds: float
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
@@ -52,29 +55,30 @@ def moments(generations: int) -> list[int]:
     return [max(1, round(point * generations)) for point in POINTS]
 
 
-def measured(
+def run_method(
     search: NoveltySearch,
     world: World,
     seeds: list[int],
     stop: Event | None = None,
     peer: Peer | None = None,
-) -> Facts:
-    """The facts of a search in a world. The same list of seeds gives the same bits on one machine and its versions.
+) -> MethodResult:
+    """The facts of a search in a world.
+    The same list of seeds gives the same bits on one machine and its versions.
 
-    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`, after a generation.
-    A `peer` has the founders and the evaluations of the search in its place.
+    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`,
+    after a generation. A `peer` has the founders and the evaluations of the search in its place.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]
     states = [search.init(key) for key in keys]
-    founders = stacked([state.population for state in states])
+    founders = stack([state.population for state in states])
     visited = np.array(_visited(world.cells, founders))
     covered, solved = [visited.sum(axis=1)], [founders.solved.any(axis=1)]
     every = max(1, generations // KEPT)
     when = sorted({*range(every, generations + 1, every), generations})
-    kept, times = [], []
+    populations, times = [], []
     q = np.full((len(seeds), len(when), len(when)), np.nan)
-    batches = 1 if peer else lanes(search.task, len(seeds))
+    batches = 1 if peer else count_seed_batches(search.task, len(seeds))
     if peer:
         steps: Generator[list[Any]] = _peer_steps(peer, search, world, seeds, states)
     else:
@@ -86,17 +90,17 @@ def measured(
             times.append(time.perf_counter())
             for _, generation in () if peer else after:
                 check_generation(search, generation)
-            born = stacked(after if peer else [generation.offspring for _, generation in after])
+            born = stack(after if peer else [generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))
             solved.append(born.solved.any(axis=1))
             if number in when and not peer:
-                now = stacked([state for state, _ in after])
-                kept.append(now.population.descriptor)
-                for i, points in enumerate(kept):
-                    q[:, i, len(kept) - 1] = _novelty(search.estimator, now, points)
-    eta, kappa = np.array([(np.nan, np.nan) if peer else _cycling(one) for one in q]).T
-    return Facts(
+                now = stack([state for state, _ in after])
+                populations.append(now.population.descriptor)
+                for i, points in enumerate(populations):
+                    q[:, i, len(populations) - 1] = _novelty(search.estimator, now, points)
+    eta, kappa = np.array([(np.nan, np.nan) if peer else _cycling(matrix) for matrix in q]).T
+    return MethodResult(
         covered=np.array(covered, np.float64)[moments(generations)].T,
         first_solved=np.where(np.any(solved, axis=0), np.argmax(solved, axis=0), np.nan),
         eta=eta,
@@ -121,19 +125,19 @@ def _visited(cells: Cells, individuals: Population) -> Bool[Array, "s cells"]:
 
 
 def _cycling(q: Float[np.ndarray, "k k"]) -> tuple[float, float]:
-    ratio, own = cycling.eta(q), np.diag(q)[:, None]
-    known = ratio[np.isfinite(ratio)]
-    share = cycling.kappa_share(q / np.where(own > 0, own, 1.0), MARGIN)
-    return known.mean() if known.size else np.nan, share.mean()
+    ratio, at_birth = cycling.eta(q), np.diag(q)[:, None]
+    finite = ratio[np.isfinite(ratio)]
+    share = cycling.kappa_share(q / np.where(at_birth > 0, at_birth, 1.0), MARGIN)
+    return finite.mean() if finite.size else np.nan, share.mean()
 
 
 @eqx.filter_jit
 def _novelty(
-    estimator: Any, states: SearchState, kept: Float[Array, "s n d"]
+    estimator: Any, states: SearchState, behaviors: Float[Array, "s n d"]
 ) -> Float[Array, " s"]:
     """The mean novelty of a kept population by the state of now, of every seed: Q(i, j)."""
 
     def mean(state: SearchState, points: Float[Array, "n d"]) -> Float[Array, ""]:
-        return scored(estimator, state.estimator, points, state.population).mean()
+        return score_novelty(estimator, state.estimator, points, state.population).mean()
 
-    return jax.vmap(mean)(states, kept)
+    return jax.vmap(mean)(states, behaviors)

@@ -1,4 +1,6 @@
-"""A comparison as a page to read: the table, the picture, the worlds one by one, and where the numbers come from."""
+"""A comparison as a page to read: the table, the picture, the worlds one by one,
+and where the numbers come from.
+"""
 
 import math
 import os
@@ -10,12 +12,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from brns.comparison.markdown import provenance_text, refuse_other, table
-from brns.comparison.measure import KEPT, Facts, moments
+from brns.comparison.markdown import check_page, provenance_text, table
+from brns.comparison.measure import KEPT, MethodResult, moments
 from brns.comparison.statistics import FRACTIONS, Comparison
 from brns.comparison.worlds import World
+from brns.formatting import format_csv, format_number
 from brns.metrics.measures import estimate
-from brns.metrics.numbers import csv_text, number
 from brns.pictures.records import looks_of
 from brns.pictures.style import (
     WIDTHS,
@@ -27,7 +29,7 @@ from brns.pictures.style import (
     new_figure,
     save,
 )
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"
@@ -40,15 +42,15 @@ def place(out: Path) -> Path:
     """OUT.md beside the folder OUT; a `ValueError` where that is another page."""
     out = out if out.name.strip(".") else Path(os.path.abspath(out))
     page = out.with_name(f"{out.name}.md")
-    refuse_other(page, HEADING)
+    check_page(page, HEADING)
     return page
 
 
 def write(comparison: Comparison) -> None:
     """Write the page beside the folder of a comparison, and in it the picture and all numbers."""
     page = place(comparison.out)
-    write_bytes(comparison.out / "runs.csv", csv_text(comparison.rows).encode())
-    figure = picture(comparison.worlds, comparison.found)
+    write_bytes(comparison.out / "runs.csv", format_csv(comparison.rows).encode())
+    figure = picture(comparison.worlds, comparison.results)
     save(figure, comparison.out / "comparison.png", dpi=110)
     save(figure, comparison.out / "comparison.pdf")
     write_bytes(page, text(comparison, quote(page.stem)).encode())
@@ -57,41 +59,43 @@ def write(comparison: Comparison) -> None:
 def text(comparison: Comparison, folder: str) -> str:
     """The page as Markdown; its pictures lie in `folder`."""
     reference = comparison.reference
-    kappas = [facts.kappa for world in comparison.found.values() for facts in world.values()]
+    kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]
     unknown = np.isnan(kappas).all(axis=1).any()
     parts = [
         HEADING,
         f"{comparison}",
         f"![Coverage over evaluations, a panel a world]({folder}/comparison.png)",
-        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* and "
-        "*worse* are differences that a test confirms: Wilcoxon's signed ranks of methods that share "
-        "their seeds, two-sided, exact, p < 0.05 after Holm's correction over all methods and worlds "
-        "at that point of the run. Intervals are a bootstrap's. Worlds that repeat another one in a "
-        "larger box are left out of the table above: to a novelty that does not see the box they are "
-        f"the same runs. All numbers are in [runs.csv]({folder}/runs.csv).",
+        "Coverage is the share of the reachable cells that anything evaluated lies in. *Better* "
+        "and *worse* are differences that a test confirms: Wilcoxon's signed ranks of methods "
+        "that share their seeds, two-sided, exact, p < 0.05 after Holm's correction over all "
+        "methods and worlds at that point of the run. Intervals are a bootstrap's. Worlds that "
+        "repeat another one in a larger box are left out of the table above: to a novelty that "
+        "does not see the box they are the same runs. All numbers are in "
+        f"[runs.csv]({folder}/runs.csv).",
         "## Worlds",
-        f"The share of what {reference} covers, ± the standard deviation over seeds, and in parentheses the share of "
-        "seeds in which the method covers more, ties half. **Bold**: confirmed better; *italic*: confirmed worse.",
+        f"The share of what {reference} covers, ± the standard deviation over seeds, and in "
+        "parentheses the share of seeds in which the method covers more, ties half. **Bold**: "
+        "confirmed better; *italic*: confirmed worse.",
         *(_shares(comparison, fraction) for fraction in FRACTIONS[::-1]),
         "## Cycling",
-        "η, and the share κ of later generations in which what was visited became novel again by 1 % of what it was "
-        f"(over at least {KEPT} generations of each run): the largest over seeds."
-        + (" pyribs' methods have none." if unknown else ""),
+        "η, and the share κ of later generations in which what was visited became novel again by "
+        f"1 % of what it was (over at least {KEPT} generations of each run): the largest over "
+        "seeds." + (" pyribs' methods have none." if unknown else ""),
         _by_world(comparison, _cycling),
         "## First solution",
         "Seeds that solved it, and the median generation of the first success over those.",
         _by_world(comparison, _first),
         "## Cost",
-        "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs ran side by side, and "
-        "the machine may have had other work: a rough measure, by which only methods of one commit (below) and one row "
-        "are compared.",
-        _by_world(comparison, lambda facts: number(facts.milliseconds)),
+        "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
+        "ran side by side, and the machine may have had other work: a rough measure, by which "
+        "only methods of one commit (below) and one row are compared.",
+        _by_world(comparison, lambda facts: format_number(facts.milliseconds)),
         "## What was compared",
         _worlds(comparison),
         provenance_text(
             {
-                "provenance": here(),
-                "made": comparison.made,
+                "provenance": describe_process(),
+                "made": comparison.provenance,
                 "scale": f"{len(comparison.seeds)} seeds.",
             }
         ),
@@ -100,12 +104,12 @@ def text(comparison: Comparison, folder: str) -> str:
 
 
 def _shares(comparison: Comparison, fraction: float) -> str:
-    methods = dict.fromkeys(row.method for row in comparison.judged)
+    methods = dict.fromkeys(row.method for row in comparison.verdicts)
     lines = [[f"after {fraction:.0%}", f"{comparison.reference}, cells", *methods]]
-    for name, facts in comparison.found.items():
+    for name, facts in comparison.results.items():
         mean, deviation, _ = estimate(facts[comparison.reference].at(fraction).tolist())
         lines.append([name, f"{mean:.0f} ± {deviation:.0f}"])
-        for row in comparison.judged:
+        for row in comparison.verdicts:
             if (row.world, row.fraction) == (name, fraction):
                 mark = MARKS.get(row.outcome, "")
                 lines[-1].append(
@@ -114,14 +118,14 @@ def _shares(comparison: Comparison, fraction: float) -> str:
     return table(lines)
 
 
-def _by_world(comparison: Comparison, cell: Callable[[Facts], str]) -> str:
-    rows = [["world", *next(iter(comparison.found.values()))]]
-    for name, methods in comparison.found.items():
+def _by_world(comparison: Comparison, cell: Callable[[MethodResult], str]) -> str:
+    rows = [["world", *next(iter(comparison.results.values()))]]
+    for name, methods in comparison.results.items():
         rows.append([name, *map(cell, methods.values())])
     return table(rows)
 
 
-def _cycling(facts: Facts) -> str:
+def _cycling(facts: MethodResult) -> str:
     return (
         f"η {facts.eta.max():.3f}, κ {facts.kappa.max():.3f}"
         if np.isfinite(facts.eta).any()
@@ -129,7 +133,7 @@ def _cycling(facts: Facts) -> str:
     )
 
 
-def _first(facts: Facts) -> str:
+def _first(facts: MethodResult) -> str:
     solved = facts.first_solved[np.isfinite(facts.first_solved)]
     return f"{len(solved)}: {np.median(solved):g}" if len(solved) else "-"
 
@@ -155,7 +159,7 @@ def _worlds(comparison: Comparison) -> str:
 
 def picture(
     worlds: Mapping[str, World],
-    found: Mapping[str, Mapping[str, Facts]],
+    results: Mapping[str, Mapping[str, MethodResult]],
     width: Width | None = None,
 ) -> Figure:
     """Coverage of the cells over evaluations, a panel a world.
@@ -168,21 +172,21 @@ def picture(
     Returns:
         A figure that a notebook shows, and `brns.pictures.save` writes.
     """
-    looks = looks_of({name for methods in found.values() for name in methods})
-    columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(found))
-    rows = math.ceil(len(found) / columns)
+    looks = looks_of({name for methods in results.values() for name in methods})
+    columns = min({"column": 1, "page": 3}.get(width or "", COLUMNS), len(results))
+    rows = math.ceil(len(results) / columns)
     total = WIDTHS[width] if width else 3.1 * columns + 0.5
     with house_style(width):
         figure = new_figure(total, 0.75 * total / columns * rows + 0.8)
         notes = {}
-        for i, (name, methods) in enumerate(found.items()):
+        for i, (name, methods) in enumerate(results.items()):
             ax, world = figure.add_subplot(rows, columns, i + 1), worlds[name]
             lines = []
             for method, facts in methods.items():
-                known = np.isfinite(facts.covered).all(axis=0)
-                share = facts.covered[:, known] / world.cells.reachable
+                finite = np.isfinite(facts.covered).all(axis=0)
+                share = facts.covered[:, finite] / world.cells.reachable
                 evaluations = (
-                    world.individuals + world.born * np.array(moments(world.generations))[known]
+                    world.individuals + world.born * np.array(moments(world.generations))[finite]
                 )
                 lines.append(Line(method, evaluations.tolist(), share, looks[method]))
             notes[name] = draw_lines(ax, lines, most=1.0)
@@ -191,7 +195,7 @@ def picture(
             ax.set_ylim(bottom=0)
             ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter(EngFormatter(sep=""))
-            if i >= len(found) - columns:
+            if i >= len(results) - columns:
                 ax.set_xlabel("evaluations")
         if len(set(notes.values())) > 1:
             for ax, (name, note) in zip(figure.axes, notes.items(), strict=True):

@@ -1,7 +1,8 @@
 """Methods of pyribs, beside which ours are compared. They need ribs: `pip install 'brns[peers]'`.
 
-A peer is any function that makes a pyribs `Scheduler` of `Terms`. Solutions are points of the unit box where genes have
-bounds: one deviation then serves all genes, and nothing is drawn anew until it lies within 300 pairs of bounds.
+A peer is any function that makes a pyribs `Scheduler` of `Terms`. Solutions are points of the unit
+box where genes have bounds: one deviation then serves all genes, and nothing is drawn anew until it
+lies within 300 pairs of bounds.
 """
 
 import functools
@@ -16,14 +17,16 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from brns.comparison.worlds import Cells, last_two
-from brns.core import Population, Task, conform, newborn
-from brns.estimators.cpu import program
+from brns.core import Population, Task, make_individuals, validate_evaluation
+from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 
 SIGMA = 0.1
-"""with which CMA-ES begins in the unit box, by the suite's tuning half; the source has 0.05 and 0.15 of its box"""
+"""with which CMA-ES begins in the unit box, by the suite's tuning half;
+the source has 0.05 and 0.15 of its box"""
 CENTROIDS = 1000
-"""cells of the archives where there is no grid; Vassiliades, Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
+"""cells of the archives where there is no grid; Vassiliades,
+Chatzilygeroudis & Mouret 2018 have 1,000 to 10,000"""
 
 
 class Terms(NamedTuple):
@@ -43,20 +46,23 @@ class Terms(NamedTuple):
 
     @property
     def width(self) -> float:
-        """The side of `ranges` where they are a square; in d dimensions that of the square with their diagonal."""
+        """The side of `ranges` where they are a square;
+        in d dimensions that of the square with their diagonal.
+        """
         return float(np.linalg.norm(np.diff(self.ranges)) / np.sqrt(2))
 
 
 class NoveltyCMA(eqx.Module):
-    """Novelty search by CMA-ES: the mean distance to the 15 nearest in an archive ranks what is born.
+    """Novelty search by CMA-ES: the mean distance to the 15 nearest
+    in an archive ranks what is born.
 
     Source: pyribs' `examples/sphere.py`, `ns_cma`, by Lee et al. 2024, doi:10.1145/3638529.3654001.
     """
 
     sigma: float = SIGMA
     threshold: float = 0.02
-    """how far from the archive one is archived, in widths of the behaviors; the source has 0.037, which covers as much
-    in rooms, 0.8 of it in the maze and 1.04 in the projection"""
+    """how far from the archive one is archived, in widths of the behaviors; the source has 0.037,
+    which covers as much in rooms, 0.8 of it in the maze and 1.04 in the projection"""
 
     def __call__(self, terms: Terms) -> Any:
         from ribs.archives import ProximityArchive
@@ -72,10 +78,11 @@ class NoveltyCMA(eqx.Module):
 
 
 class DensityDescent(eqx.Module):
-    """Density descent by CMA-ES: a Gaussian kernel density of 10,000 behaviors ranks what is born, the least first.
+    """Density descent by CMA-ES: a Gaussian kernel density of 10,000 behaviors ranks what is born,
+    the least first.
 
-    Source: pyribs' `examples/sphere.py`, `dds`, by Lee et al. 2024. A grid beside it keeps the solutions from which
-    CMA-ES begins again.
+    Source: pyribs' `examples/sphere.py`, `dds`, by Lee et al. 2024. A grid beside it keeps the
+    solutions from which CMA-ES begins again.
     """
 
     sigma: float = SIGMA
@@ -93,9 +100,11 @@ class DensityDescent(eqx.Module):
 
 
 class CMAMAE(eqx.Module):
-    """CMA-MAE: the improvement over a cell's threshold, which follows its elites slowly, ranks what is born.
+    """CMA-MAE: the improvement over a cell's threshold, which follows its elites slowly,
+    ranks what is born.
 
-    Source: Fontaine & Nikolaidis 2023, doi:10.1145/3583131.3590389, and pyribs' `examples/sphere.py`, `cma_mae`.
+    Source: Fontaine & Nikolaidis 2023, doi:10.1145/3583131.3590389, and pyribs'
+    `examples/sphere.py`, `cma_mae`.
     """
 
     sigma: float = SIGMA
@@ -107,7 +116,9 @@ class CMAMAE(eqx.Module):
 
 
 class MapElites(eqx.Module):
-    """MAP-Elites with Iso+LineDD. Source: Vassiliades & Mouret 2018, doi:10.1145/3205455.3205602; pyribs' defaults."""
+    """MAP-Elites with Iso+LineDD. Source: Vassiliades & Mouret 2018,
+    doi:10.1145/3205455.3205602; pyribs' defaults.
+    """
 
     iso: float = 0.01
     line: float = 0.2
@@ -134,8 +145,12 @@ PEERS: dict[str, Peer] = {
 }
 
 
-def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any = None) -> Any:
-    """A scheduler of CMA-ES in shares of about 36, as the sources have; it begins again from `kept`."""
+def _strategies(
+    terms: Terms, sigma: float, ranker: str, archive: Any, restart_from: Any = None
+) -> Any:
+    """A scheduler of CMA-ES in shares of about 36, as the sources have;
+    it begins again from `restart_from`.
+    """
     from ribs.emitters import EvolutionStrategyEmitter
     from ribs.schedulers import Scheduler
 
@@ -145,25 +160,29 @@ def _strategies(terms: Terms, sigma: float, ranker: str, archive: Any, kept: Any
     seeds: Any = np.random.SeedSequence(terms.seed).spawn(len(shares))
     emitters = [
         EvolutionStrategyEmitter(
-            archive if kept is None else kept, **begun, **rules, batch_size=len(share), seed=seed
+            archive if restart_from is None else restart_from,
+            **begun,
+            **rules,
+            batch_size=len(share),
+            seed=seed,
         )
         for share, seed in zip(shares, seeds, strict=True)
     ]
-    return Scheduler(archive, emitters, kept)
+    return Scheduler(archive, emitters, restart_from)
 
 
 def _cells(terms: Terms, **settings: Any) -> Any:
     from ribs.archives import CVTArchive, GridArchive
 
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "solution_dim": len(terms.x0),
         "ranges": terms.ranges,
         "seed": terms.seed,
         **settings,
     }
     if terms.dims is not None:
-        return GridArchive(dims=terms.dims, **told)
-    return CVTArchive(centroids=_centroids(terms.ranges), **told)
+        return GridArchive(dims=terms.dims, **options)
+    return CVTArchive(centroids=_centroids(terms.ranges), **options)
 
 
 @functools.cache
@@ -176,9 +195,11 @@ def _centroids(ranges: tuple[tuple[float, float], ...]) -> Float[np.ndarray, "c 
 def offspring_of(
     peer: Peer, search: NoveltySearch, cells: Cells, seed: int, state: SearchState
 ) -> Iterator[Population]:
-    """The generations of a peer in a search's place, without end, after founders that its archives hold from the start.
+    """The generations of a peer in a search's place, without end,
+    after founders that its archives hold from the start.
 
-    Solutions are points of the unit box over the genotype space, at whose border they are reflected.
+    Solutions are points of the unit box over the genotype space,
+    at whose border they are reflected.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space
@@ -187,7 +208,7 @@ def offspring_of(
     solutions = (np.asarray(founders.genotype) - low) / width
     for archive in {scheduler.archive, scheduler.result_archive}:
         archive.add(solutions, np.asarray(founders.fitness), np.asarray(founders.descriptor))
-    evaluated = _evaluated_in_one if task.traceable else _evaluated
+    evaluated = _evaluate_jit if task.traceable else _evaluate
     for number in itertools.count(1):
         solutions = 1 - np.abs(1 - np.mod(scheduler.ask(), 2))
         genotypes = jnp.asarray(low + width * solutions, jnp.float32)
@@ -213,13 +234,13 @@ def _terms(search: NoveltySearch, cells: Cells, fitness: Float[Array, " n"], see
     )
 
 
-def _evaluated(
+def _evaluate(
     task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""], number: Int[Array, ""]
 ) -> Population:
     n = len(genotypes)
-    evaluation = conform(task.evaluate(genotypes, key), n, task)
-    return newborn(genotypes, evaluation, jnp.full(n, -1, jnp.int32), number * n, number)
+    evaluation = validate_evaluation(task.evaluate(genotypes, key), n, task)
+    return make_individuals(genotypes, evaluation, jnp.full(n, -1, jnp.int32), number * n, number)
 
 
-_evaluated_in_one = program(_evaluated)
+_evaluate_jit = deterministic_jit(_evaluate)
 """for a task that is JAX code"""

@@ -16,19 +16,19 @@ import numpy as np
 from pydantic_core import to_json
 
 from brns.comparison import page
-from brns.comparison.measure import Facts, measured
+from brns.comparison.measure import MethodResult, run_method
 from brns.comparison.peers import Peer
-from brns.comparison.statistics import Comparison, judged, too_few
+from brns.comparison.statistics import Comparison, judge, too_few
 from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
-from brns.runs.paths import Seeds, chosen, whole
+from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
-from brns.runs.provenance import grouped, here
+from brns.runs.provenance import describe_process, group_by_answer
 from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import CLASSES, describe
+from brns.settings import CLASSES, part_to_json
 from brns.tasks.workers import has_workers
 
 LOG = logging.getLogger("brns")
@@ -59,25 +59,30 @@ def compare(
     workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling and cost.
+    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage,
+    cycling and cost.
 
-    `what` is a task or a search of your own, a `World`, the name of one, several of them, or "suite". The first
-    estimator is the reference, with which the others are compared. Offspring are made as `NoveltySearch` makes them by
-    default, or as the search that is given does; with `mutations`, each estimator runs with each, as "estimator,
-    mutation". Among the estimators may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or
-    any function that makes a scheduler of its `Terms`: they have the same founders and as many evaluations.
-    `generations` is by default the world's own, and 200 for a task of your own. `cells` says where individuals of your
-    task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2, each on all cores.
+    `what` is a task or a search of your own, a `World`, the name of one, several of them, or
+    "suite". The first estimator is the reference, with which the others are compared. Offspring are
+    made as `NoveltySearch` makes them by default, or as the search that is given does; with
+    `mutations`, each estimator runs with each, as "estimator, mutation". Among the estimators may
+    be methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function that makes a
+    scheduler of its `Terms`: they have the same founders and as many evaluations. `generations` is
+    by default the world's own, and 200 for a task of your own. `cells` says where individuals of
+    your task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2,
+    each on all cores.
 
-    `out` gets a file for each world and method when it is done: a second call continues a stopped one, and can add
-    worlds and methods. At the end it gets runs.csv, with all numbers, and comparison.png; the page is OUT.md. After
-    Ctrl-C jobs end at their next generation, and their numbers are lost. `progress=False` shows no bar.
+    `out` gets a file for each world and method when it is done: a second call continues a stopped
+    one, and can add worlds and methods. At the end it gets runs.csv, with all numbers, and
+    comparison.png; the page is OUT.md. After Ctrl-C jobs end at their next generation, and their
+    numbers are lost. `progress=False` shows no bar.
 
-    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other settings made. Take
-    another folder after a change of your own code: only names and settings are compared.
+    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other
+    settings made. Take another folder after a change of your own code: only names and settings are
+    compared.
     """
-    _, seeds = chosen(seeds=seeds)
-    generations = None if generations is None else whole("generations", generations, 2)
+    _, seeds = resolve_seeds(seeds=seeds)
+    generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
     worlds, out = _worlds(what, generations, cells), Path(out)
@@ -87,23 +92,23 @@ def compare(
     tests = (len(methods) - 1) * len(worlds)
     if few := tests and too_few(len(seeds), tests):
         LOG.warning("%s", few)
-    _finish(jobs, workers or 2, progress)
-    found: dict[str, dict[str, Facts]] = {each.name: {} for each in worlds}
+    _run_missing(jobs, workers or 2, progress)
+    results: dict[str, dict[str, MethodResult]] = {each.name: {} for each in worlds}
     answers = []
     for job in jobs:
-        found[job.world.name][job.method], made = _stored(job)
-        answers.append((job.method, made))
-    named = {each.name: each for each in worlds}
+        results[job.world.name][job.method], provenance = _read_result(job)
+        answers.append((job.method, provenance))
+    worlds_by_name = {each.name: each for each in worlds}
     reference = jobs[0].method
     comparison = Comparison(
-        named,
-        found,
+        worlds_by_name,
+        results,
         seeds,
         reference,
         out,
         _operators(jobs, mutations or {"": None}),
-        grouped(answers),
-        judged(found, reference),
+        group_by_answer(answers),
+        judge(results, reference),
     )
     page.write(comparison)
     return comparison
@@ -123,17 +128,18 @@ def _worlds(what: Any, generations: int | None, cells: Cells | None) -> list[Wor
     if not isinstance(cells, Cells | None):
         raise ValueError(f"cells must be brns.comparison.worlds.Cells; got {cells!r}")
     if isinstance(what, NoveltySearch):
-        own = of_task(what.task, what.population_size, 200, cells)
-        found = [own._replace(offspring=what.offspring_size)]
+        user_world = of_task(what.task, what.population_size, 200, cells)
+        worlds = [user_world._replace(offspring=what.offspring_size)]
     elif cells is not None:
         raise ValueError(
-            f"cells are for a task or search of your own; a world has its own (world._replace(cells=...)); got {cells}"
+            "cells are for a task or search of your own; a world has its own "
+            f"(world._replace(cells=...)); got {cells}"
         )
     else:
-        given = [what] if isinstance(what, str | World) else list(what)
-        given = SUITE if given == ["suite"] else given
-        found = [world(each) if isinstance(each, str) else each for each in given]
-    return [each._replace(generations=generations or each.generations) for each in found]
+        names = [what] if isinstance(what, str | World) else list(what)
+        names = SUITE if names == ["suite"] else names
+        worlds = [world(each) if isinstance(each, str) else each for each in names]
+    return [each._replace(generations=generations or each.generations) for each in worlds]
 
 
 def _methods(
@@ -142,17 +148,18 @@ def _methods(
     """Each estimator with each operator, and each peer once."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise ValueError(
-            f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got {estimators!r}'
+            f'a comparison needs estimators by name, as in {{"counts": VisitCounts()}}; got '
+            f"{estimators!r}"
         )
     methods: dict[str, _Method] = {}
-    for name, given in estimators.items():
-        if isinstance(given, NoveltyEstimator) or not callable(given):
+    for name, estimator in estimators.items():
+        if isinstance(estimator, NoveltyEstimator) or not callable(estimator):
             for label, mutation in mutations.items():
-                methods[f"{name}, {label}" if label else name] = given, mutation, None
+                methods[f"{name}, {label}" if label else name] = estimator, mutation, None
         elif find_spec("ribs") is None:
             raise ImportError(f"{name} needs pyribs: pip install 'brns[peers]'")
         else:
-            methods[name] = PopulationKNN(k=1), PolynomialMutation(), given
+            methods[name] = PopulationKNN(k=1), PolynomialMutation(), estimator
     return methods
 
 
@@ -161,23 +168,25 @@ def _jobs(
 ) -> list[_Job]:
     jobs = []
     for each in worlds:
-        own = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
+        base = what if isinstance(what, NoveltySearch) else NoveltySearch(each.task())
         sizes = {"population_size": each.individuals, "offspring_size": each.born}
         place = {
-            key: describe(value) for key, value in each.cells._asdict().items() if key != "counted"
+            key: part_to_json(value)
+            for key, value in each.cells._asdict().items()
+            if key != "counted"
         }
         for name, (estimator, mutation, peer) in methods.items():
             search = dataclasses.replace(
-                own, estimator=estimator, mutate=mutation or own.mutate, **sizes
+                base, estimator=estimator, mutate=mutation or base.mutate, **sizes
             )
             settings = {
-                "search": describe(search),
+                "search": part_to_json(search),
                 "seeds": seeds,
                 "generations": each.generations,
                 "cells": place,
             }
             if peer is not None:
-                settings["peer"] = describe(peer)
+                settings["peer"] = part_to_json(peer)
             file = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)
             path = out / "methods" / each.name / f"{file}.json"
             jobs.append(_Job(each, name, search, peer, path, json.loads(json.dumps(settings))))
@@ -189,17 +198,17 @@ def _jobs(
     return jobs
 
 
-def _finish(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
+def _run_missing(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
     """Make the file of each job that has none."""
     for job in jobs:
         if job.path.exists():
-            _stored(job)  # refuses a file of other settings before anything is computed
+            _read_result(job)  # refuses a file of other settings before anything is computed
     stop, alone = Event(), Lock()
     pool = ThreadPoolExecutor(workers)
-    begun = [pool.submit(_make, job, stop, alone) for job in jobs if not job.path.exists()]
+    begun = [pool.submit(_run_job, job, stop, alone) for job in jobs if not job.path.exists()]
     try:
         for _ in track(
-            (one.result() for one in as_completed(begun)), "comparing", len(begun), progress
+            (future.result() for future in as_completed(begun)), "comparing", len(begun), progress
         ):
             pass
     finally:
@@ -207,30 +216,30 @@ def _finish(jobs: Sequence[_Job], workers: int, progress: bool) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _stored(job: _Job) -> tuple[Facts, dict[str, Any]]:
+def _read_result(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
     try:
         stored = json.loads(job.path.read_bytes())
         facts = {name: np.array(values, np.float64) for name, values in stored["facts"].items()}
-        settings, made = stored["settings"], stored["made"]
-        found = Facts(milliseconds=float(facts.pop("milliseconds")), **facts)
+        settings, provenance = stored["settings"], stored["made"]
+        result = MethodResult(milliseconds=float(facts.pop("milliseconds")), **facts)
     except (ValueError, TypeError, KeyError) as error:
         raise RecordError(
             f"{job.path} is damaged ({error}): remove it to have it made anew"
         ) from None
     if settings != job.settings:
         raise RecordError(
-            f"{job.path} was made with other settings, seeds, generations or cells; take another folder, or the "
-            "settings that made it"
+            f"{job.path} was made with other settings, seeds, generations or cells; take another "
+            "folder, or the settings that made it"
         )
-    return found, made
+    return result, provenance
 
 
-def _make(job: _Job, stop: Event, alone: Lock) -> None:
+def _run_job(job: _Job, stop: Event, alone: Lock) -> None:
     # A host task is called by one job at a time, as by a run: it may keep a simulator.
     together = job.search.task.traceable or has_workers(job.search.task)
     with nullcontext() if together else alone:
-        found = measured(job.search, job.world, job.settings["seeds"], stop, job.peer)
-    made = {key: value for key, value in here().items() if key != "command"}
-    content = {"settings": job.settings, "made": made, "facts": found._asdict()}
+        result = run_method(job.search, job.world, job.settings["seeds"], stop, job.peer)
+    provenance = {key: value for key, value in describe_process().items() if key != "command"}
+    content = {"settings": job.settings, "made": provenance, "facts": result._asdict()}
     job.path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(job.path, to_json(content, fallback=np.ndarray.tolist, inf_nan_mode="null"))

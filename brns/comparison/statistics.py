@@ -1,4 +1,6 @@
-"""What the facts say: shares of the reference's coverage, tests with correction, intervals, and a table of them."""
+"""What the facts say: shares of the reference's coverage, tests with correction, intervals,
+and a table of them.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.comparison.markdown import table
-from brns.comparison.measure import POINTS, Facts
+from brns.comparison.measure import POINTS, MethodResult
 from brns.comparison.worlds import World
 from brns.metrics.measures import estimate
 from brns.metrics.significance import Difference, corrected, enough_seeds, paired
@@ -19,7 +21,7 @@ DRAWS = 10_000
 """of the bootstrap"""
 
 
-class Judged(NamedTuple):
+class Verdict(NamedTuple):
     """A method against the reference in a world, at a fraction of the run."""
 
     world: str
@@ -30,9 +32,11 @@ class Judged(NamedTuple):
     deviation: float
     """standard deviation over the method's seeds, in the same unit"""
     p: float
-    """by `brns.metrics.significance`, corrected over all methods and worlds at this fraction; NaN where not tested"""
+    """by `brns.metrics.significance`, corrected over all methods and worlds at this fraction;
+    NaN where not tested"""
     effect: float
-    """the share of seeds in which the method covers more than the reference, ties half; 0.5 is chance"""
+    """the share of seeds in which the method covers more than the reference, ties half;
+    0.5 is chance"""
     seeds: int
 
     @property
@@ -42,26 +46,30 @@ class Judged(NamedTuple):
         return {"higher": "better", "lower": "worse"}.get(verdict, verdict)
 
 
-def judged(found: Mapping[str, Mapping[str, Facts]], reference: str) -> list[Judged]:
-    """Every method against the reference in every world, at every fraction. Row s of all facts is the same seed."""
+def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> list[Verdict]:
+    """Every method against the reference in every world, at every fraction.
+    Row s of all facts is the same seed.
+    """
     rows = []
     for fraction in FRACTIONS:
         raw = []
-        for world, methods in found.items():
+        for world, methods in results.items():
             theirs = methods[reference].at(fraction)
             for method, facts in methods.items():
                 if method == reference:
                     continue
                 ours = facts.at(fraction)
                 mean, deviation, _ = estimate((ours / theirs.mean()).tolist())
-                raw.append(Judged(world, method, fraction, mean, deviation, *paired(ours, theirs)))
+                raw.append(Verdict(world, method, fraction, mean, deviation, *paired(ours, theirs)))
         tests = corrected([Difference(row.p, row.effect, row.seeds) for row in raw])
         rows += [row._replace(p=test.p) for row, test in zip(raw, tests, strict=True)]
     return rows
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """Says that so many seeds can confirm nothing in a table of so many tests, and how many can; else empty."""
+    """Says that so many seeds can confirm nothing in a table of so many tests,
+    and how many can; else empty.
+    """
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
 
@@ -70,7 +78,8 @@ def interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
-    """Between what the mean share lies with 95 %: a bootstrap over seeds, and over worlds too if `of_worlds`.
+    """Between what the mean share lies with 95 %: a bootstrap over seeds,
+    and over worlds too if `of_worlds`.
 
     A pair is what a method and the reference cover in a world, row s by seed s of both.
     """
@@ -91,7 +100,7 @@ class Comparison(NamedTuple):
     """What a comparison found; a notebook shows it as a table."""
 
     worlds: dict[str, World]
-    found: dict[str, dict[str, Facts]]
+    results: dict[str, dict[str, MethodResult]]
     """by world, then by method"""
     seeds: list[int]
     reference: str
@@ -99,10 +108,12 @@ class Comparison(NamedTuple):
     out: Path
     mutation: str
     """the operators of the methods, where their names do not say them"""
-    made: list[dict[str, Any]]
-    """which commit, machine and versions made the numbers, and as `rows` the methods; each different answer once"""
-    judged: list[Judged]
-    """every other method against the reference, in every world, at 10, 25, 50 and 100 % of the run"""
+    provenance: list[dict[str, Any]]
+    """which commit, machine and versions made the numbers, and as `rows` the methods;
+    each different answer once"""
+    verdicts: list[Verdict]
+    """every other method against the reference, in every world, at 10, 25,
+    50 and 100 % of the run"""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -111,7 +122,7 @@ class Comparison(NamedTuple):
         What a seed does not have, such as a first solution, is absent.
         """
         rows = []
-        for world, methods in self.found.items():
+        for world, methods in self.results.items():
             for method, facts in methods.items():
                 measures = {f"coverage_{round(100 * point)}": facts.at(point) for point in POINTS}
                 measures |= {
@@ -141,12 +152,16 @@ class Comparison(NamedTuple):
 
     @property
     def untouched(self) -> list[str]:
-        """Of the distinct worlds those not used for tuning: in the others a method may look better than it is."""
+        """Of the distinct worlds those not used for tuning:
+        in the others a method may look better than it is.
+        """
         return [name for name in self.distinct if self.worlds[name].half != "tune"]
 
     @property
     def summary(self) -> list[list[str]]:
-        """Every method at the end of the run, over the distinct worlds; the first line is the head."""
+        """Every method at the end of the run, over the distinct worlds;
+        the first line is the head.
+        """
         return self.summary_of(self.distinct)
 
     def summary_of(self, worlds: Sequence[str]) -> list[list[str]]:
@@ -158,7 +173,8 @@ class Comparison(NamedTuple):
         Returns:
             A head, and a line for each method: its coverage, the mean over worlds of the share of
             the reachable cells that anything evaluated lies in; this over the reference's, with an
-            interval over seeds and, of several worlds, over worlds too; and in how many worlds it is
+            interval over seeds and, of several worlds, over worlds too;
+                and in how many worlds it is
             better, worse, undecided.
         """
         several = len(worlds) > 1
@@ -166,7 +182,7 @@ class Comparison(NamedTuple):
         outcome = "better / worse / undecided" if several else "difference"
         ratio = f"of {self.reference}'s (95 %)"
         lines = [["method", "coverage, evaluated", ratio, *of_worlds, outcome]]
-        for method in self.found[worlds[0]]:
+        for method in self.results[worlds[0]]:
             against = [""] * (len(lines[0]) - 2)
             if method != self.reference:
                 against = self._against(method, worlds)
@@ -177,18 +193,18 @@ class Comparison(NamedTuple):
         """The mean share of the reachable cells."""
         shares = []
         for name in worlds:
-            cells = self.found[name][method].at(1.0).mean()
+            cells = self.results[name][method].at(1.0).mean()
             shares.append(cells / self.worlds[name].cells.reachable)
         return float(np.mean(shares))
 
     def _against(self, method: str, worlds: Sequence[str]) -> list[str]:
         ends = [
             row
-            for row in self.judged
+            for row in self.verdicts
             if row.method == method and row.fraction == 1.0 and row.world in worlds
         ]
         pairs = [
-            (self.found[name][method].at(1.0), self.found[name][self.reference].at(1.0))
+            (self.results[name][method].at(1.0), self.results[name][self.reference].at(1.0))
             for name in worlds
         ]
         low, high = interval(pairs)
@@ -203,7 +219,7 @@ class Comparison(NamedTuple):
         return [share, f"{least:.2f} to {most:.2f}", outcome]
 
     def __repr__(self) -> str:
-        seeds, tests = len(self.seeds), len(self.judged) // len(FRACTIONS)
+        seeds, tests = len(self.seeds), len(self.verdicts) // len(FRACTIONS)
         worlds = "1 world" if len(self.worlds) == 1 else f"{len(self.worlds)} worlds"
         title = f"Coverage of what was evaluated, in {worlds} over {seeds} seeds"
         parts = [f"{title}; {self.mutation}.", table(self.summary)]

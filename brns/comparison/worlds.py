@@ -1,9 +1,11 @@
-"""The suite: the worlds in which methods are compared, each with the cells by which coverage is counted.
+"""The suite: the worlds in which methods are compared,
+each with the cells by which coverage is counted.
 
-One half is there to choose settings by (tune), the other to report what was chosen (report); two worlds more are held
-out of both. Three are worlds of the suite once more, in a behavior box that is too large: to a novelty that does not
-see the box they are the same runs, so that no mean counts them. Cells lie over the place that a genotype truly
-reaches, whatever its descriptor, and are the same for all methods.
+One half is there to choose settings by (tune), the other to report what was chosen (report); two
+worlds more are held out of both. Three are worlds of the suite once more, in a behavior box that is
+too large: to a novelty that does not see the box they are the same runs, so that no mean counts
+them. Cells lie over the place that a genotype truly reaches, whatever its descriptor, and are the
+same for all methods.
 """
 
 from collections.abc import Callable
@@ -14,15 +16,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Evaluation, Population, Task
-from brns.experiments import named
-from brns.settings import SettingsError, near, parts
+from brns.experiments import make_search
+from brns.settings import SettingsError, did_you_mean, parts
 from brns.tasks.arm import PlanarArm
-from brns.tasks.car import FASTEST, START, TOP, MountainCar, scaled
+from brns.tasks.car import FASTEST, START, TOP, MountainCar, to_unit
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze
 from brns.tasks.projection import LinearProjection
 from brns.tasks.sharded import Wrapper
 
-Place = Callable[[Population], Float[Array, "n 2"]]
+Position = Callable[[Population], Float[Array, "n 2"]]
 """where individuals truly are, as the oracle sees it"""
 
 
@@ -37,7 +39,9 @@ def tip(population: Population) -> Float[Array, "n 2"]:
 
 
 class Cells(NamedTuple):
-    """A grid of `side` x `side` cells over a rectangle; what lies outside counts for the cell next to it."""
+    """A grid of `side` x `side` cells over a rectangle;
+    what lies outside counts for the cell next to it.
+    """
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -46,7 +50,7 @@ class Cells(NamedTuple):
     """how many cells can be reached: what a coverage of 1 is"""
     counted: str
     """how the reachable cells were counted"""
-    place: Place = last_two
+    place: Position = last_two
 
     def of(self, population: Population) -> Int[Array, " n"]:
         """The number of each individual's cell."""
@@ -92,7 +96,7 @@ _HARD = Cells((0.0, 0.0), (600.0, 600.0), 20, 398, _FLOOD)
 _ROOMS = _HARD._replace(reachable=400)
 _ARM = Cells((0.0, 0.0), (1.0, 1.0), 25, 533, _DISC)
 _PICTURE = _ARM._replace(place=tip)
-_LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, scaled(START), scaled(TOP + FASTEST)
+_LEFTMOST, _MIDDLE, _RIGHTMOST = -1.0, to_unit(START), to_unit(TOP + FASTEST)
 _CAR = Cells(
     (_LEFTMOST, _MIDDLE),
     (_MIDDLE, _RIGHTMOST),
@@ -127,7 +131,7 @@ class RescaledBehaviorSpace(Wrapper):
         return self.task.evaluate(genotypes, key)
 
 
-def _loose(task: Callable[[], Task], times: float) -> Callable[[], Task]:
+def _rescaled(task: Callable[[], Task], times: float) -> Callable[[], Task]:
     return lambda: RescaledBehaviorSpace(task(), times)
 
 
@@ -138,7 +142,7 @@ SUITE = (
         "maze-loose",
         "maze, box x 10",
         "report",
-        _loose(DeceptiveMaze, 10.0),
+        _rescaled(DeceptiveMaze, 10.0),
         100,
         100,
         _HARD,
@@ -161,7 +165,7 @@ SUITE = (
         "arm-loose",
         "arm, tip, box x 10",
         "tune",
-        _loose(PlanarArm, 10.0),
+        _rescaled(PlanarArm, 10.0),
         100,
         200,
         _ARM,
@@ -171,7 +175,7 @@ SUITE = (
         "arm-looser",
         "arm, tip, box x 100",
         "report",
-        _loose(PlanarArm, 100.0),
+        _rescaled(PlanarArm, 100.0),
         100,
         200,
         _ARM,
@@ -215,26 +219,30 @@ SUITE = (
 
 def world(name: str) -> World:
     """A world of the suite, or one that `brns run` has, by its name."""
-    known = {each.name: each for each in SUITE}
-    if name in known:
-        return known[name]
+    suite = {each.name: each for each in SUITE}
+    if name in suite:
+        return suite[name]
     others = parts("world")
     if name not in others:
         raise SettingsError(
-            f"a world is one of {', '.join(known | others)}; got {name!r}{near(name, known | others)}"
+            f"a world is one of {', '.join(suite | others)}; got "
+            f"{name!r}{did_you_mean(name, suite | others)}"
         )
-    search = named(name)
+    search = make_search(name)
     return of_task(search.task, search.population_size, 200, _all_cells(search.task))._replace(
         name=name
     )
 
 
 def of_task(task: Task, individuals: int, generations: int, cells: Cells | None = None) -> World:
-    """A task of your own as a world: 20 x 20 cells over its box, or `cells` where a behavior is not planar."""
+    """A task of your own as a world: 20 x 20 cells over its box,
+    or `cells` where a behavior is not planar.
+    """
     if cells is None and (dimensions := task.behavior_space.dimension) != 2:
         raise ValueError(
-            f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say where an individual "
-            "lies: cells=brns.comparison.worlds.Cells(low, high, side, reachable, counted, place)"
+            f"coverage is counted in a plane, and behaviors have {dimensions} dimensions; say "
+            "where an individual lies: cells=brns.comparison.worlds.Cells(low, high, side, "
+            "reachable, counted, place)"
         )
     name = type(task).__name__
     return World(

@@ -1,4 +1,6 @@
-"""Novelty as the mean distance to the nearest neighbours: with an archive, and within the population alone."""
+"""Novelty as the mean distance to the nearest neighbours: with an archive,
+and within the population alone.
+"""
 
 import math
 from functools import partial
@@ -9,13 +11,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Generation, Population, take, unite
 from brns.estimators.neighbours import References, nearest
 
 
 class Archive(NamedTuple):
-    """Individuals kept for good, or until the archive is full. Entries fill the rows from 0 on, without gaps."""
+    """Individuals kept for good, or until the archive is full. Entries fill the rows from 0 on,
+    without gaps.
+    """
 
     descriptor: Float[Array, "capacity d"]
     id: Int[Array, " capacity"]
@@ -31,16 +35,18 @@ class Archive(NamedTuple):
 class ArchiveKNN(eqx.Module):
     r"""Novelty as sparseness among an archive and the population.
 
-    $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the nearest neighbours of
-    $x$ in $A \cup P$; who is in both counts once. Nobody is its own neighbour: one reference at distance exactly 0 is
-    left out. Then `additions` of parents and offspring enter, fewer if fewer qualify; in a full archive each takes the
-    place of an entry. Where nobody lives, an entry may be a query itself, at distance 0.
+    $\rho(x) = \frac{1}{k} \sum_{i=1}^{k} \lVert x - \mu_i \rVert_2$ with $\mu_1 \dots \mu_k$ the
+    nearest neighbours of $x$ in $A \cup P$; who is in both counts once. Nobody is its own
+    neighbour: one reference at distance exactly 0 is left out. Then `additions` of parents and
+    offspring enter, fewer if fewer qualify; in a full archive each takes the place of an entry.
+    Where nobody lives, an entry may be a query itself, at distance 0.
 
-    Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021, equation 1 and
-    sections 3 and 5. Departs from equation 1 as printed, which sums k + 1 terms and divides by k, and from the
-    published code, which averages k - 1.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in those units, NaN where a
-    descriptor is not finite; where there are fewer neighbours than k, the mean of those that there are.
+    Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025; Salehi, Coninx & Doncieux, GECCO 2021,
+    equation 1 and sections 3 and 5. Departs from equation 1 as printed, which sums k + 1 terms and
+    divides by k, and from the published code, which averages k - 1.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, in those
+    units, NaN where a descriptor is not finite; where there are fewer neighbours than k, the mean
+    of those that there are.
     """
 
     k: int = 15
@@ -50,14 +56,16 @@ class ArchiveKNN(eqx.Module):
     capacity: int = 10000
     """largest number of entries; paper, section 5.1 (2000, 4000 and 6000 in section 5.2)"""
     entry: Literal["random", "most_novel"] = "random"
-    """which individuals enter: drawn uniformly without replacement, or the most novel; published code"""
+    """which individuals enter: drawn uniformly without replacement, or the most novel;
+    published code"""
     threshold: float | None = None
     """only individuals of larger novelty enter; section 3.1's t, off by default"""
     removal: Literal["random", "oldest", "least_novel"] = "random"
-    """which entries leave a full archive: random (published code), first in first out, or least novel at entry"""
+    """which entries leave a full archive: random (published code), first in first out,
+    or least novel at entry"""
 
     def __check_init__(self):
-        refuse_unless(
+        check_settings(
             self,
             k=(self.k >= 1, "at least 1"),
             additions=(
@@ -104,13 +112,13 @@ class ArchiveKNN(eqx.Module):
             if self.entry == "random"
             else -everyone.novelty
         )
-        chosen = jnp.lexsort((rank, ~eligible))[: self.additions]
+        selected = jnp.lexsort((rank, ~eligible))[: self.additions]
 
         rows = jnp.where(
-            eligible[chosen], self._vacated(state, key_removal, chosen.shape[0]), self.capacity
+            eligible[selected], self._vacated(state, key_removal, selected.shape[0]), self.capacity
         )
-        entrants = take(everyone, chosen)
-        entered = jnp.broadcast_to(generation.offspring.born[0], chosen.shape)
+        entrants = take(everyone, selected)
+        entered = jnp.broadcast_to(generation.offspring.born[0], selected.shape)
         entries = Archive(
             entrants.descriptor, entrants.id, entrants.novelty, entrants.born, entered
         )
@@ -119,7 +127,9 @@ class ArchiveKNN(eqx.Module):
         )
 
     def _vacated(self, state: Archive, key: Key[Array, ""], number: int) -> Int[Array, " number"]:
-        """The rows that the next entries take: empty ones in order, then those whose entries the rule removes."""
+        """The rows that the next entries take: empty ones in order,
+        then those whose entries the rule removes.
+        """
         if self.removal == "random":
             rank = jax.random.uniform(key, state.id.shape)
         elif self.removal == "oldest":
@@ -132,7 +142,8 @@ class ArchiveKNN(eqx.Module):
 
 
 class PopulationKNN(eqx.Module):
-    """Novelty as sparseness within the population alone: `ArchiveKNN` with an archive that stays empty.
+    """Novelty as sparseness within the population alone:
+    `ArchiveKNN` with an archive that stays empty.
 
     Source: Salehi, Coninx & Doncieux, GECCO 2021, section 2.
     """
@@ -141,7 +152,7 @@ class PopulationKNN(eqx.Module):
     """nearest neighbours; paper, section 5"""
 
     def __check_init__(self):
-        refuse_unless(self, k=(self.k >= 1, "at least 1"))
+        check_settings(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
         """Nothing is remembered."""
@@ -175,7 +186,9 @@ def _finite(descriptors: Float[Array, "n d"]) -> Bool[Array, " n"]:
 
 
 def _unit(queries: Float[Array, "n d"], points: Float[Array, "m d"]) -> Float[Array, ""]:
-    """A power of two in which squared distances fit float32: 1 unless coordinates are huge or tiny."""
+    """A power of two in which squared distances fit float32:
+    1 unless coordinates are huge or tiny.
+    """
     finite = [jnp.where(jnp.isfinite(rows), jnp.abs(rows), 0.0) for rows in (queries, points)]
     largest = jnp.maximum(jnp.max(finite[0], initial=0.0), jnp.max(finite[1], initial=0.0))
     usual = (largest == 0) | ((largest > 2.0**-30) & (largest < 2.0**50))

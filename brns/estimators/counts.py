@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Frame, declared, founded, refuse_unlike, unlearned
+from brns.estimators.features import Frame, check_mergeable, fit_frame, frame_from_box, is_new
 
 GRIDS, MOST_GRIDS = 64, 256  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
@@ -90,15 +90,15 @@ class VisitCounts(eqx.Module):
     """T, the number of grids; by default 64 for each dimension of a behavior, at most 256"""
     rows: int = 8192
     """counters of a grid, a power of two; more help where many more cells than that are found"""
-    axes: int = 16
+    grid_dims: int = 16
     """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
-    pitches: tuple[float, float] = (0.0175, 6.0)
+    cell_sizes: tuple[float, float] = (0.0175, 6.0)
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
     Where founders fill less than the box, three of eight grids are finer"""
 
     def __check_init__(self):
-        finest, coarsest = self.pitches
-        refuse_unless(
+        finest, coarsest = self.cell_sizes
+        check_settings(
             self,
             grids=(self.grids is None or self.grids >= 1, "at least 1, or None"),
             rows=(
@@ -106,9 +106,9 @@ class VisitCounts(eqx.Module):
                 and not self.rows & (self.rows - 1),
                 "a power of two, and grids x rows below 2^31",
             ),
-            axes=(self.axes >= 1, "at least 1"),
-            pitches=(
-                finest >= 1e-6 and finest * self.axes <= coarsest <= 1e6,
+            grid_dims=(self.grid_dims >= 1, "at least 1"),
+            cell_sizes=(
+                finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,
                 "1e-6 <= finest, and finest x axes <= coarsest <= 1e6",
             ),
         )
@@ -117,7 +117,7 @@ class VisitCounts(eqx.Module):
         """Nothing visited: grids drawn, the box as scale."""
         turn, pick, place, row = jax.random.split(key, 4)
         d = space.dimension
-        axes = min(d, self.axes)
+        axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
         direction = _directions(turn, d)
         blocks = max(1, direction.shape[1] // d)
@@ -132,7 +132,7 @@ class VisitCounts(eqx.Module):
         shift = jax.random.uniform(place, shape, jnp.float32)
         grids = Grids(direction, axis, shift, jax.random.bits(row, shape, jnp.uint32) | 1)
         empty = jnp.zeros(total * self.rows, jnp.int32)
-        return Counts(empty, grids, declared(space), jnp.int32(0), jnp.int32(-1))
+        return Counts(empty, grids, frame_from_box(space), jnp.int32(0), jnp.int32(-1))
 
     def score(
         self, state: Counts, descriptors: Float[Array, "n d"], population: Population
@@ -141,7 +141,7 @@ class VisitCounts(eqx.Module):
 
         Whoever of the population is not learned yet counts as a visit.
         """
-        novelty = self._rarity(self._counted(state, population), descriptors)
+        novelty = self._rarity(self._count(state, population), descriptors)
         return jnp.where(jnp.all(jnp.isfinite(descriptors), axis=1), novelty, jnp.nan)
 
     def visits(self, state: Counts, descriptors: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -159,7 +159,7 @@ class VisitCounts(eqx.Module):
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
         """The offspring counted, and at a search's beginning the founders."""
         # In the order in which the loop scored them, so that the compiler does both at once.
-        state = self._counted(state, unite(generation.parents, generation.offspring))
+        state = self._count(state, unite(generation.parents, generation.offspring))
         return state._replace(newest=jnp.max(generation.offspring.born))
 
     def island(self, state: Counts) -> Counts:
@@ -185,7 +185,7 @@ class VisitCounts(eqx.Module):
             ValueError: where states do not share grids and scale.
         """
         common = self.island(states[0]) if since is None else since
-        refuse_unlike([(state.grids, state.frame) for state in (*states, common)])
+        check_mergeable([(state.grids, state.frame) for state in (*states, common)])
         gains = [self.subtract(state, common) for state in states]
         visits = common.visits + sum(gain.visits for gain in gains)
         seen = common.seen + sum(gain.seen for gain in gains)
@@ -195,11 +195,11 @@ class VisitCounts(eqx.Module):
         """The state without the visits of another, such as one of those that were merged."""
         return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
 
-    def emptied(self, state: Counts) -> Counts:
+    def compact(self, state: Counts) -> Counts:
         """The state without its visits, which follow from the descriptors in a run's record."""
         return state._replace(visits=state.visits[:0])
 
-    def recounted(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
+    def restore(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
         """The emptied state with the visits of these descriptors, generation after generation."""
         visits = np.zeros(len(state.grids.axis) * self.rows, np.int64)
         place = eqx.filter_jit(self._place)
@@ -220,10 +220,10 @@ class VisitCounts(eqx.Module):
         total = jnp.sum(roots, axis=1, dtype=jnp.int32).astype(jnp.float32)
         return jnp.minimum(total / np.float32(visits.shape[1] * table[0]), 1.0) ** 2
 
-    def _counted(self, state: Counts, population: Population) -> Counts:
+    def _count(self, state: Counts, population: Population) -> Counts:
         """The state with a visit for each individual that is not learned yet."""
-        new = unlearned(state.seen, state.newest, population).astype(jnp.int32)
-        state = state._replace(frame=founded(state.frame, population))
+        new = is_new(state.seen, state.newest, population).astype(jnp.int32)
+        state = state._replace(frame=fit_frame(state.frame, population))
         place = self._place(state, population.descriptor)
         visits = state.visits.at[place].add(new[:, None], mode="promise_in_bounds")
         seen = state.seen + jnp.sum(new, dtype=jnp.int32)
@@ -259,7 +259,7 @@ class VisitCounts(eqx.Module):
         """Shifts in the unit of `along`, cells in one such unit, and half boxes in one of b's."""
         frame, grids = state.frame, state.grids
         total, axes = grids.axis.shape
-        finest, coarsest = axes * self.pitches[0], self.pitches[1]
+        finest, coarsest = axes * self.cell_sizes[0], self.cell_sizes[1]
         even = (np.arange(total) + 0.5) / total
         pitch = jnp.asarray(finest * (coarsest / finest) ** even, jnp.float32)
         # The founders' spread over that of uniform behaviors, sqrt(1/3); the scale is three times.
@@ -286,7 +286,9 @@ def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
 
 
 def _roots(grids: int) -> Int[np.ndarray, " bins"]:
-    """1 / sqrt(1 + N) as integers whose sum over all grids stays below 2^31, by the bits of 1 + N."""
+    """1 / sqrt(1 + N) as integers whose sum over all grids stays below 2^31,
+    by the bits of 1 + N.
+    """
     bits = np.arange(31 << MANTISSA, dtype=np.int32) + (127 << MANTISSA)
     visits = (bits << (23 - MANTISSA)).view(np.float32).astype(np.float64)
     return np.floor(2**30 // grids / np.sqrt(visits)).astype(np.int32)

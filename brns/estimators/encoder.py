@@ -9,43 +9,49 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-BIAS = 0.3  # of "he-biased": it puts the folds of an encoder all over [-1, 1], where zero biases put them through 0
+# of "he-biased": it puts the folds of an encoder all over [-1, 1],
+# where zero biases put them through 0
+BIAS = 0.3
 
 
-def drawn(
+def init_weights(
     encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
 ) -> tuple[PyTree, int]:
-    """The weights of an encoder of the user's own, `encoder(key, depth)`, and the number of its outputs.
+    """The weights of an encoder of the user's own, `encoder(key, depth)`,
+    and the number of its outputs.
 
-    The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every key; `whole` makes it
-    again. Errors: `ValueError` where it does not map `(n, d)` to `(n, m)`.
+    The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every
+    key; `with_weights` makes it again. Errors: `ValueError` where it does not map `(n, d)` to
+    `(n, m)`.
     """
-    made = encoder(key, depth)
-    outputs = jax.eval_shape(made, jax.ShapeDtypeStruct((2, d), jnp.float32))
+    network = encoder(key, depth)
+    outputs = jax.eval_shape(network, jax.ShapeDtypeStruct((2, d), jnp.float32))
     if len(getattr(outputs, "shape", ())) != 2 or outputs.shape[0] != 2:
         raise ValueError(
             f"an encoder must map descriptors (n, {d}) to outputs (n, m); (2, {d}) gave {outputs}"
         )
-    return eqx.filter(made, _weight), outputs.shape[1]
+    return eqx.filter(network, _is_weight), outputs.shape[1]
 
 
-def whole(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
+def with_weights(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
     """The user's encoder with these weights."""
     others = []
 
     def make(key: Key[Array, ""]) -> None:
-        others.append(eqx.filter(encoder(key, depth), _weight, inverse=True))
+        others.append(eqx.filter(encoder(key, depth), _is_weight, inverse=True))
 
     jax.eval_shape(make, jax.random.key(0))  # whose weights nobody needs
     return eqx.combine(weights, others[0])
 
 
-def _weight(leaf: Any) -> bool:
+def _is_weight(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array)
 
 
 class Encoder(eqx.Module):
-    r"""Fully connected, $y^l = \sigma(V^l y^{l-1} + c^l)$ with leaky ReLU, and a linear last layer; section 3.2."""
+    r"""Fully connected, $y^l = \sigma(V^l y^{l-1} + c^l)$ with leaky ReLU,
+    and a linear last layer; section 3.2.
+    """
 
     layers: tuple[eqx.nn.Linear, ...]
 
@@ -68,7 +74,7 @@ class Encoder(eqx.Module):
             self.layers = draw(key)
         else:
             undrawn = eqx.filter_eval_shape(draw, key)
-            self.layers = he(undrawn, key, BIAS if initialisation == "he-biased" else 0.0)
+            self.layers = init_he(undrawn, key, BIAS if initialisation == "he-biased" else 0.0)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
         *hidden, last = self.layers
@@ -83,17 +89,19 @@ def _affine(layer: eqx.nn.Linear, points: Float[Array, "n i"]) -> Float[Array, "
     return points @ layer.weight.T + layer.bias
 
 
-def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
-    """The module with He's initialisation in all of its linear and convolutional layers, as section 3.2 asks.
+def init_he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
+    """The module with He's initialisation in all of its linear and convolutional layers,
+    as section 3.2 asks.
 
-    Weights from N(0, 2 / fan_in), biases from U(+-bias). For encoders of your own: Equinox's own draws, both from
-    U(+-1 / sqrt(fan_in)), have a sixth of He's variance, with which novelty hardly tells behaviors apart.
+    Weights from N(0, 2 / fan_in), biases from U(+-bias). For encoders of your own: Equinox's own
+    draws, both from U(+-1 / sqrt(fan_in)), have a sixth of He's variance, with which novelty hardly
+    tells behaviors apart.
     """
 
     def is_layer(node):
         return isinstance(node, eqx.nn.Linear | eqx.nn.Conv)
 
-    def begun(node, key, key_bias):
+    def init_layer(node, key, key_bias):
         if not is_layer(node):
             return node
         inputs = tuple(range(1, node.weight.ndim))
@@ -110,4 +118,4 @@ def he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
 
     nodes, structure = jax.tree.flatten(module, is_leaf=is_layer)
     keys = jax.random.split(key, 2 * len(nodes))
-    return structure.unflatten(map(begun, nodes, keys[: len(nodes)], keys[len(nodes) :]))
+    return structure.unflatten(map(init_layer, nodes, keys[: len(nodes)], keys[len(nodes) :]))

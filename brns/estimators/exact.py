@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Generation, Population, unite
 from brns.estimators import cpu
-from brns.estimators.encoder import drawn, whole
+from brns.estimators.encoder import init_weights, with_weights
 from brns.estimators.features import (
     Cosines,
     Frame,
-    declared,
-    founded,
-    in_frame,
-    refuse_unlike,
-    unlearned,
+    check_mergeable,
+    fit_frame,
+    frame_from_box,
+    is_new,
+    to_frame,
 )
 
 LARGEST = 1e4  # of |phi|^2 / lambda, so that a behavior seen once is known to 1e-4
@@ -39,23 +39,28 @@ class ExactState(NamedTuple):
     seen: Int[Array, ""]
     """how many behaviors were learned"""
     newest: Int[Array, ""]
-    """the latest generation of birth among them, by which the learned are known; -1 before the first update"""
+    """the latest generation of birth among them, by which the learned are known;
+    -1 before the first update"""
 
 
 class ExactRecognition(eqx.Module):
-    r"""Novelty as the recognition error that remains after learning everything ever seen, in expectation.
+    r"""Novelty as the recognition error that remains after learning everything ever seen,
+    in expectation.
 
     $\mathcal{M}_t(b) = \lambda \, \phi(b)^\top A_t^{-1} \phi(b)$ with
-    $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$. The state is m x m
-    numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
+    $A_t = \lambda I + \sum_{s \le t} \phi(b_s) \phi(b_s)^\top$ and m frozen random features $\phi$.
+    The state is m x m numbers, and a generation of n costs $O(n m (d + m))$, whatever was seen.
 
-    The novelty of a fixed behavior never rises, unless `forgetting` is below 1; docs/method derives it and bounds its
-    rounding. Each individual is learned once, at birth, and counts as seen already when it is scored.
+    The novelty of a fixed behavior never rises, unless `forgetting` is below 1; docs/method derives
+    it and bounds its rounding. Each individual is learned once, at birth, and counts as seen
+    already when it is scored.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303, for novelty as recognition error.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`, from 0 to $|\phi|^2$.
-    Errors: `ValueError` for settings out of range, and for an `encoder` whose output is not `(n, m)`, not finite or
-    too large for float32.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, doi:10.1145/3449639.3459303,
+    for novelty as recognition error.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`,
+    from 0 to $|\phi|^2$.
+    Errors: `ValueError` for settings out of range, and for an `encoder` whose output is not
+    `(n, m)`, not finite or too large for float32.
     """
 
     size: int = 256
@@ -65,14 +70,15 @@ class ExactRecognition(eqx.Module):
     regularization: float = 1.0
     """lambda: how many visits halve the novelty of a behavior unlike all others"""
     forgetting: float = 1.0
-    """what is left of a visit a generation later; below 1 old visits fade, for worlds that change"""
+    """what is left of a visit a generation later; below 1 old visits fade,
+    for worlds that change"""
     encoder: Callable[..., Any] | None = None
-    """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it sees the box as
-    [-1, 1]^d; `size` and `frequencies` play no part then"""
+    """makes features of your own, `encoder(key, depth)` as in `BehaviorRecognition`; frozen, it
+    sees the box as [-1, 1]^d; `size` and `frequencies` play no part then"""
 
     def __check_init__(self):
         low, high = self.frequencies
-        refuse_unless(
+        check_settings(
             self,
             size=(self.size >= 2 and self.size % 2 == 0, "even and at least 2"),
             frequencies=(0 < low <= high < math.inf, "0 < lowest <= highest"),
@@ -90,54 +96,61 @@ class ExactRecognition(eqx.Module):
         if self.encoder is None:
             features, m = Cosines(d, self.size, *self.frequencies, key), self.size
         else:
-            features, m = drawn(self.encoder, d, DEPTH, key)
-            self._refuse_large(self.encoder, d)
-        return ExactState(features, declared(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
+            features, m = init_weights(self.encoder, d, DEPTH, key)
+            self._check_size(self.encoder, d)
+        return ExactState(features, frame_from_box(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
         """phi(b), the space in which this novelty is measured."""
         if self.encoder is not None:
-            return whole(self.encoder, state.features, DEPTH)(
-                in_frame(declared(state.frame.space), descriptors)
+            return with_weights(self.encoder, state.features, DEPTH)(
+                to_frame(frame_from_box(state.frame.space), descriptors)
             )
-        return state.features(in_frame(state.frame, descriptors), state.frame.wide)
+        return state.features(to_frame(state.frame, descriptors), state.frame.wide)
 
     def score(
         self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty of descriptors, after all that was learned and whoever of the population is not learned yet."""
-        state = state._replace(frame=founded(state.frame, population))
-        unlearned, _ = self._unlearned(state, population)
-        return remaining(
-            self.embed(state, descriptors) @ state.root.T, unlearned, self.regularization
+        """The novelty of descriptors, after all that was learned and whoever
+        of the population is not learned yet.
+        """
+        state = state._replace(frame=fit_frame(state.frame, population))
+        rows, _ = self._project_new(state, population)
+        return posterior_variance(
+            self.embed(state, descriptors) @ state.root.T, rows, self.regularization
         )
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
-        """The state after learning who is not learned yet: the offspring, and at a search's beginning the founders."""
-        # In the order in which the loop scored them, so that the compiler does the work for both once.
+        """The state after learning who is not learned yet: the offspring,
+        and at a search's beginning the founders.
+        """
+        # In the order in which the loop scored them,
+        # so that the compiler does the work for both once.
         everyone = unite(generation.parents, generation.offspring)
         if self.forgetting < 1:
-            state = state._replace(root=faded(state.root, self.forgetting))
-        state = state._replace(frame=founded(state.frame, everyone))
-        rows, new = self._unlearned(state, everyone)
+            state = state._replace(root=decay_root(state.root, self.forgetting))
+        state = state._replace(frame=fit_frame(state.frame, everyone))
+        rows, new = self._project_new(state, everyone)
         return state._replace(
-            root=shrunk(state.root, rows, self.regularization),
+            root=update_root(state.root, rows, self.regularization),
             seen=state.seen + jnp.sum(new),
             newest=jnp.max(generation.offspring.born),
         )
 
-    def _unlearned(
+    def _project_new(
         self, state: ExactState, population: Population
     ) -> tuple[Float[Array, "n m"], Bool[Array, " n"]]:
         r"""$R \phi$ of who is not learned yet, zeros for others; and who that is."""
         rows = self.embed(state, population.descriptor) @ state.root.T
-        new = unlearned(state.seen, state.newest, population) & jnp.all(jnp.isfinite(rows), axis=1)
+        new = is_new(state.seen, state.newest, population) & jnp.all(jnp.isfinite(rows), axis=1)
         return jnp.where(new[:, None], rows, 0.0), new
 
     def island(self, state: ExactState) -> ExactState:
-        """A state that has seen nothing, with the features and the scale of `state`: those of islands can be merged.
+        """A state that has seen nothing, with the features and the scale of `state`:
+        those of islands can be merged.
 
-        It begins a new search, or goes on with the one that `state` is from, whose population it does not learn again.
+        It begins a new search, or goes on with the one that `state` is from,
+        whose population it does not learn again.
         """
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
@@ -167,7 +180,7 @@ class ExactRecognition(eqx.Module):
             )
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
-        refuse_unlike([(state.features, state.frame, state.root.shape) for state in everyone])
+        check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])
         precision = _precision(common)
         total = precision + sum(_precision(state) - precision for state in states)
         value, vector = np.linalg.eigh(total)
@@ -176,7 +189,7 @@ class ExactRecognition(eqx.Module):
         seen = jnp.int32(common.seen + sum(state.seen - common.seen for state in states))
         return tuple(state._replace(root=root, seen=seen) for state in states)
 
-    def _refuse_large(self, encoder: Callable[..., Any], d: int) -> None:
+    def _check_size(self, encoder: Callable[..., Any], d: int) -> None:
         with (
             jax.ensure_compile_time_eval()
         ):  # one drawn and tried now, so that what is wrong is said before the run
@@ -185,8 +198,9 @@ class ExactRecognition(eqx.Module):
             largest = float(jnp.max(jnp.sum(outputs**2, axis=1)))
         if not largest <= LARGEST * self.regularization:
             raise ValueError(
-                f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most {LARGEST:g} x "
-                f"regularization; got {largest:.3g}. Divide its outputs by their length"
+                f"an encoder's features must be finite in [-1, 1]^{d}, and |phi|^2 at most "
+                f"{LARGEST:g} x regularization; got {largest:.3g}. Divide its outputs by their "
+                "length"
             )
 
 
@@ -196,39 +210,43 @@ def _precision(state: ExactState) -> np.ndarray:
     return inverse @ inverse.T
 
 
-def remaining(
+def posterior_variance(
     rows: Float[Array, "k m"], seen: Float[Array, "n m"], regularization: float
 ) -> Float[Array, " k"]:
-    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen: a sum of squares.
+    r"""What is left of novelty $|z|^2$, $z = R \phi$, once n more behaviors Z are seen:
+    a sum of squares.
 
-    It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q Q^\top z|^2$.
+    It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q
+    Q^\top z|^2$.
     """
-    basis, triangle = _factored(seen, regularization)
+    basis, triangle = _factor(seen, regularization)
     along = rows if basis is None else rows @ basis
     novelty = regularization * jnp.sum(cpu.solve_transposed(triangle, along.T) ** 2, axis=0)
     return novelty if basis is None else novelty + jnp.sum((rows - along @ basis.T) ** 2, axis=1)
 
 
-def shrunk(
+def update_root(
     root: Float[Array, "m m"], seen: Float[Array, "n m"], regularization: float
 ) -> Float[Array, "m m"]:
-    r"""R after n more behaviors $Z = \Phi R^\top$, so that $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
+    r"""R after n more behaviors $Z = \Phi R^\top$, so that
+    $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
     """
-    basis, triangle = _factored(seen, regularization)
+    basis, triangle = _factor(seen, regularization)
     along = root if basis is None else basis.T @ root
     shorter = math.sqrt(regularization) * cpu.solve_transposed(triangle, along)
     return shorter if basis is None else root + basis @ (shorter - along)
 
 
-def _factored(
+def _factor(
     seen: Float[Array, "n m"], regularization: float
 ) -> tuple[Float[Array, "m n"] | None, Float[Array, "k k"]]:
-    r"""Orthonormal Q and upper triangular C: $\lambda I + Z^\top Z = Q C^\top C Q^\top + \lambda (I - Q Q^\top)$.
+    r"""Orthonormal Q and upper triangular C:
+    $\lambda I + Z^\top Z = Q C^\top C Q^\top + \lambda (I - Q Q^\top)$.
 
-    None stands for the identity, where there are not far fewer behaviors than features. Both are found from Z itself,
-    since float32 has no room for the condition of $Z^\top Z$.
+    None stands for the identity, where there are not far fewer behaviors than features. Both are
+    found from Z itself, since float32 has no room for the condition of $Z^\top Z$.
     """
     n, m = seen.shape
     if 2 * n > m:
@@ -237,7 +255,7 @@ def _factored(
     return basis, cpu.triangle(jnp.concatenate([math.sqrt(regularization) * jnp.eye(n), inner.T]))
 
 
-def faded(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
+def decay_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m m"]:
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
 
     $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.

@@ -1,4 +1,6 @@
-"""Frozen random features of behaviors: two are alike as far as the inner product of their features is large."""
+"""Frozen random features of behaviors:
+two are alike as far as the inner product of their features is large.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,12 +15,15 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from brns.core import Box, Population
 
 NARROW = 1 / 16  # of half the box; a narrower scale may be too narrow, and longer waves are added
-LONGER = 0.7  # below 1 there are more long waves than short ones: on the arm the box's scale needs them more
+# below 1 there are more long waves than short ones: on the arm the box's scale needs them more
+LONGER = 0.7
 LEAST = 3e-6  # of half the box, the narrowest scale
 
 
 class Frame(NamedTuple):
-    """Where descriptors are measured from, and in what unit: first the box, then the spread of the founders."""
+    """Where descriptors are measured from, and in what unit: first the box,
+    then the spread of the founders.
+    """
 
     space: Box
     center: Float[Array, " d"]
@@ -31,19 +36,21 @@ class Frame(NamedTuple):
     """whether center and scale were taken from founders"""
 
 
-def declared(space: Box) -> Frame:
+def frame_from_box(space: Box) -> Frame:
     """The box itself: [-1, 1] in every dimension."""
     return Frame(
         space, (space.low + space.high) / 2, jnp.ones(()), jnp.ones(()), jnp.zeros((), bool)
     )
 
 
-def founded(frame: Frame, population: Population) -> Frame:
-    """Center and scale taken, once, from the founders: their mean, and three times their root mean variance.
+def fit_frame(frame: Frame, population: Population) -> Frame:
+    """Center and scale taken, once, from the founders: their mean,
+    and three times their root mean variance.
 
-    Founders are the oldest of the first population that are finite. The variance is the mean over dimensions: one that
-    hardly moves at first would drown the others later. Where founders fill less than a sixteenth of the box, they may
-    be alike or the box too large: then the scales reach from theirs to that sixteenth.
+    Founders are the oldest of the first population that are finite. The variance is the mean over
+    dimensions: one that hardly moves at first would drown the others later. Where founders fill
+    less than a sixteenth of the box, they may be alike or the box too large: then the scales reach
+    from theirs to that sixteenth.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
@@ -53,45 +60,50 @@ def founded(frame: Frame, population: Population) -> Frame:
     center = jnp.sum(jnp.where(counts, population.descriptor, 0.0), axis=0) / number
     away = jnp.where(counts, (population.descriptor - center) / half, 0.0)
     scale = jnp.maximum(3 * jnp.sqrt(jnp.sum(away**2) / away.shape[1] / number), LEAST)
-    found = Frame(frame.space, center, scale, jnp.maximum(NARROW / scale, 1.0), jnp.ones((), bool))
-    return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, found)
+    from_founders = Frame(
+        frame.space, center, scale, jnp.maximum(NARROW / scale, 1.0), jnp.ones((), bool)
+    )
+    return jax.tree.map(lambda old, new: jnp.where(frame.placed, old, new), frame, from_founders)
 
 
-def in_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def to_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """Descriptors from the frame's center, in its unit."""
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
-def unlearned(
+def is_new(
     seen: Int[Array, ""], newest: Int[Array, ""], population: Population
 ) -> Bool[Array, " n"]:
     """Who is not learned yet, never one that is not finite: whoever is younger than all that was.
 
-    Where nothing was seen these are the first two generations of a search, whatever the age of the state: that of an
-    island has the age of the search that it is from.
+    Where nothing was seen these are the first two generations of a search, whatever the age of the
+    state: that of an island has the age of the search that it is from.
     """
     beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
     new = (population.born > newest) | (beginning & (population.born >= 0))
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
 
 
-def refuse_unlike(shared: Sequence[PyTree]) -> None:
+def check_mergeable(shared: Sequence[PyTree]) -> None:
     """A `ValueError` where states cannot be merged, since what they must share is not the same."""
     for number, each in enumerate(shared[1:], 2):
         if not eqx.tree_equal(shared[0], each):
             raise ValueError(
-                f"merged states must share features, box and scale; the first and number {number} do not. "
-                "Begin the others from estimator.island(state) of an updated state"
+                f"merged states must share features, box and scale; the first and number {number} "
+                "do not. Begin the others from estimator.island(state) of an updated state"
             )
 
 
 class Cosines(eqx.Module):
-    r"""$\phi(x) = \sqrt{2 / m} \, (\cos w_1 x, \sin w_1 x, \dots)$: m features of m / 2 frequencies, of length 1.
+    r"""$\phi(x) = \sqrt{2 / m} \, (\cos w_1 x, \sin w_1 x, \dots)$:
+    m features of m / 2 frequencies, of length 1.
 
-    $w \sim N(0, 2 s^2 / d)$, so that two points that differ by 0.71 in every dimension differ by an angle of about $s$,
-    whatever d. The scales s lie evenly between `low` and `high` on a logarithmic axis: every octave has as many.
+    $w \sim N(0, 2 s^2 / d)$, so that two points that differ by 0.71 in every dimension differ by an
+    angle of about $s$, whatever d. The scales s lie evenly between `low` and `high` on a
+    logarithmic axis: every octave has as many.
 
-    Source: Rahimi & Recht 2007, random features of a shift-invariant kernel; here a mixture over its width.
+    Source: Rahimi & Recht 2007, random features of a shift-invariant kernel;
+    here a mixture over its width.
     """
 
     frequency: Float[Array, "d half"]
@@ -108,7 +120,9 @@ class Cosines(eqx.Module):
     def __call__(
         self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0
     ) -> Float[Array, "n m"]:
-        """phi; where `wide` is above 1, the lowest frequency is as much lower, and the others reach from there."""
+        """phi; where `wide` is above 1, the lowest frequency is as much lower,
+        and the others reach from there.
+        """
         angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
         pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
         return pairs / math.sqrt(self.frequency.shape[1])
@@ -126,8 +140,9 @@ _SINE, _COSINE = _taylor(1), _taylor(0)
 def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
     r"""Both, as exact as the angle's own rounding: 6e-6 for angles up to 60 radians.
 
-    On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With y half the angle
-    less whole turns, $|y| \le \pi / 2$: $\cos 2y = 1 - 2 \sin^2 y$ and $\sin 2y = 2 \sin y \cos y$.
+    On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With
+    y half the angle less whole turns, $|y| \le \pi / 2$: $\cos 2y = 1 - 2 \sin^2 y$ and
+    $\sin 2y = 2 \sin y \cos y$.
     """
     turn = angle / (2 * math.pi)
     y = math.pi * (turn - jnp.round(turn))

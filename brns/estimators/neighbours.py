@@ -1,4 +1,6 @@
-"""The nearest neighbours of points, found exactly: every distance is measured, for some queries at a time."""
+"""The nearest neighbours of points, found exactly: every distance is measured,
+for some queries at a time.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -9,7 +11,8 @@ from jaxtyping import Array, Bool, Float
 
 CHUNK = 128  # queries at once: their distances to all references are kept
 GROUP = 16  # references of which only the nearest takes part in the first of two choices
-UNROLLED = 16  # dimensions summed in one compiled expression; XLA's CPU code is several times slower with 8 or 32
+# dimensions summed in one compiled expression; XLA's CPU code is several times slower with 8 or 32
+UNROLLED = 16
 
 
 class References(NamedTuple):
@@ -24,10 +27,11 @@ class References(NamedTuple):
 def nearest(
     queries: Float[Array, "n d"], references: References, count: int
 ) -> Float[Array, "n {count}"]:
-    """The squared distances from each query to its `count` nearest references, sorted; infinite where there are fewer.
+    """The squared distances from each query to its `count` nearest references, sorted;
+    infinite where there are fewer.
 
-    Exact up to the rounding of float32 differences; their squares lose distances below 1e-19. Memory follows the
-    references alone, since queries are taken in chunks.
+    Exact up to the rounding of float32 differences; their squares lose distances below 1e-19.
+    Memory follows the references alone, since queries are taken in chunks.
     """
     n, (m, d) = len(queries), references.point.shape
     if n == 0:
@@ -46,7 +50,8 @@ def nearest(
             GROUP, -1, size
         )
         if rows // GROUP > count:  # the groups with the smallest minima hold the smallest distances
-            # A loop, because XLA's CPU code for jnp.min over the first axis takes longer than the distances do.
+            # A loop, because XLA's CPU code for jnp.min over the first axis
+            # takes longer than the distances do.
             minima = jax.lax.fori_loop(
                 1, GROUP, lambda i, low: jnp.minimum(low, distances[i]), distances[0]
             )
@@ -60,7 +65,9 @@ def nearest(
 def squared_distances(
     queries: Float[Array, "d n"], points: Float[Array, "m d"]
 ) -> Float[Array, "m n"]:
-    """The squared Euclidean distance between every point and every query, from their differences."""
+    """The squared Euclidean distance between every point and every query,
+    from their differences.
+    """
 
     def add(total, q, p):
         for i in range(q.shape[0]):
@@ -73,10 +80,10 @@ def squared_distances(
         return add(total, q, jax.lax.dynamic_slice_in_dim(points, part, UNROLLED, axis=1))
 
     d = queries.shape[0]
-    whole = d - d % UNROLLED
+    rest = d - d % UNROLLED
     total = add(
         jnp.zeros((points.shape[0], queries.shape[1]), jnp.float32),
-        queries[whole:],
-        points[:, whole:],
+        queries[rest:],
+        points[:, rest:],
     )
-    return jax.lax.fori_loop(0, d // UNROLLED, add_next, total) if whole else total
+    return jax.lax.fori_loop(0, d // UNROLLED, add_next, total) if rest else total

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.encoder import Encoder, drawn, whole
+from brns.estimators.encoder import Encoder, init_weights, with_weights
 
 
 class RecognitionState(NamedTuple):
@@ -29,23 +29,27 @@ class RecognitionState(NamedTuple):
 class BehaviorRecognition(eqx.Module):
     r"""Novelty as the error of a network that learns to recognise past behavior.
 
-    $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ with a frozen random encoder $\xi^*$ and a trained
-    encoder $\xi_1$. Before the search, gradient ascent on $\mathcal{M}$ over uniform points drives them apart. In every
-    generation $\xi_1$ descends on $\mathcal{M}$ over D: the offspring, and in the first generation the founders too.
+    $\mathcal{M}(b, w) = \lVert \xi^*(b) - \xi_1(b; w) \rVert_2^2$ with a frozen random encoder
+    $\xi^*$ and a trained encoder $\xi_1$. Before the search, gradient ascent on $\mathcal{M}$ over
+    uniform points drives them apart. In every generation $\xi_1$ descends on $\mathcal{M}$ over D:
+    the offspring, and in the first generation the founders too.
 
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1, doi:10.1145/3449639.3459303. Four
-    defaults depart from it, since they are more reliable (docs/reproduction): inputs are scaled; initial weights and
-    biases are uniform, as in the published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, sections 3.1-3.2, Algorithm 1,
+    doi:10.1145/3449639.3459303. Four defaults depart from it, since they are more reliable
+    (docs/reproduction): inputs are scaled; initial weights and biases are uniform, as in the
+    published code; hidden layers have 64 neurons, not 3 d; and dim(E) is 32, not 2 d.
     `experiments.paper_recognition()` has the paper's settings.
-    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`; novelty `(n,)`, a
-    squared embedding distance, comparable only within one run.
-    Errors: `ValueError` for settings out of range. Where training overflows novelty is NaN, with which a run ends.
+    Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`;
+    novelty `(n,)`, a squared embedding distance, comparable only within one run.
+    Errors: `ValueError` for settings out of range. Where training overflows novelty is NaN,
+    with which a run ends.
     """
 
     embedding: int | None = 32
     """dim(E), the outputs of an encoder; with none the paper's 2 d, section 5"""
     width: int | None = 64
-    """neurons in a hidden layer; with none the paper's 3 d, section 5, whose cost grows with d squared"""
+    """neurons in a hidden layer; with none the paper's 3 d, section 5,
+    whose cost grows with d squared"""
     depths: tuple[int, int] = (3, 5)
     """hidden layers of xi* and of xi1; paper, section 5"""
     learning_rate: float = 1e-2
@@ -57,10 +61,11 @@ class BehaviorRecognition(eqx.Module):
     learn_from: Literal["offspring", "survivors"] = "offspring"
     """what D holds: offspring as in Algorithm 1, or survivors as in the published code"""
     inputs: Literal["raw", "scaled"] = "scaled"
-    """descriptors as they are, as in the published code, or mapped from the behavior space to [-1, 1]"""
+    """descriptors as they are, as in the published code,
+    or mapped from the behavior space to [-1, 1]"""
     initialisation: Literal["he", "he-biased", "uniform"] = "uniform"
-    """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in +-0.3; uniform:
-    weights and biases in +-1/sqrt(fan_in) (published code)"""
+    """he: Gaussian He, zero biases (paper, section 3.2); he-biased: the same, but biases uniform in
+    +-0.3; uniform: weights and biases in +-1/sqrt(fan_in) (published code)"""
     divergence_steps: int = 15
     """steps of gradient ascent on M before the search; paper, section 3.2 (published code: 50)"""
     divergence_learning_rate: float = 1e-3
@@ -68,12 +73,12 @@ class BehaviorRecognition(eqx.Module):
     divergence_batch: int = 32
     """uniform points in a step of ascent; published code"""
     encoder: Callable[..., Any] | None = None
-    """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their number in `depths`; it
-    makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its weights (docs/encoders). `embedding`,
-    `width` and `initialisation` play no part then"""
+    """an architecture of your own, `encoder(key, depth)`, called for xi* and for xi1 with their
+    number in `depths`; it makes a module that maps `(n, d)` to `(n, e)`, whose JAX arrays are its
+    weights (docs/encoders). `embedding`, `width` and `initialisation` play no part then"""
 
     def __check_init__(self):
-        refuse_unless(
+        check_settings(
             self,
             embedding=(self.embedding is None or self.embedding >= 1, "at least 1"),
             width=(self.width is None or self.width >= 1, "at least 1"),
@@ -90,8 +95,8 @@ class BehaviorRecognition(eqx.Module):
         """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""
         d = space.dimension
         key_target, key_predictor, key_diverge = jax.random.split(key, 3)
-        target, e = self._new(d, self.depths[0], key_target)
-        predictor, outputs = self._new(d, self.depths[1], key_predictor)
+        target, e = self._init_encoder(d, self.depths[0], key_target)
+        predictor, outputs = self._init_encoder(d, self.depths[1], key_predictor)
         if e != outputs:
             raise ValueError(
                 f"both encoders must embed in one space: xi* has {e} outputs and xi1 has {outputs}"
@@ -107,14 +112,14 @@ class BehaviorRecognition(eqx.Module):
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
         """xi*(b), the space in which this novelty is measured."""
-        return self._whole(state.target, 0)(_normalised(state, descriptors))
+        return self._with_weights(state.target, 0)(_normalise(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
         """M(b, w). The population plays no part: what was seen is in the weights."""
-        points = _normalised(state, descriptors)
-        return self._error(state.predictor, points, self._whole(state.target, 0)(points))
+        points = _normalise(state, descriptors)
+        return self._error(state.predictor, points, self._with_weights(state.target, 0)(points))
 
     def update(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
@@ -122,28 +127,32 @@ class BehaviorRecognition(eqx.Module):
         """Train xi1 on D, then forget D."""
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train(state, generation, key_train)
-        # Where Adam's state has overflowed its weights would not move again: novelty is NaN, with which a run ends.
+        # Where Adam's state has overflowed its weights would not move again: novelty is NaN,
+        # with which a run ends.
         finite = jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(optimiser)]).all()
         predictor = jax.tree.map(lambda weight: jnp.where(finite, weight, jnp.nan), predictor)
         return state._replace(predictor=predictor, optimiser=optimiser)
 
-    def _new(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
+    def _init_encoder(self, d: int, depth: int, key: Key[Array, ""]) -> tuple[PyTree, int]:
         """The weights of a new encoder, and the number of its outputs."""
         if self.encoder is None:
             e = 2 * d if self.embedding is None else self.embedding
             width = 3 * d if self.width is None else self.width
             return Encoder(d, e, width, depth, self.initialisation, key), e
-        weights, e = drawn(self.encoder, d, depth, key)
+        weights, e = init_weights(self.encoder, d, depth, key)
         if not all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(weights)):
             raise ValueError(
-                "an encoder's JAX arrays are its weights and hold floats; make its constants NumPy arrays"
+                "an encoder's JAX arrays are its weights and hold floats; make its constants "
+                "NumPy arrays"
             )
         return weights, e
 
-    def _whole(self, weights: PyTree, number: int) -> Callable[..., Any]:
+    def _with_weights(self, weights: PyTree, number: int) -> Callable[..., Any]:
         """xi* (number 0) or xi1 (1) with these weights."""
         return (
-            weights if self.encoder is None else whole(self.encoder, weights, self.depths[number])
+            weights
+            if self.encoder is None
+            else with_weights(self.encoder, weights, self.depths[number])
         )
 
     @property
@@ -155,14 +164,17 @@ class BehaviorRecognition(eqx.Module):
     def _dataset(
         self, generation: Generation
     ) -> tuple[Float[Array, "n d"], Bool[Array, " n"], int]:
-        """D of Algorithm 1: the offspring, and in the first generation, the founders, who are its parents.
+        """D of Algorithm 1: the offspring, and in the first generation, the founders,
+        who are its parents.
 
-        D is the rows that are present; the others fill it up to a constant shape. The number is that of a usual D.
+        D is the rows that are present; the others fill it up to a constant shape.
+        The number is that of a usual D.
         """
         if self.learn_from == "survivors":
             survivors = generation.survivors
             return survivors.descriptor, jnp.ones_like(survivors.solved), len(survivors.id)
-        # In the order in which the loop scored them, so that the compiler shares that evaluation of xi*.
+        # In the order in which the loop scored them,
+        # so that the compiler shares that evaluation of xi*.
         everyone = unite(generation.parents, generation.offspring)
         born = generation.offspring.born
         newborn = jnp.arange(len(everyone.id)) >= len(generation.parents.id)
@@ -173,11 +185,12 @@ class BehaviorRecognition(eqx.Module):
     ) -> tuple[PyTree, optax.OptState]:
         """The weights after `epochs` passes over D, in batches of equal size."""
         descriptors, present, usual = self._dataset(generation)
-        points = _normalised(state, descriptors)
-        embedding = self._whole(state.target, 0)(
+        points = _normalise(state, descriptors)
+        embedding = self._with_weights(state.target, 0)(
             points
         )  # so that xi* is never evaluated twice on one of them
-        # The offspring are cut into as few batches as `batch` allows; with founders there are more of that size.
+        # The offspring are cut into as few batches as `batch` allows;
+        # with founders there are more of that size.
         rows = -(-usual // -(-usual // self.batch))
         total, count = len(points), jnp.sum(present)
         steps = (count + rows - 1) // rows
@@ -195,7 +208,8 @@ class BehaviorRecognition(eqx.Module):
                 weight * self._error(predictor, points[order], embedding[order])
             ) / jnp.sum(weight)
 
-        # In a single batch the order of the rows changes nothing, and drawing one is a fifth of the cost at d = 2.
+        # In a single batch the order of the rows changes nothing,
+        # and drawing one is a fifth of the cost at d = 2.
         orders = jax.lax.cond(steps > 1, shuffled, gathered)
         orders = jnp.pad(orders, ((0, 0), (0, -total % rows)))
 
@@ -214,8 +228,13 @@ class BehaviorRecognition(eqx.Module):
         )
 
     def _diverge(self, state: RecognitionState, space: Box, key: Key[Array, ""]) -> PyTree:
-        """Gradient ascent on M over uniform batches of the behavior space, so that xi1 starts far from xi*."""
-        adam, target = optax.adam(self.divergence_learning_rate), self._whole(state.target, 0)
+        """Gradient ascent on M over uniform batches of the behavior space,
+        so that xi1 starts far from xi*.
+        """
+        adam, target = (
+            optax.adam(self.divergence_learning_rate),
+            self._with_weights(state.target, 0),
+        )
 
         def mean_error(predictor, points):
             return -jnp.mean(
@@ -224,7 +243,7 @@ class BehaviorRecognition(eqx.Module):
 
         def ascend(carry, key):
             predictor, optimiser = carry
-            points = _normalised(state, space.uniform(key, self.divergence_batch))
+            points = _normalise(state, space.uniform(key, self.divergence_batch))
             change, optimiser = adam.update(jax.grad(mean_error)(predictor, points), optimiser)
             return (optax.apply_updates(predictor, change), optimiser), None
 
@@ -234,9 +253,11 @@ class BehaviorRecognition(eqx.Module):
     def _error(
         self, predictor: PyTree, points: Float[Array, "n i"], embedding: Float[Array, "n e"]
     ) -> Float[Array, " n"]:
-        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$, given the points and their target embeddings."""
-        return jnp.sum((self._whole(predictor, 1)(points) - embedding) ** 2, axis=-1)
+        r"""$\mathcal{M} = \lVert \xi^*(b) - \xi_1(b) \rVert_2^2$,
+        given the points and their target embeddings.
+        """
+        return jnp.sum((self._with_weights(predictor, 1)(points) - embedding) ** 2, axis=-1)
 
 
-def _normalised(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def _normalise(state: RecognitionState, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
     return (descriptors - state.center) / state.scale

@@ -14,20 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.checks import refuse_wrong, same_structure
+from brns.checks import check_part, check_structure
 from brns.core import (
     Box,
     NoveltyEstimator,
     Population,
-    founding,
     in_float32,
-    individuals,
-    learned,
-    scored,
+    initial_generation,
+    score_novelty,
+    update_estimator,
 )
 from brns.estimators.archive import ArchiveKNN
 from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
-from brns.settings import build, changes, describe, shown, told
+from brns.settings import diff, format_diff, part_from_json, part_to_json, short_repr
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on
@@ -36,8 +35,9 @@ SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two
 class Novelty:
     """How novel behaviors are, given all that were learned: an estimator with its state.
 
-    `score` asks, `learn` remembers; neither does the other. Both may be called from several threads.
-    Batches are padded to a power of two by rows that failed, so that few sizes are compiled.
+    `score` asks, `learn` remembers; neither does the other. Both may be called from several
+    threads. Batches are padded to a power of two by rows that failed, so that few sizes are
+    compiled.
 
     An archive takes in all of a batch while it has room, where a search lets `additions` enter a
     generation: what you do not want remembered you do not give to `learn`.
@@ -52,9 +52,9 @@ class Novelty:
     """
 
     def __init__(self, estimator: NoveltyEstimator, space: Box, seed: SupportsIndex = 0):
-        refuse_wrong("estimator", estimator, NoveltyEstimator)
+        check_part("estimator", estimator, NoveltyEstimator)
         if not isinstance(space, Box):
-            raise ValueError(f"space must be a brns.Box(low, high); got {shown(space)}")
+            raise ValueError(f"space must be a brns.Box(low, high); got {short_repr(space)}")
         if isinstance(estimator, ArchiveKNN):
             estimator = dataclasses.replace(estimator, additions=estimator.capacity)
         self.estimator = estimator
@@ -68,7 +68,7 @@ class Novelty:
     def __repr__(self) -> str:
         dimensions = f"{self.space.dimension} dimensions in {self.batches} batches"
         memory = f"{self.learned} behaviors of {dimensions}"
-        return f"Novelty({shown(self.estimator)}, seed={self.seed}, {memory})"
+        return f"Novelty({short_repr(self.estimator)}, seed={self.seed}, {memory})"
 
     def score(self, descriptors: Any, population: Any = None) -> Float[np.ndarray, " n"]:
         """How novel behaviors are, given all that were learned; higher is more novel.
@@ -129,7 +129,7 @@ class Novelty:
         with self._lock:
             numbers = np.int32(self.batches + 1), np.int32(self.learned)
             after = _learn(self.estimator, self.state, *batch, *numbers, jax.random.key(self.seed))
-            same_structure(self.estimator, self.state, after)
+            check_structure(self.estimator, self.state, after)
             self.state = after
             self.batches += 1
             self.learned += len(rows)
@@ -143,7 +143,7 @@ class Novelty:
         low, high = np.asarray(self.space.low), np.asarray(self.space.high)
         with self._lock:
             facts = {
-                "estimator": describe(self.estimator),
+                "estimator": part_to_json(self.estimator),
                 "space": {"low": low.tolist(), "high": high.tolist()},
                 "seed": self.seed,
                 "batches": self.batches,
@@ -170,10 +170,10 @@ class Novelty:
         """
         arrays = read_arrays(Path(path), SEAL)
         facts = json.loads(arrays.pop("facts").tobytes())
-        estimator = build(facts["estimator"]) if estimator is None else estimator
+        estimator = part_from_json(facts["estimator"]) if estimator is None else estimator
         novelty = cls(estimator, Box(**facts["space"]), facts["seed"])
-        if other := changes(facts["estimator"], describe(novelty.estimator)):
-            raise RecordError(f"{path} was made by another estimator: {told(other)}")
+        if other := diff(facts["estimator"], part_to_json(novelty.estimator)):
+            raise RecordError(f"{path} was made by another estimator: {format_diff(other)}")
         novelty.batches = facts["batches"]
         novelty.learned = facts["learned"]
         leaves = {name.removeprefix("state."): leaf for name, leaf in arrays.items()}
@@ -199,7 +199,7 @@ def _padded(rows: np.ndarray) -> np.ndarray:
 
 def _behaviors(rows: Any, number: Any, born: Any, first: Any) -> Population:
     """The first `number` of these rows; the others failed."""
-    population = individuals(rows, born, first)
+    population = Population.from_descriptors(rows, born, first)
     return population._replace(failed=jnp.arange(len(rows)) >= number)
 
 
@@ -214,7 +214,7 @@ def _score(
     estimator: Any, state: PyTree, space: Box, rows: Any, living: Any, m: Any, born: Any, first: Any
 ) -> Float[Array, " n"]:
     population = _behaviors(living, m, born, first)
-    novelty = scored(estimator, state, jnp.asarray(rows), population)
+    novelty = score_novelty(estimator, state, jnp.asarray(rows), population)
     diagonal = jnp.linalg.norm(space.high - space.low)
     return jnp.where(jnp.isposinf(novelty), diagonal, novelty)
 
@@ -224,4 +224,6 @@ def _learn(
     estimator: Any, state: PyTree, rows: Any, novelty: Any, n: Any, born: Any, first: Any, key: Any
 ) -> PyTree:
     batch = _behaviors(rows, n, born, first)._replace(novelty=novelty)
-    return learned(estimator, state, founding(batch), jax.random.fold_in(key, born))
+    return update_estimator(
+        estimator, state, initial_generation(batch), jax.random.fold_in(key, born)
+    )

@@ -18,9 +18,10 @@ except ImportError:
 class NoveltyArchive(ArchiveBase):
     """An archive for pyribs' schedulers whose `add` says how novel a batch was, and then learns it.
 
-    For emitters with pyribs' own novelty ranker (`ranker="nov"`). Like pyribs' DensityArchive it stores no elites: give
-    the scheduler a `result_archive` for them; `sample_elites` draws from the last batch. Unlike pyribs'
-    ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too, and needs more than k solutions in it.
+    For emitters with pyribs' own novelty ranker (`ranker="nov"`). Like pyribs' DensityArchive it
+    stores no elites: give the scheduler a `result_archive` for them; `sample_elites` draws from the
+    last batch. Unlike pyribs' ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too,
+    and needs more than k solutions in it.
     """
 
     def __init__(
@@ -53,13 +54,15 @@ class NoveltyArchive(ArchiveBase):
     def add(
         self, solution: Any, objective: Any, measures: Any, **fields: Any
     ) -> dict[str, np.ndarray]:
-        """The novelty of each solution, as it was before any of the batch was learned; all have status 2, "new"."""
+        """The novelty of each solution, as it was before any of the batch was learned;
+        all have status 2, "new".
+        """
         measures = np.asarray(measures)
         novelty = self.novelty.score(measures)
         self.novelty.learn(measures, novelty)
         objective = np.zeros(len(measures)) if objective is None else objective
-        told = {"solution": solution, "objective": objective, "measures": measures}
-        self._last = {name: np.array(values, np.float32) for name, values in told.items()}
+        columns = {"solution": solution, "objective": objective, "measures": measures}
+        self._last = {name: np.array(values, np.float32) for name, values in columns.items()}
         return {"status": np.full(len(measures), 2, np.int32), "novelty": novelty}
 
     def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:

@@ -8,22 +8,25 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from brns.core import Box
-from brns.metrics.recorded import Numbers, Record, evaluated
+from brns.metrics.recorded import Numbers, Record, evaluated_column
 
 Points = Float[Numbers, "n d"]
 
 
 def grid(space: Box) -> tuple[int, ...] | None:
-    """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6; none beyond 3 dimensions."""
+    """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
+    none beyond 3 dimensions.
+    """
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
 def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
-    r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
+    r"""The cell of each point:
+    $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
 
-    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges, the last one the
-    upper edge too. Points outside the box count for the border cell next to them. A cell is known by its d coordinates,
-    since one number would overflow in high dimension.
+    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges,
+    the last one the upper edge too. Points outside the box count for the border cell next to them.
+    A cell is known by its d coordinates, since one number would overflow in high dimension.
     """
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
@@ -54,10 +57,11 @@ def cumulative_coverage(
     box: Box,
     shape: Sequence[int],
 ) -> Float[np.ndarray, " g"]:
-    """The share of cells visited up to each generation: entry g counts the points of generations 0 ... g.
+    """The share of cells visited up to each generation:
+    entry g counts the points of generations 0 ... g.
 
-    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory grow with the number of
-    points, not of cells.
+    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory grow
+    with the number of points, not of cells.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     _, first = np.unique(
@@ -73,12 +77,13 @@ def of_record(
 ) -> Float[np.ndarray, " g"]:
     """Cumulative coverage of the behavior space over a run; figure 3a.
 
-    By the survivors of each generation, or by everything that was evaluated; in the cells of `grid` by default.
+    By the survivors of each generation, or by everything that was evaluated;
+    in the cells of `grid` by default.
     """
     points = (
         record.column("survivors.descriptor")
         if individuals == "survivors"
-        else evaluated(record, "descriptor")
+        else evaluated_column(record, "descriptor")
     )
     return cumulative_coverage(
         points, record.behavior_space, cells_of(record.behavior_space, shape)
@@ -87,10 +92,11 @@ def of_record(
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
     """The shape given, or that of `grid`; a `ValueError` where there is neither."""
-    chosen = shape or grid(space)
-    if chosen is None:
+    grid_shape = shape or grid(space)
+    if grid_shape is None:
         raise ValueError(
-            f"a behavior space of {space.dimension} dimensions has no cells of its own, and no figures of them; "
-            "brns.metrics.coverage.of_record(record, shape=...) counts in cells that you choose"
+            f"a behavior space of {space.dimension} dimensions has no cells of its own, and no "
+            "figures of them; brns.metrics.coverage.of_record(record, shape=...) counts in cells "
+            "that you choose"
         )
-    return chosen
+    return grid_shape

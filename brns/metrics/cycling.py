@@ -1,17 +1,17 @@
 r"""Cycling in behavior space: does what was visited become novel again?
 
-Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4; R and `regained` are ours. Of these square matrices only the
-entries j >= i are read; the others are NaN. Rows may be any increasing generations, such as every tenth. If novelty
-remembers, Q falls along a row.
+Source: Salehi, Coninx & Doncieux, GECCO 2021, section 4; R and `regained` are ours. Of these square
+matrices only the entries j >= i are read; the others are NaN. Rows may be any increasing
+generations, such as every tenth. If novelty remembers, Q falls along a row.
 
-$Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$ for $j \ge i$ is in the estimator's unit. R has none: it is the
-rank of $P_i$ among m fixed probes U, drawn uniformly from the behavior space,
+$Q(i, j) = \frac{1}{\mu} \sum_{x \in P_i} \Omega^j(x)$ for $j \ge i$ is in the estimator's unit. R
+has none: it is the rank of $P_i$ among m fixed probes U, drawn uniformly from the behavior space,
 
 $R(i, j) = \frac{1}{\mu m} \sum_{x \in P_i} \sum_{u \in U}
 (\mathbb{I}[\Omega^j(u) < \Omega^j(x)] + \tfrac12 \mathbb{I}[\Omega^j(u) = \Omega^j(x)])$
 
-the share of the space that is less novel than $P_i$; no increasing transformation of novelty changes it. Where all
-points of the box are far from what can be reached, it says nothing.
+the share of the space that is less novel than $P_i$; no increasing transformation of novelty
+changes it. Where all points of the box are far from what can be reached, it says nothing.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from brns.core import Population, in_float32, scored
-from brns.metrics.recorded import NoveltySearch, Numbers, Record, kept
+from brns.core import Population, in_float32, score_novelty
+from brns.metrics.recorded import NoveltySearch, Numbers, Record, require_states
 
 PROBES = 256
 """uniform points that stand for the behavior space: R's error is below 1 / (2 sqrt(256)) = 0.03"""
 BLOCK = 512
-"""individuals that are scored at once: enough to fill the processor, few enough to waste little of the last block"""
+"""individuals that are scored at once: enough to fill the processor,
+few enough to waste little of the last block"""
 MARGIN = 0.1
 """by how much a rank must rise to count: three times R's error"""
 PAIRS = 10**6
@@ -39,7 +40,9 @@ PAIRS = 10**6
 
 @runtime_checkable
 class Embeds(Protocol):
-    """An estimator whose novelty is a distance in some space: behavior space, or one of its own such as that of xi*."""
+    """An estimator whose novelty is a distance in some space: behavior space,
+    or one of its own such as that of xi*.
+    """
 
     def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
 
@@ -61,10 +64,11 @@ class Cycling(NamedTuple):
     regained: Float[np.ndarray, " g-1"]
 
 
-_FOUND: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = (
+_CACHE: WeakKeyDictionary[Any, dict[tuple[int, ...], tuple[NoveltySearch, Cycling]]] = (
     WeakKeyDictionary()
 )
-"""of a record, by the generations: the search and its statistics, for which summaries, figures and reports ask again"""
+"""of a record, by the generations: the search and its statistics, for which summaries,
+figures and reports ask again"""
 
 
 def of_record(
@@ -72,22 +76,24 @@ def of_record(
 ) -> Cycling:
     """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept.
 
-    `generations` are some of `record.snapshots`, by default all. `search` is needed where the record cannot rebuild a
-    part of your own. The result is kept as long as the record is.
+    `generations` are some of `record.snapshots`, by default all. `search` is needed where the
+    record cannot rebuild a part of your own. The result is kept as long as the record is.
     """
-    generations = kept(record, "Q(i, j), on which eta and kappa rest,", generations, least=2)
+    generations = require_states(
+        record, "Q(i, j), on which eta and kappa rest,", generations, least=2
+    )
     search = search or record.search
-    known = _FOUND.setdefault(record, {})
+    cache = _CACHE.setdefault(record, {})
     key = tuple(generations)
-    if key not in known or known[key][0] is not search:
+    if key not in cache or cache[key][0] is not search:
         q, r = matrices(record, generations, search)
         margin = _margin(record, generations, search, q)
         kappas = kappa(q, margin), kappa_share(q, margin)
-        known[key] = (
+        cache[key] = (
             search,
             Cycling(np.asarray(generations), q, margin, eta(q), *kappas, r, regained(r)),
         )
-    return known[key][1]
+    return cache[key][1]
 
 
 def _margin(
@@ -95,8 +101,9 @@ def _margin(
 ) -> float:
     """Epsilon of a run's populations, in the space in which the estimator embeds them.
 
-    Recognition's novelty is a squared distance; it is compared with a distance all the same, as in the paper. For
-    novelty that is no distance, such as a rarity, the margin is ours: a tenth of the median Q(i, i).
+    Recognition's novelty is a squared distance; it is compared with a distance all the same, as in
+    the paper. For novelty that is no distance, such as a rarity, the margin is ours: a tenth of the
+    median Q(i, i).
     """
     if not isinstance(search.estimator, Embeds):
         return float(0.1 * np.median(np.diagonal(q)))
@@ -112,7 +119,8 @@ def matrices(
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
     """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere, over generations whose states were kept.
 
-    One state is in memory at a time. Each state scores the probes, then once every individual that survived until then.
+    One state is in memory at a time. Each state scores the probes,
+    then once every individual that survived until then.
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
@@ -122,14 +130,14 @@ def matrices(
     probes = np.asarray(search.task.behavior_space.uniform(jax.random.key(0), PROBES))
     row = row.reshape(g, mu) + PROBES
     everyone = np.concatenate([probes, points.reshape(g * mu, d)[first]])
-    known = np.maximum.accumulate(row.max(axis=1)) + 1
+    counts = np.maximum.accumulate(row.max(axis=1)) + 1
     blocks = jnp.asarray(
         np.pad(everyone, ((0, -len(everyone) % BLOCK), (0, 0))).reshape(-1, BLOCK, d)
     )
     q, r = np.full((2, g, g), np.nan)
     for j, number in enumerate(generations):
         state = record.state(number, search)
-        used = jnp.int32(-(-known[j] // BLOCK))
+        used = jnp.int32(-(-counts[j] // BLOCK))
         novelty = np.asarray(
             _novelty(search.estimator, state.estimator, state.population, blocks, used), np.float64
         )
@@ -146,10 +154,12 @@ def _novelty(
     blocks: Float[Array, "b n d"],
     used: Int[Array, ""],
 ) -> Float[Array, " b*n"]:
-    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once, and NaN of the others."""
+    """Omega^j of the individuals of the first `used` blocks, an array so as to compile once,
+    and NaN of the others.
+    """
 
     def score(b, novelty):
-        return novelty.at[b].set(scored(estimator, state, blocks[b], population))
+        return novelty.at[b].set(score_novelty(estimator, state, blocks[b], population))
 
     return jax.lax.fori_loop(
         0, used, score, jnp.full(blocks.shape[:2], jnp.nan, jnp.float32)
@@ -158,18 +168,19 @@ def _novelty(
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
     """The share of probes that are less novel than each individual, equals counted half."""
-    known = np.sort(np.asarray(probes))
-    return (np.searchsorted(known, novelty, "left") + np.searchsorted(known, novelty, "right")) / (
-        2 * len(known)
-    )
+    ordered = np.sort(np.asarray(probes))
+    return (
+        np.searchsorted(ordered, novelty, "left") + np.searchsorted(ordered, novelty, "right")
+    ) / (2 * len(ordered))
 
 
 def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
-    r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last; below 1 where novelty fades.
+    r"""$\eta(i) = \mathbb{E}_{j > i} [Q(i, j) / Q(i, i)]$ for every i but the last;
+    below 1 where novelty fades.
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
     """
-    q = _checked(q)
+    q = _mask_past(q)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (q / np.diag(q)[:, None])[:-1]
     later = np.triu(np.ones(ratio.shape, bool), 1)
@@ -177,13 +188,15 @@ def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
 
 
 def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
-    r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$, $i^* = argmin_{j \ge i} Q(i, j)$.
+    r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$,
+    $i^* = argmin_{j \ge i} Q(i, j)$.
 
-    For every i but the last: in how many generations the population was novel again after it had been known best, in
-    the first minimum i*. The count grows with the number of generations; `kappa_share` does not. The published script
-    compares with the index i* in place of Q(i, i*); its numbers are not this kappa.
+    For every i but the last: in how many generations the population was novel again after it had
+    been known best, in the first minimum i*. The count grows with the number of generations;
+    `kappa_share` does not. The published script compares with the index i* in place of Q(i, i*);
+    its numbers are not this kappa.
     """
-    q = _checked(q)
+    q = _mask_past(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
     return np.sum(after & (q > q.min(axis=1, keepdims=True) + epsilon), axis=1)[:-1].astype(
         np.float64
@@ -191,21 +204,25 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
 
 
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
-    """kappa per later generation, in [0, 1]: comparable between runs of different lengths and strides."""
+    """kappa per later generation, in [0, 1]:
+    comparable between runs of different lengths and strides.
+    """
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
 
 
 def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
-    r"""The share of later generations in which $P_i$ is novel again; in [0, 1], for every i but the last.
+    r"""The share of later generations in which $P_i$ is novel again; in [0, 1],
+    for every i but the last.
 
     The share of $j > i$ with $R(i, j) > \min_{i \le k \le j} R(i, k) + \delta$ and
-    $R(i, j) \ge \max(R(i, i), \tfrac12) - \delta$: the rank fell, rose again by more than the margin $\delta$, and is
-    back where it was when the population lived, among the more novel half of the space. So a population that was among
-    the most novel does not count when all novelty becomes equal, nor founders whose rank was low because they crowd at
-    the start, and whose place others visit less from then on. Ours.
+    $R(i, j) \ge \max(R(i, i), \tfrac12) - \delta$: the rank fell, rose again by more than the
+    margin $\delta$, and is back where it was when the population lived, among the more novel half
+    of the space. So a population that was among the most novel does not count when all novelty
+    becomes equal, nor founders whose rank was low because they crowd at the start, and whose place
+    others visit less from then on. Ours.
     """
-    r = _checked(r)
+    r = _mask_past(r)
     least = np.minimum.accumulate(r, axis=1)
     lived = np.maximum(np.diag(r), 1 / 2)[:, None]
     back = (r > least + MARGIN) & (r >= lived - MARGIN)
@@ -213,10 +230,11 @@ def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
 
 
 def epsilon(points: Float[Numbers, "n e"]) -> float:
-    """0.1 x the median distance between pairs of vectors of the space in which novelty is measured; section 4.
+    """0.1 x the median distance between pairs of vectors of the space in
+    which novelty is measured; section 4.
 
-    Of more than a million pairs a million are drawn, always the same: the median's rank is within 0.1 % of the middle.
-    The published code takes 0.1 x the box's diagonal.
+    Of more than a million pairs a million are drawn, always the same: the median's rank is within
+    0.1 % of the middle. The published code takes 0.1 x the box's diagonal.
     """
     points = np.asarray(points, np.float64)
     n = len(points)
@@ -232,12 +250,12 @@ def epsilon(points: Float[Numbers, "n e"]) -> float:
     return float(0.1 * np.median(np.concatenate(distances)))
 
 
-def _checked(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
+def _mask_past(q: Float[Numbers, "g g"]) -> Float[np.ndarray, "g g"]:
     """Q, or R, infinite where j < i."""
     q = np.asarray(q, np.float64)
-    known = np.triu(np.ones(q.shape, bool))
-    if len(q) < 2 or not np.isfinite(q[known]).all():
+    upper = np.triu(np.ones(q.shape, bool))
+    if len(q) < 2 or not np.isfinite(q[upper]).all():
         raise ValueError(
             f"eta and kappa need Q of at least 2 generations, finite where j >= i; got {q}"
         )
-    return np.where(known, q, np.inf)
+    return np.where(upper, q, np.inf)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from brns.metrics.recorded import Numbers, Record, evaluated
+from brns.metrics.recorded import Numbers, Record, evaluated_column
 
 
 def parent_distance(
@@ -13,8 +13,8 @@ def parent_distance(
 ) -> Float[np.ndarray, " g"]:
     r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent.
 
-    `parents` are ids, -1 for none; row i of `behaviors` is the descriptor of the individual with id i. In the units of
-    the behavior space. NaN where nobody has a parent, as among the founders.
+    `parents` are ids, -1 for none; row i of `behaviors` is the descriptor of the individual with id
+    i. In the units of the behavior space. NaN where nobody has a parent, as among the founders.
     """
     parents = np.asarray(parents)
     there = np.asarray(behaviors, np.float64)[parents]
@@ -28,8 +28,10 @@ def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """Mean distance in behavior space from the survivors of each generation to their parents; figure 3b."""
-    everyone = np.concatenate(evaluated(record, "descriptor"))
+    """Mean distance in behavior space from the survivors of each generation to their parents;
+    figure 3b.
+    """
+    everyone = np.concatenate(evaluated_column(record, "descriptor"))
     return parent_distance(
         record.column("survivors.descriptor"), record.column("survivors.parent"), everyone
     )

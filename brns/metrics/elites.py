@@ -1,4 +1,6 @@
-"""Elites: the fittest individual in each cell of a grid over behaviors, the sum of their fitness, and a table."""
+"""Elites: the fittest individual in each cell of a grid over behaviors,
+the sum of their fitness, and a table.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -8,27 +10,29 @@ from jaxtyping import Float
 
 from brns.core import Population
 from brns.metrics.coverage import cells
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics.recorded import Record, evaluated_column
 
 if TYPE_CHECKING:
     import pandas
 
 
 def elites(record: Record, shape: Sequence[int]) -> Population:
-    """Of everything that a run evaluated, the fittest of each cell that was visited, with its genotype.
+    """Of everything that a run evaluated, the fittest of each cell that was visited,
+    with its genotype.
 
-    `shape` is the number of cells in each dimension of the behavior space. Elites come in the order of their cells
-    (`coverage.cells`), the last dimension running fastest. Of equally fit individuals the first born is the elite.
+    `shape` is the number of cells in each dimension of the behavior space. Elites come in the order
+    of their cells (`coverage.cells`), the last dimension running fastest. Of equally fit
+    individuals the first born is the elite.
     """
-    chosen = fittest(record, shape)
-    genotype = record.genotypes(chosen["id"], chosen["born"])
-    return Population(genotype=genotype, **chosen)  # ty: ignore[invalid-argument-type]
+    best = fittest(record, shape)
+    genotype = record.genotypes(best["id"], best["born"])
+    return Population(genotype=genotype, **best)  # ty: ignore[invalid-argument-type]
 
 
 def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     """The columns of the elites without the genotype, which takes longer to read."""
     columns = {
-        name: np.concatenate(evaluated(record, name))
+        name: np.concatenate(evaluated_column(record, name))
         for name in Population._fields
         if name != "genotype"
     }
@@ -39,12 +43,13 @@ def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
 
 
 def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:
-    r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells, the fitness of their elites by then.
+    r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells,
+    the fitness of their elites by then.
 
-    Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is nowhere negative. If
-    `offset` is the task's least fitness, a new cell never lowers the score.
+    Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is
+    nowhere negative. If `offset` is the task's least fitness, a new cell never lowers the score.
     """
-    points, fitness = evaluated(record, "descriptor"), evaluated(record, "fitness")
+    points, fitness = evaluated_column(record, "descriptor"), evaluated_column(record, "fitness")
     _, cell = np.unique(
         cells(np.concatenate(points), record.behavior_space, shape), axis=0, return_inverse=True
     )
@@ -57,23 +62,25 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
 
 
 def frame(population: Population) -> "pandas.DataFrame":
-    """A data frame with a row for each individual: the columns of a `Population`; wide ones become `descriptor_0`, ...
+    """A data frame with a row for each individual: the columns of a `Population`;
+    wide ones become `descriptor_0`, ...
 
-    For elites, solutions and any population that a record gives. Needs pandas: `pip install 'brns[frame]'`.
+    For elites, solutions and any population that a record gives. Needs pandas:
+    `pip install 'brns[frame]'`.
     """
     import pandas
 
     if not isinstance(population, Population):
         raise ValueError(
-            "brns.frame takes individuals, such as record.population(); record.frame() has a row for each generation; "
-            f"got {type(population).__name__}"
+            "brns.frame takes individuals, such as record.population(); record.frame() has a row "
+            f"for each generation; got {type(population).__name__}"
         )
-    made = {}
+    columns = {}
     for name, column in population._asdict().items():
         column = np.asarray(column)
-        made |= (
+        columns |= (
             {name: column}
             if column.ndim == 1
             else {f"{name}_{i}": row for i, row in enumerate(column.T)}
         )
-    return pandas.DataFrame(made)
+    return pandas.DataFrame(columns)

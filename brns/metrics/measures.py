@@ -1,4 +1,6 @@
-"""The table of measures: every number of a run that summaries, reports and reproductions show; and these over seeds."""
+"""The table of measures: every number of a run that summaries, reports and reproductions show;
+and these over seeds.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -6,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from brns.metrics import coverage, cycling, dynamics, paths, saturation
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics.recorded import Record, evaluated_column
 
 
 class Measure(NamedTuple):
@@ -17,7 +19,8 @@ class Measure(NamedTuple):
     function: Callable[[Record], float | None]
     """None where the run has no such number, such as a first solution"""
     needs: Literal["nothing", "grid", "paths", "generations", "states"] = "nothing"
-    """what a run must have: cells over its behavior space, behaviors that are paths, 2 generations, 2 states"""
+    """what a run must have: cells over its behavior space, behaviors that are paths,
+    2 generations, 2 states"""
 
 
 def _mean(curve: np.ndarray) -> float | None:
@@ -27,8 +30,8 @@ def _mean(curve: np.ndarray) -> float | None:
 
 def _regained(record: Record) -> float | None:
     """None where no population was more novel than a tenth of the space: ranks say nothing then."""
-    found = cycling.of_record(record)
-    return found.regained.mean() if np.nanmax(found.r) > cycling.MARGIN else None
+    cycles = cycling.of_record(record)
+    return cycles.regained.mean() if np.nanmax(cycles.r) > cycling.MARGIN else None
 
 
 MEASURES = {
@@ -50,13 +53,13 @@ MEASURES = {
     "solutions": Measure(
         "Solutions",
         "evaluated individuals that met the task's success criterion",
-        lambda record: np.concatenate(evaluated(record, "solved")).sum(),
+        lambda record: np.concatenate(evaluated_column(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",
         "generation of the first success, over the seeds that had one",
         lambda record: next(
-            (g for g, rows in enumerate(evaluated(record, "solved")) if rows.any()), None
+            (g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()), None
         ),
     ),
     "coverage_survivors": Measure(
@@ -73,7 +76,8 @@ MEASURES = {
     ),
     "new": Measure(
         "New",
-        "of the places visited, at every scale, the share first visited in the last half of the run",
+        "of the places visited, at every scale, the share first visited in the last half of the "
+        "run",
         lambda record: saturation.of_record(record)[-1],
         "generations",
     ),
@@ -85,7 +89,8 @@ MEASURES = {
     ),
     "uniformity_signatures": Measure(
         "Uniformity, signatures",
-        "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean over generations",
+        "Jensen–Shannon distance of the survivors' novelty from uniform over occupied cells, mean "
+        "over generations",
         lambda record: _mean(paths.uniformity_of_record(record)),
         "paths",
     ),
@@ -103,7 +108,8 @@ MEASURES = {
     ),
     "eta": Measure(
         "η",
-        "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty fades",
+        "mean over j > i of Q(i, j) / Q(i, i), and over the kept generations i; below 1 novelty "
+        "fades",
         lambda record: cycling.of_record(record).eta.mean(),
         "states",
     ),
@@ -127,15 +133,15 @@ MEASURES = {
     ),
     "epsilon": Measure(
         "ε",
-        "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings; of novelty that is no "
-        "distance 0.1 × the median Q(i, i)",
+        "κ's margin: 0.1 × the median distance between the behaviors, or their embeddings; of "
+        "novelty that is no distance 0.1 × the median Q(i, i)",
         lambda record: cycling.of_record(record).epsilon,
         "states",
     ),
     "regained": Measure(
         "Novelty regained",
-        "share of the later kept generations in which a population ranks as novel again among uniform points as when "
-        "it lived, after it had not; without unit, mean over i",
+        "share of the later kept generations in which a population ranks as novel again among "
+        "uniform points as when it lived, after it had not; without unit, mean over i",
         _regained,
         "states",
     ),
@@ -156,8 +162,8 @@ class Estimate(NamedTuple):
 def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
     """The numbers of one run by name; the table of `measures` says what they mean.
 
-    `of_paths` says that behaviors are planar paths. Cycling needs 2 states or more and `record.search`. Numbers that a
-    run does not have are left out.
+    `of_paths` says that behaviors are planar paths. Cycling needs 2 states or more and
+    `record.search`. Numbers that a run does not have are left out.
     """
     there = {
         "nothing": True,
@@ -166,12 +172,14 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
         "generations": len(record.generations) > 1,
         "states": record.known_search is not None and len(record.snapshots) > 1,
     }
-    found = {name: row.function(record) for name, row in MEASURES.items() if there[row.needs]}
-    return {name: float(value) for name, value in found.items() if value is not None}
+    values = {name: row.function(record) for name, row in MEASURES.items() if there[row.needs]}
+    return {name: float(value) for name, value in values.items() if value is not None}
 
 
 def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
-    """The same numbers over the runs of one experiment: mean, standard deviation and number of seeds of each."""
+    """The same numbers over the runs of one experiment: mean,
+    standard deviation and number of seeds of each.
+    """
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
     rows = [summary(record, of_paths=of_paths) for record in records]

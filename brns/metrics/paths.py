@@ -1,10 +1,12 @@
-r"""Measures of a search whose behaviors are planar paths, taken in the space of their signatures; section 5.2, table I.
+r"""Measures of a search whose behaviors are planar paths, taken in the space of their signatures;
+section 5.2, table I.
 
-In 32 dimensions a grid says nothing, so a path x1, y1, x2, y2, ... is mapped to its signature up to level 2: its
-increments x and y, and the iterated integrals xx, xy, yx, yy, $S^{ij} = \int_{s < t} dx^i_s dx^j_t$ (Chevyrev &
-Kormilitzin, arXiv:1603.03788). The paper divides that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does not say
-between which bounds. Ours follow from the arena's half widths $h_x, h_y$: x and y in $\pm h$, xx and yy up to
-$h^2 / 2$, and xy and yx (areas) in $\pm h_x h_y / 2$. What lies outside counts for the border.
+In 32 dimensions a grid says nothing, so a path x1, y1, x2, y2, ... is mapped to its signature up to
+level 2: its increments x and y, and the iterated integrals xx, xy, yx, yy,
+$S^{ij} = \int_{s < t} dx^i_s dx^j_t$ (Chevyrev & Kormilitzin, arXiv:1603.03788). The paper divides
+that space into 3 x 3 x 5 x 20 x 15 x 10 cells and does not say between which bounds. Ours follow
+from the arena's half widths $h_x, h_y$: x and y in $\pm h$, xx and yy up to $h^2 / 2$, and xy and
+yx (areas) in $\pm h_x h_y / 2$. What lies outside counts for the border.
 """
 
 import numpy as np
@@ -12,7 +14,7 @@ from jaxtyping import Float
 
 from brns.core import Box
 from brns.metrics.coverage import cumulative_coverage
-from brns.metrics.recorded import Numbers, Record, evaluated
+from brns.metrics.recorded import Numbers, Record, evaluated_column
 from brns.metrics.uniformity import of_values
 
 GRID = (3, 3, 5, 20, 15, 10)  # section 5.2
@@ -22,7 +24,8 @@ TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
     """The six terms x, y, xx, xy, yx, yy of paths of straight pieces through x1, y1, x2, y2, ...
 
-    Paths run forward in time; the published code lists their points backwards, which gives the inverse signature.
+    Paths run forward in time; the published code lists their points backwards,
+    which gives the inverse signature.
     """
     points = np.reshape(descriptors, (len(descriptors), -1, 2)).astype(np.float64)
     steps = np.diff(points, axis=1)
@@ -39,30 +42,34 @@ def signature_space(space: Box) -> Box:
 
 
 def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """The share of the cells of signature space visited by everything evaluated up to each generation."""
+    """The share of the cells of signature space visited by everything
+    evaluated up to each generation.
+    """
     box = signature_space(record.behavior_space)
     return cumulative_coverage(
-        [signatures(rows) for rows in evaluated(record, "descriptor")], box, GRID
+        [signatures(rows) for rows in evaluated_column(record, "descriptor")], box, GRID
     )
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """How far the novelty of each generation's survivors is from uniform over the cells that they occupy.
+    """How far the novelty of each generation's survivors is from
+    uniform over the cells that they occupy.
 
-    The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell; NaN where nobody is
-    novel. Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
+    The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell; NaN
+    where nobody is novel. Over all cells it would be above 0.99 at the paper's coverage; the paper
+    prints 0.05 to 0.18.
     """
     box = signature_space(record.behavior_space)
-    found = []
+    distances = []
     for paths, novelty in zip(
         record.column("survivors.descriptor"), record.column("survivors.novelty"), strict=True
     ):
-        found.append(
+        distances.append(
             of_values(signatures(paths), novelty, box, GRID) if np.any(novelty) else np.nan
         )
-    return np.array(found)
+    return np.array(distances)
 
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
     """The standard deviation of everything evaluated along each term of its signature; figure 5."""
-    return signatures(np.concatenate(evaluated(record, "descriptor"))).std(axis=0)
+    return signatures(np.concatenate(evaluated_column(record, "descriptor"))).std(axis=0)

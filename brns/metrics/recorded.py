@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 from brns.core import Box
-from brns.metrics.numbers import ranges
+from brns.formatting import format_range
 
 Numbers = Array | np.ndarray
 """of JAX or of NumPy"""
@@ -73,7 +73,7 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
     Record = Any
 
 
-def evaluated(record: Record, column: str) -> list[np.ndarray]:
+def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
     """A column of all who were evaluated, one array a generation: the founders, then each
     generation's offspring.
 
@@ -86,16 +86,17 @@ def evaluated(record: Record, column: str) -> list[np.ndarray]:
     return rows
 
 
-def kept(
+def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
     """The generations given, by default all, whose states `what` needs; a `ValueError` where they
     are not kept."""
-    kept = record.snapshots
-    wanted = kept if generations is None else list(generations)
-    if len(wanted) < least or wanted != sorted(set(wanted) & set(kept)):
+    snapshots = record.snapshots
+    requested = snapshots if generations is None else list(generations)
+    if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):
         raise ValueError(
-            f"{what} needs the search's states, {least} or more and in order; asked for were {ranges(wanted)}, and "
-            f"{record.path} keeps {ranges(kept)}. Run it again with checkpoint_every=1 (--checkpoint-every 1)"
+            f"{what} needs the search's states, {least} or more and in order; asked for were "
+            f"{format_range(requested)}, and {record.path} keeps {format_range(snapshots)}. Run "
+            "it again with checkpoint_every=1 (--checkpoint-every 1)"
         )
-    return wanted
+    return requested

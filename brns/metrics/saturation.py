@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from brns.core import Box
-from brns.metrics.recorded import Record, evaluated
+from brns.metrics.recorded import Record, evaluated_column
 
 SATURATED = 0.05
 """chosen in the tuning half of the suite: results/saturation.md"""
@@ -14,11 +14,14 @@ GRIDS, ROWS = 16, 4096
 PITCHES = (1e-3, 0.5)
 """the finest and the coarsest, of half the box"""
 TELLING = (30, 1000)
-"""visited cells of a grid that tells: of fewer all are soon visited, and of more each behavior visits its own"""
+"""visited cells of a grid that tells: of fewer all are soon visited,
+and of more each behavior visits its own"""
 
 
 class Seen:
-    """The cells that a search has visited: of grids at every scale, each over a random plane of the behavior space."""
+    """The cells that a search has visited: of grids at every scale,
+    each over a random plane of the behavior space.
+    """
 
     def __init__(self, space: Box):
         generator = np.random.default_rng(0)
@@ -31,8 +34,9 @@ class Seen:
         self.visited = np.zeros((GRIDS, ROWS), bool)
         self.counts: list[np.ndarray] = []
 
-    def new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
-        """After one more generation: of the visited cells, the share first visited in the last half of all generations.
+    def fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
+        """After one more generation: of the visited cells,
+        the share first visited in the last half of all generations.
 
         The mean over the grids that tell; 1 after generation 0. A cell is known by a hash.
         """
@@ -51,13 +55,16 @@ class Seen:
 def of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of what is new after each generation of a run."""
     seen = Seen(record.behavior_space)
-    return np.array([seen.new(descriptors) for descriptors in evaluated(record, "descriptor")])
+    return np.array(
+        [seen.fraction_new(descriptors) for descriptors in evaluated_column(record, "descriptor")]
+    )
 
 
 def saturated(saved: Any) -> bool:
     """Whether a run has stopped finding, for `brns.run(..., until=brns.saturated)`.
 
-    So it is when, of the places it has visited, less than 5 % were first visited in the last half of its generations.
-    `saved` is its newest generation. Rooms behind a door that is not found yet are not seen coming.
+    So it is when, of the places it has visited, less than 5 % were first visited in the last half
+    of its generations. `saved` is its newest generation. Rooms behind a door that is not found yet
+    are not seen coming.
     """
     return saved.row.new < SATURATED

@@ -1,8 +1,8 @@
 """Whether two methods differ: one rule for comparisons, reports and the reproduction.
 
-Methods are compared seed by seed (Wilcoxon's signed ranks, two-sided, exact). The p of one table are
-corrected together (Holm). Where so few seeds could confirm nothing, whatever they find, a difference
-is not tested.
+Methods are compared seed by seed (Wilcoxon's signed ranks, two-sided, exact). The p of one table
+are corrected together (Holm). Where so few seeds could confirm nothing, whatever they find, a
+difference is not tested.
 """
 
 import itertools
@@ -30,7 +30,9 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`higher` or `lower` where p < 0.05, else `undecided`; of too few seeds `not tested (n = 5)`."""
+        """`higher` or `lower` where p < 0.05, else `undecided`;
+        of too few seeds `not tested (n = 5)`.
+        """
         if np.isnan(self.p):
             return not_tested(self.seeds)
         if not self.p < LEVEL:
@@ -47,7 +49,8 @@ def paired(ours: Values, theirs: Values) -> Difference:
     r"""Wilcoxon's signed ranks, two-sided and exact, of two methods that share their seeds.
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
-    0. Seeds in which both are equal are left out of p, equal differences share their mean rank. p is
+    0. Seeds in which both are equal are left out of p, equal differences share their mean rank.
+       p is
     1 where nothing differs, and where ranks and effect point to different sides.
 
     Args:
@@ -59,19 +62,23 @@ def paired(ours: Values, theirs: Values) -> Difference:
     """
     from scipy.stats import rankdata  # a summary without it starts sooner
 
-    one, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    differs = one != other
-    difference = one[differs] - other[differs]
-    effect = float(np.mean((one > other) + 0.5 * ~differs)) if len(one) else 0.5
+    difference_signs, other = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    differs = difference_signs != other
+    difference = difference_signs[differs] - other[differs]
+    effect = (
+        float(np.mean((difference_signs > other) + 0.5 * ~differs))
+        if len(difference_signs)
+        else 0.5
+    )
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(int)  # twice, so that they are whole
     total = int(np.sum(np.sign(difference) * ranks))
     if total * (effect - 0.5) <= 0:
-        return Difference(1.0, effect, len(one))
+        return Difference(1.0, effect, len(difference_signs))
     chance = np.ones(1)  # of each sum of the ranks that are positive
     for rank in ranks:
         chance = (np.pad(chance, (0, rank)) + np.pad(chance, (rank, 0))) / 2
     far = np.abs(2 * np.arange(len(chance)) - ranks.sum()) >= abs(total)
-    return Difference(float(chance[far].sum()), effect, len(one))
+    return Difference(float(chance[far].sum()), effect, len(difference_signs))
 
 
 def by_seed(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Difference:
@@ -94,12 +101,16 @@ def least_p(seeds: int) -> float:
 
 
 def enough_seeds(tests: int = 1) -> int:
-    """The fewest seeds with which so many tests, corrected together, can all confirm a difference."""
+    """The fewest seeds with which so many tests, corrected together,
+    can all confirm a difference.
+    """
     return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
 
 
 def holm(p: Values) -> Float[np.ndarray, " n"]:
-    r"""p-values corrected for their number, Holm 1979: $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order."""
+    r"""p-values corrected for their number, Holm 1979:
+    $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
+    """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     steps = np.minimum(1.0, values[order] * np.arange(len(values), 0, -1))
@@ -111,8 +122,8 @@ def holm(p: Values) -> Float[np.ndarray, " n"]:
 def correct(p: Values, least: Values) -> Float[np.ndarray, " n"]:
     """The p of one table corrected together by Holm's method; NaN for those that are not tested.
 
-    A test that could not be confirmed even with its least p is left out, first by itself, then corrected with the
-    others: it would only weaken these.
+    A test that could not be confirmed even with its least p is left out, first by itself, then
+    corrected with the others: it would only weaken these.
 
     Args:
         p: Of each test.

@@ -1,8 +1,9 @@
 """Coverage in the descriptor's own space: the share of a tessellation's cells that was visited.
 
-Cells are the regions nearest to centres, which k-means places among behaviors that were really met. So they measure
-behaviors of any number of dimensions, of which a grid says nothing. The centres come from what all compared methods
-evaluated, in a seed that is not counted: no method is measured by cells of its own making.
+Cells are the regions nearest to centres, which k-means places among behaviors that were really met.
+So they measure behaviors of any number of dimensions, of which a grid says nothing. The centres
+come from what all compared methods evaluated, in a seed that is not counted: no method is measured
+by cells of its own making.
 """
 
 import warnings
@@ -15,7 +16,8 @@ from brns.metrics.coverage import Points
 from brns.metrics.recorded import Numbers
 
 CELLS = 3000
-"""as in the trials that showed what planes hide; fewer cells are all covered soon, more by chance"""
+"""as in the trials that showed what planes hide; fewer cells are all covered soon,
+more by chance"""
 SHARE = 7
 """of so many behaviors one is used to place the centres: more take longer and move little"""
 ITERATIONS = 10
@@ -27,12 +29,14 @@ Centres = Float[np.ndarray, "c d"]
 def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
     """The centres of a centroidal Voronoi tessellation: k-means over behaviors.
 
-    Source: Vassiliades, Chatzilygeroudis & Mouret 2018, doi:10.1109/TEVC.2017.2735550, who draw the points uniformly
-    from a box; here they are behaviors, which fill little of a box of many dimensions. Lloyd's algorithm begins with
-    different behaviors, drawn without replacement. The same points in the same order give the same centres.
+    Source: Vassiliades, Chatzilygeroudis & Mouret 2018, doi:10.1109/TEVC.2017.2735550, who draw the
+    points uniformly from a box; here they are behaviors, which fill little of a box of many
+    dimensions. Lloyd's algorithm begins with different behaviors, drawn without replacement. The
+    same points in the same order give the same centres.
 
     Args:
-        points: Behaviors that all compared methods evaluated in a seed that is not counted, `(n, d)`.
+        points: Behaviors that all compared methods evaluated in a seed that is not counted,
+            `(n, d)`.
         cells: How many centres; fewer where a seventh of the points has fewer that differ.
         seed: Of the draw of a seventh of the points and of the first centres.
 
@@ -47,8 +51,8 @@ def tessellate(points: Points, cells: int = CELLS, seed: int = 0) -> Centres:
     points = np.asarray(points, np.float64)
     if cells < 2 or not len(points) or not np.isfinite(points).all():
         raise ValueError(
-            f"a tessellation needs finite points and at least 2 cells; got {cells} cells and points of shape "
-            f"{points.shape}"
+            f"a tessellation needs finite points and at least 2 cells; got {cells} cells and "
+            f"points of shape {points.shape}"
         )
     generator = np.random.default_rng(seed)
     used = points[generator.permutation(len(points))[: -(-len(points) // SHARE)]]
@@ -94,8 +98,8 @@ def cumulative_coverage(
     """The share of cells visited up to each generation.
 
     Args:
-        generations: The behaviors of each generation, from the founders on: `brns.metrics.recorded.evaluated(record,
-            "descriptor")` of everything a run evaluated.
+        generations: The behaviors of each generation, from the founders on:
+            `brns.metrics.recorded.evaluated(record, "descriptor")` of everything a run evaluated.
         centres: Those that `tessellate` returns.
 
     Returns:

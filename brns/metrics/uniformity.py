@@ -7,24 +7,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from brns.core import Box, novelty_of
+from brns.core import Box, score_novelty_jit
 from brns.metrics.coverage import Points, cells, centers
-from brns.metrics.recorded import Numbers, Record, kept
+from brns.metrics.recorded import Numbers, Record, require_states
 
 
 def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = None) -> float:
-    r"""The Jensen-Shannon distance, base 2, between normalised weights p and the uniform distribution u; in [0, 1].
+    r"""The Jensen-Shannon distance, base 2,
+    between normalised weights p and the uniform distribution u; in [0, 1].
 
-    $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$. `total` is the number of cells
-    where `weights` lists only those that are not empty. The published code does not normalise.
+    $\sqrt{\tfrac12 D(p \Vert m) + \tfrac12 D(u \Vert m)}$ with $m = \tfrac12 (p + u)$. `total` is
+    the number of cells where `weights` lists only those that are not empty. The published code does
+    not normalise.
     """
     from scipy.spatial.distance import jensenshannon  # a summary without it starts sooner
 
     weights = np.asarray(weights, np.float64).ravel()
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
         raise ValueError(
-            "a distribution needs finite weights from 0 on, not all 0: is the archive empty, or novelty 0 everywhere? "
-            f"got {weights[:5]}"
+            "a distribution needs finite weights from 0 on, not all 0: is the archive empty, or "
+            f"novelty 0 everywhere? got {weights[:5]}"
         )
     # All empty cells are merged into one, which changes no f-divergence.
     p = np.append(weights, 0.0)
@@ -36,10 +38,11 @@ def distance_to_uniform(weights: Shaped[Numbers, "..."], total: int | None = Non
 
 
 def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
-    """The distance to uniform of the number of points in each cell, such as an archive's descriptors.
+    """The distance to uniform of the number of points in each cell,
+    such as an archive's descriptors.
 
-    The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4 the distance over the
-    whole grid is above 0.99, and it prints 0.12.
+    The paper's table I must leave empty cells out, as `of_values` does: with its coverage of 4e-4
+    the distance over the whole grid is above 0.99, and it prints 0.12.
     """
     _, counts = np.unique(cells(points, box, shape), axis=0, return_counts=True)
     return distance_to_uniform(counts, math.prod(shape))
@@ -48,7 +51,9 @@ def of_points(points: Points, box: Box, shape: Sequence[int]) -> float:
 def of_values(
     points: Points, values: Float[Numbers, " n"], box: Box, shape: Sequence[int]
 ) -> float:
-    """The distance to uniform of the mean value in each visited cell, such as novelty over a signature space."""
+    """The distance to uniform of the mean value in each visited cell,
+    such as novelty over a signature space.
+    """
     _, where = np.unique(cells(points, box, shape), axis=0, return_inverse=True)
     where = where.ravel()
     return distance_to_uniform(
@@ -57,8 +62,10 @@ def of_values(
 
 
 def of_record(record: Record, shape: Sequence[int]) -> Float[np.ndarray, " s"]:
-    """The distance to uniform of novelty at the centers of a grid's cells, for each state kept; figure 3f."""
-    generations = kept(record, "uniformity")
+    """The distance to uniform of novelty at the centers of a grid's cells, for each state kept;
+    figure 3f.
+    """
+    generations = require_states(record, "uniformity")
     return np.array([distance_to_uniform(novelty_of_cells(record, shape, g)) for g in generations])
 
 
@@ -69,5 +76,5 @@ def novelty_of_cells(
     points = jnp.asarray(centers(record.behavior_space, shape))
     state = record.state(generation)
     return np.asarray(
-        novelty_of(record.search.estimator, state.estimator, points, state.population)
+        score_novelty_jit(record.search.estimator, state.estimator, points, state.population)
     )

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box
 
 
@@ -32,17 +32,20 @@ class UniformFounders(eqx.Module):
 
 
 class LayerFounders(eqx.Module):
-    r"""Founders whose genotype is a feed-forward network: weights and biases of a layer in $\pm 1/\sqrt{fan\_in}$.
+    r"""Founders whose genotype is a feed-forward network:
+    weights and biases of a layer in $\pm 1/\sqrt{fan\_in}$.
 
-    The usual initial weights of PyTorch's linear layers, with which the published code begins. The genotype is laid
-    out as `FeedForward` reads it, whose `sizes` these are. What lies outside the box is put on its border.
+    The usual initial weights of PyTorch's linear layers, with which the published code begins. The
+    genotype is laid out as `FeedForward` reads it, whose `sizes` these are. What lies outside the
+    box is put on its border.
     """
 
     sizes: tuple[int, ...] = (5, 10, 10, 10, 2)
-    """neurons a layer, from observations to actions; those of the maze's policy. The ant's is [29, 10, 10, 10, 8]"""
+    """neurons a layer, from observations to actions; those of the maze's policy.
+    The ant's is [29, 10, 10, 10, 8]"""
 
     def __check_init__(self):
-        refuse_unless(
+        check_settings(
             self,
             sizes=(len(self.sizes) >= 2 and min(self.sizes) >= 1, "two or more, each at least 1"),
         )
@@ -59,14 +62,15 @@ class LayerFounders(eqx.Module):
             Their genotypes, `(n, p)`, inside the box.
 
         Raises:
-            ValueError: where the network's weights and biases are not as many as the box has dimensions.
+            ValueError: where the network's weights and biases are not as
+                many as the box has dimensions.
         """
         layers = [(inputs, outputs * (inputs + 1)) for inputs, outputs in pairwise(self.sizes)]
         genes = sum(length for _, length in layers)
         if genes != box.dimension:
             raise ValueError(
-                f"sizes={self.sizes} has {genes} weights and biases, the genotype space {box.dimension} dimensions; "
-                "give the sizes of the task's own policy"
+                f"sizes={self.sizes} has {genes} weights and biases, the genotype space "
+                f"{box.dimension} dimensions; give the sizes of the task's own policy"
             )
         bound = jnp.concatenate([jnp.full(length, inputs**-0.5) for inputs, length in layers])
         return jnp.clip(
@@ -77,9 +81,10 @@ class LayerFounders(eqx.Module):
 class GivenFounders(eqx.Module):
     """Founders of your own, such as the survivors of another run: row i of an array is founder i.
 
-    They are the same for every seed. With `GivenFounders(record.population().genotype)` a search goes on from where
-    another ended, with settings of its own; the estimator begins anew. A record names them by their digest, and holds
-    them as its generation 0. Shapes: finite genotypes `(n, p)` inside the box, as many as the population has.
+    They are the same for every seed. With `GivenFounders(record.population().genotype)` a search
+    goes on from where another ended, with settings of its own; the estimator begins anew. A record
+    names them by their digest, and holds them as its generation 0. Shapes: finite genotypes
+    `(n, p)` inside the box, as many as the population has.
     """
 
     _genotypes: Float[Array, "n p"] | None
@@ -114,7 +119,7 @@ class GivenFounders(eqx.Module):
         """
         if self._genotypes is None:
             raise ValueError(
-                "a record knows founders that were given by their digest alone; give them again, as "
-                "GivenFounders(record.population(0).genotype)"
+                "a record knows founders that were given by their digest alone; give them again, "
+                "as GivenFounders(record.population(0).genotype)"
             )
         return self._genotypes

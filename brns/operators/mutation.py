@@ -7,32 +7,34 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_unless
-from brns.core import Box, Mutation, refuse_shape
+from brns.checks import check_settings
+from brns.core import Box, Mutation, check_shape
 
 
 class PolynomialMutation(eqx.Module):
     r"""Bounded polynomial mutation.
 
-    With $u \sim U(0, 1)$, $\delta_1 = (x - low) / (high - low)$ and $\delta_2 = (high - x) / (high - low)$ a gene
-    moves by $\delta_q (high - low)$, where
+    With $u \sim U(0, 1)$, $\delta_1 = (x - low) / (high - low)$ and
+    $\delta_2 = (high - x) / (high - low)$ a gene moves by $\delta_q (high - low)$, where
 
     $\delta_q = (2u + (1 - 2u)(1 - \delta_1)^{\eta + 1})^{1/(\eta + 1)} - 1$ for $u < 1/2$ and
     $\delta_q = 1 - (2(1 - u) + 2(u - 1/2)(1 - \delta_2)^{\eta + 1})^{1/(\eta + 1)}$ otherwise.
 
-    Source: Deb, Pratap, Agarwal & Meyarivan 2002; agrees in distribution with DEAP's `mutPolynomialBounded`.
+    Source: Deb, Pratap, Agarwal & Meyarivan 2002;
+    agrees in distribution with DEAP's `mutPolynomialBounded`.
     Shapes: genotypes `(n, p)` inside `box`. A gene on a bound can still move inwards.
     """
 
     eta: float = 10.0
-    """crowding degree: the larger, the closer a mutant stays to its parent; paper notes, settings"""
+    """crowding degree: the larger, the closer a mutant stays to its parent; paper notes,
+    settings"""
     rate: float | None = 0.1
-    """probability that a gene mutates; paper notes, settings. None draws one for each offspring, evenly on a
-    logarithmic axis from one gene of p to all"""
+    """probability that a gene mutates; paper notes, settings. None draws one for each offspring,
+    evenly on a logarithmic axis from one gene of p to all"""
 
     def __check_init__(self):
         rate = self.rate is None or 0 <= self.rate <= 1
-        refuse_unless(
+        check_settings(
             self,
             eta=(0 <= self.eta < math.inf, "finite, from 0 on"),
             rate=(rate, "from 0 to 1, or None"),
@@ -66,7 +68,9 @@ class PolynomialMutation(eqx.Module):
 
 
 class GaussianMutation(eqx.Module):
-    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`, clipped to the box."""
+    r"""$x + \sigma (high - low) \mathcal{N}(0, 1)$ on each gene with probability `rate`,
+    clipped to the box.
+    """
 
     sigma: float = 0.05
     """standard deviation as a share of the box's width"""
@@ -75,7 +79,7 @@ class GaussianMutation(eqx.Module):
 
     def __check_init__(self):
         sigma = 0 < self.sigma < math.inf
-        refuse_unless(
+        check_settings(
             self, sigma=(sigma, "finite, above 0"), rate=(0 <= self.rate <= 1, "from 0 to 1")
         )
 
@@ -101,19 +105,23 @@ class GaussianMutation(eqx.Module):
 
 
 class IsoLineDD(eqx.Module):
-    r"""Steps all around, and along the line to another parent: $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
+    r"""Steps all around, and along the line to another parent:
+    $x + \sigma_1 w z + \sigma_2 (y - x) \zeta$.
 
-    $y$ is another genotype of the batch, drawn uniformly, $w$ the box's width, $z \sim \mathcal{N}(0, I)$ and
-    $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. What leaves the box is put on its border. A batch of one
-    has no line.
+    $y$ is another genotype of the batch, drawn uniformly, $w$ the box's width,
+    $z \sim \mathcal{N}(0, I)$ and $\zeta \sim \mathcal{N}(0, 1)$, one number for all genes. What
+    leaves the box is put on its border. A batch of one has no line.
 
-    Source: Vassiliades & Mouret, GECCO 2018, doi:10.1145/3205455.3205602; there both are elites of an archive.
+    Source: Vassiliades & Mouret, GECCO 2018, doi:10.1145/3205455.3205602;
+    there both are elites of an archive.
     """
 
     sigma_iso: float = 0.01
-    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret, where the width is 1"""
+    """standard deviation all around, as a share of the box's width; Vassiliades & Mouret,
+    where the width is 1"""
     sigma_line: float = 0.2
-    """standard deviation along the line, as a share of the distance to the other parent; Vassiliades & Mouret"""
+    """standard deviation along the line, as a share of the distance to the other parent;
+    Vassiliades & Mouret"""
 
     def __check_init__(self):
         if (
@@ -121,7 +129,8 @@ class IsoLineDD(eqx.Module):
             or not 0 < self.sigma_iso + self.sigma_line < math.inf
         ):
             raise ValueError(
-                f"finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got {self}"
+                "finite sigma_iso and sigma_line from 0 on are needed, one of them above 0; got "
+                f"{self}"
             )
 
     def __call__(
@@ -139,7 +148,7 @@ class IsoLineDD(eqx.Module):
         """
         key_other, key_iso, key_line = jax.random.split(key, 3)
         n = genotypes.shape[0]
-        other = others(key_other, genotypes)
+        other = draw_partners(key_other, genotypes)
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
         line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
         return jnp.clip(genotypes + iso + line, box.low, box.high)
@@ -148,24 +157,28 @@ class IsoLineDD(eqx.Module):
 class Crossover(eqx.Module):
     r"""Each gene from one of two parents, then polynomial mutation of one gene on average.
 
-    Uniform: from either parent with a probability of 1/2. With `points`, genes are cut at so many places, each drawn
-    from the p + 1 between and around them, and every second piece is the other parent's: neighbours in the genotype
-    mostly stay together. The other parent is another genotype of the batch, drawn uniformly; a batch of one has none.
+    Uniform: from either parent with a probability of 1/2. With `points`, genes are cut at so many
+    places, each drawn from the p + 1 between and around them, and every second piece is the other
+    parent's: neighbours in the genotype mostly stay together. The other parent is another genotype
+    of the batch, drawn uniformly; a batch of one has none.
 
-    Without new values of genes a population that crosses grows alike, and what it lost it does not find again.
+    Without new values of genes a population that crosses grows alike,
+    and what it lost it does not find again.
 
-    Source: uniform, Syswerda 1989; with points, De Jong 1975; both keep two offspring of a pair, here it is one.
+    Source: uniform, Syswerda 1989; with points, De Jong 1975; both keep two offspring of a pair,
+    here it is one.
     """
 
     points: int | None = None
-    """at how many places genes are cut; None is uniform crossover, for which the order of genes tells nothing"""
+    """at how many places genes are cut; None is uniform crossover,
+    for which the order of genes tells nothing"""
     mutated: float = 1.0
     """how many genes mutate afterwards, on average"""
 
     def __check_init__(self):
         points = self.points is None or self.points >= 1
         mutated = 0 <= self.mutated < math.inf
-        refuse_unless(
+        check_settings(
             self, points=(points, "at least 1, or None"), mutated=(mutated, "finite, from 0 on")
         )
 
@@ -189,11 +202,11 @@ class Crossover(eqx.Module):
         else:
             cuts = jax.random.randint(key_which, (n, self.points, 1), 0, p + 1)
             taken = jnp.sum(jnp.arange(p) >= cuts, axis=1) % 2 == 1
-        crossed = jnp.where(taken, others(key_other, genotypes), genotypes)
+        crossed = jnp.where(taken, draw_partners(key_other, genotypes), genotypes)
         return PolynomialMutation(rate=min(self.mutated / p, 1.0))(key_mutate, crossed, box)
 
 
-def others(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
+def draw_partners(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
     """For each genotype another of the batch, drawn uniformly; in a batch of one itself.
 
     Args:
@@ -209,11 +222,13 @@ def others(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, 
 
 
 class MixedMutation(eqx.Module):
-    r"""Each offspring by one of several operators, drawn the more often the more of its offspring survive.
+    r"""Each offspring by one of several operators,
+    drawn the more often the more of its offspring survive.
 
-    Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins even and follows
-    the operators' shares $s$ of the newcomers that survived: $c \leftarrow c + \alpha (s - c)$ after each generation.
-    Outside of a search, where nobody gives credit, operators are drawn evenly.
+    Operator k of K is drawn with probability $\epsilon / K + (1 - \epsilon) c_k$. Credit $c$ begins
+    even and follows the operators' shares $s$ of the newcomers that survived:
+    $c \leftarrow c + \alpha (s - c)$ after each generation. Outside of a search, where nobody gives
+    credit, operators are drawn evenly.
     """
 
     operators: tuple[Mutation, ...] = (
@@ -225,18 +240,19 @@ class MixedMutation(eqx.Module):
         Crossover(points=2),
     )
     """the operators; results/variation.md compares the mixture with fewer"""
-    even: float = 0.2
-    """epsilon, the share of offspring whose operator is drawn evenly; 1 gives all operators the same share"""
-    rate: float = 0.1
+    exploration: float = 0.2
+    """epsilon, the share of offspring whose operator is drawn evenly;
+    1 gives all operators the same share"""
+    credit_rate: float = 0.1
     """alpha, how quickly credit follows"""
 
     def __check_init__(self):
         operators = self.operators and all(isinstance(each, Mutation) for each in self.operators)
-        refuse_unless(
+        check_settings(
             self,
             operators=(operators, "mutation operators, one or more"),
-            even=(0 < self.even <= 1, "above 0 and at most 1"),
-            rate=(0 <= self.rate <= 1, "from 0 to 1"),
+            exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
+            credit_rate=(0 <= self.credit_rate <= 1, "from 0 to 1"),
         )
 
     def __call__(
@@ -287,18 +303,18 @@ class MixedMutation(eqx.Module):
         n, k = len(genotypes), len(self.operators)
         if k == 1:
             mutant = self.operators[0](key, genotypes, box)
-            refuse_shape("mutate", self.operators[0], mutant, genotypes.shape)
+            check_shape("mutate", self.operators[0], mutant, genotypes.shape)
             return mutant, jnp.zeros(n, jnp.int32)
         draw, *keys = jax.random.split(key, k + 1)
         mutants = []
-        for mutate, one in zip(self.operators, keys, strict=True):
-            mutants.append(mutate(one, genotypes, box))
-            refuse_shape("mutate", mutate, mutants[-1], genotypes.shape)
-        chances = self.even / k + (1 - self.even) * credit
+        for mutate, subkey in zip(self.operators, keys, strict=True):
+            mutants.append(mutate(subkey, genotypes, box))
+            check_shape("mutate", mutate, mutants[-1], genotypes.shape)
+        chances = self.exploration / k + (1 - self.exploration) * credit
         operator = jax.random.choice(draw, k, (n,), p=chances)
         return jnp.stack(mutants)[operator, jnp.arange(n)], operator
 
-    def credited(
+    def update_credit(
         self, credit: Float[Array, " k"], operator: Int[Array, " n"], survived: Bool[Array, " n"]
     ) -> Float[Array, " k"]:
         """The credit after a generation.
@@ -312,16 +328,20 @@ class MixedMutation(eqx.Module):
             The credit of each operator, `(k,)`; as before where no offspring survived.
         """
         number = jnp.sum(survived)
-        made = jnp.bincount(
+        survivors = jnp.bincount(
             operator, weights=survived.astype(jnp.float32), length=len(self.operators)
         )
         return jnp.where(
-            number > 0, credit + self.rate * (made / jnp.maximum(number, 1) - credit), credit
+            number > 0,
+            credit + self.credit_rate * (survivors / jnp.maximum(number, 1) - credit),
+            credit,
         )
 
 
-class Redraw(eqx.Module):
-    """Genotypes drawn anew, uniformly from the box, whatever the parents': what random search does."""
+class UniformResampling(eqx.Module):
+    """Genotypes drawn anew, uniformly from the box, whatever the parents':
+    what random search does.
+    """
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box

@@ -9,7 +9,9 @@ from brns.core import Population
 
 
 class Elitist(eqx.Module):
-    """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order: parents before offspring."""
+    """The most novel individuals, Algorithm 1's `select_most_novel`. Ties keep the order:
+    parents before offspring.
+    """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """Select survivors.
@@ -24,7 +26,7 @@ class Elitist(eqx.Module):
         return jnp.argsort(-population.novelty, stable=True)[:size]
 
 
-class Latest(eqx.Module):
+class Generational(eqx.Module):
     """The latest born, whatever their novelty: no selection. Ties keep the order."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
@@ -43,11 +45,11 @@ class Latest(eqx.Module):
 class NSGA2(eqx.Module):
     """NSGA-II's survivor selection on (novelty, fitness), both maximised.
 
-    Whole non-dominated fronts survive in order; of the front that does not fit, the individuals with the largest
-    crowding distance. Ties keep the order: parents before offspring.
+    Whole non-dominated fronts survive in order; of the front that does not fit, the individuals
+    with the largest crowding distance. Ties keep the order: parents before offspring.
 
-    Source: Deb, Pratap, Agarwal & Meyarivan 2002; the paper's section 5.2. Selects what DEAP's `selNSGA2` selects,
-    ties in crowding distance aside. Cost O(n log n).
+    Source: Deb, Pratap, Agarwal & Meyarivan 2002; the paper's section 5.2. Selects what DEAP's
+    `selNSGA2` selects, ties in crowding distance aside. Cost O(n log n).
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
@@ -61,15 +63,17 @@ class NSGA2(eqx.Module):
             The rows of the survivors, `(size,)`.
         """
         objectives = jnp.stack([population.novelty, population.fitness], axis=1)
-        front = fronts(objectives)
+        front = assign_fronts(objectives)
         return jnp.lexsort((-crowding_distance(objectives, front), front))[:size]
 
 
-def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
-    """The number of the non-dominated front of each individual, from 0; both objectives are maximised.
+def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
+    """The number of the non-dominated front of each individual, from 0;
+    both objectives are maximised.
 
-    In the order of the first objective each individual joins the first front whose largest second objective is below
-    its own; these fall from front to front, and the first is found by halving. Equals stand in one front.
+    In the order of the first objective each individual joins the first front whose largest second
+    objective is below its own; these fall from front to front, and the first is found by halving.
+    Equals stand in one front.
 
     Source: Jensen 2003, doi:10.1109/TEVC.2003.817234, for two objectives. Cost O(n log n).
 
@@ -99,7 +103,8 @@ def fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:
 def crowding_distance(
     objectives: Float[Array, "n m"], front: Int[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The sum over objectives of the gap between an individual's two neighbours in its front, over the front's range.
+    """The sum over objectives of the gap between an individual's two neighbours in its front,
+    over the front's range.
 
     Infinite at the ends of a front.
 

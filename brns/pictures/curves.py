@@ -212,12 +212,12 @@ def q(
         ValueError: for runs of several methods, and where less than 2 states were kept.
     """
     rows = gather.q(records)
-    colors = colors or over_time(one.generations[0] for one in rows.series)
+    colors = colors or over_time(line.generations[0] for line in rows.series)
     shapes = list(LOOKS.values())
     looks = {}
-    for place, one in enumerate(rows.series):
-        looks[one.label] = shapes[place]._replace(color=colors[int(one.generations[0])])
-    logarithmic = all((one.values > 0).all() for one in rows.series)
+    for place, line in enumerate(rows.series):
+        looks[line.label] = shapes[place]._replace(color=colors[int(line.generations[0])])
+    logarithmic = all((line.values > 0).all() for line in rows.series)
     ax = paint(rows, ax, looks, over=over, quartiles=logarithmic)
     if logarithmic:
         ax.set_ylim(auto=True)
@@ -274,12 +274,12 @@ def paint(
         The axes.
     """
     ax = axes(ax)
-    labels = [one.label for one in curves.series]
+    labels = [line.label for line in curves.series]
     looks = looks or looks_of(labels)
     lines = []
-    names = _names(labels, [one.seeds for one in curves.series])
-    for name, one in zip(names, curves.series, strict=True):
-        lines.append(Line(name, getattr(one, over).tolist(), one.values, looks[one.label]))
+    names = _names(labels, [line.seeds for line in curves.series])
+    for name, line in zip(names, curves.series, strict=True):
+        lines.append(Line(name, getattr(line, over).tolist(), line.values, looks[line.label]))
     words = draw_lines(ax, lines, quartiles, curves.most)
     xlabel = curves.generation
     if over == "evaluations":

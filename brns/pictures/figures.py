@@ -14,23 +14,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brns.metrics.recorded import kept
+from brns.metrics.recorded import require_states
 from brns.pictures import curves, gather, maps
 from brns.pictures.curves import Over
 from brns.pictures.gather import Gathered
-from brns.pictures.records import Runs, common, mapped, method, methods
+from brns.pictures.records import Runs, common, has_map, method, methods
 from brns.pictures.style import (
     WIDTHS,
     Width,
+    add_title,
     columns,
     house_style,
     label_ends,
     legend_below,
     new_figure,
-    titled,
 )
 from brns.runs.record import Record
-from brns.settings import near
+from brns.settings import did_you_mean
 
 
 class Picture(NamedTuple):
@@ -174,9 +174,9 @@ def overview(record: Runs) -> Figure:
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
             maps.behaviors(each, left)
-            draw_newest = maps.novelty_map if mapped(each) else maps.population
+            draw_newest = maps.novelty_map if has_map(each) else maps.population
             draw_newest(each, right)
-            titled(left, f"{method(each)}, seed {each.seed}")
+            add_title(left, f"{method(each)}, seed {each.seed}")
         legend_below(figure, columns=8)
     return figure
 
@@ -210,7 +210,7 @@ def draw(
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
-    picture, options, style = _chosen(name, shape, over)
+    picture, options, style = _select(name, shape, over)
     if width is not None and width not in WIDTHS:
         raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
     panels = _panels(picture, records)
@@ -227,7 +227,7 @@ def draw(
                 picture.function(
                     panel.source, ax, **panel.options, **panel.style, **options, **style
                 )
-                titled(ax, panel.label)
+                add_title(ax, panel.label)
         if len(panels) > 1 or picture.panels != "one" or not label_ends(figure.axes[0]):
             legend_below(figure)
     return figure
@@ -249,7 +249,7 @@ def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> lis
     Raises:
         ValueError: as `draw` does.
     """
-    picture, options, _ = _chosen(name, shape, "generations")
+    picture, options, _ = _select(name, shape, "generations")
     rows = []
     for line in _panels(picture, records):
         for panel in line:
@@ -259,7 +259,7 @@ def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> lis
     return rows
 
 
-def _chosen(
+def _select(
     name: str, shape: Sequence[int] | None, over: Over
 ) -> tuple[Picture, dict[str, Any], dict[str, Any]]:
     """The figure of a name or number, the options of what it gathers, and those of its drawing."""
@@ -270,8 +270,10 @@ def _chosen(
             "figure 6 is measured, not drawn of runs: python -m reproduction timing, in a checkout"
         )
     if name not in FIGURES:
-        known = [*FIGURES, *sorted(PAPER)]
-        raise ValueError(f"a figure is one of {', '.join(known)}; got {name!r}{near(name, known)}")
+        current = [*FIGURES, *sorted(PAPER)]
+        raise ValueError(
+            f"a figure is one of {', '.join(current)}; got {name!r}{did_you_mean(name, current)}"
+        )
     picture = FIGURES[name]
     if shape is not None and not picture.shaped:
         shaped = ", ".join(name for name, figure in FIGURES.items() if figure.shaped)
@@ -298,7 +300,7 @@ def _panels(picture: Picture, records: Runs) -> list[list[Panel]]:
     if picture.panels == "states":
         rows = []
         for label, record in firsts.items():
-            states = _spaced(record)
+            states = _pick_states(record)
             rows.append([Panel(label, record, {"generation": g}, {}) for g in states])
         return rows
     if picture.panels == "one":
@@ -319,9 +321,9 @@ def _panels(picture: Picture, records: Runs) -> list[list[Panel]]:
     return [panels[i : i + across] for i in range(0, len(panels), across)]
 
 
-def _spaced(record: Record) -> list[int]:
+def _pick_states(record: Record) -> list[int]:
     """An early, a middle and the last generation whose state is kept."""
-    states = kept(record, "a novelty map")
+    states = require_states(record, "a novelty map")
     last = len(states) - 1
     spaced = np.linspace(min(1, last), last, 3).round().astype(int)
     return [states[i] for i in np.unique(spaced)]

@@ -14,7 +14,7 @@ from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import fittest
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import evaluated, kept
+from brns.metrics.recorded import evaluated_column, require_states
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.records import (
     Runs,
@@ -69,12 +69,12 @@ class Curves(NamedTuple):
 
     def rows(self) -> Iterator[Row]:
         """One for each value."""
-        for one in self.series:
-            for seed, values in zip(one.seeds, one.values, strict=True):
-                moments = zip(one.generations, one.evaluations, values, strict=True)
+        for line in self.series:
+            for seed, values in zip(line.seeds, line.values, strict=True):
+                moments = zip(line.generations, line.evaluations, values, strict=True)
                 for generation, evaluations, value in moments:
                     yield {
-                        self.column: one.label,
+                        self.column: line.label,
                         "seed": seed,
                         "generation": int(generation),
                         "evaluations": int(evaluations),
@@ -112,7 +112,7 @@ class Behaviors(NamedTuple):
     def rows(self) -> Iterator[Row]:
         """One for each individual."""
         for born, solved, descriptor in zip(self.born, self.solved, self.descriptor, strict=True):
-            yield {"born": int(born), "solved": bool(solved), **_named(descriptor)}
+            yield {"born": int(born), "solved": bool(solved), **_with_labels(descriptor)}
 
 
 class Archived(NamedTuple):
@@ -127,7 +127,7 @@ class Archived(NamedTuple):
     def rows(self) -> Iterator[Row]:
         """One for each entry."""
         for entered, descriptor in zip(self.entered, self.descriptor, strict=True):
-            yield {"entered": int(entered), **_named(descriptor)}
+            yield {"entered": int(entered), **_with_labels(descriptor)}
 
 
 class Living(NamedTuple):
@@ -148,7 +148,7 @@ class Living(NamedTuple):
         names = "id", "born", "parent", "novelty", "solved"
         for descriptor, *values in zip(self.descriptor, *columns, strict=True):
             plain = (value.item() for value in values)
-            yield {**dict(zip(names, plain, strict=True)), **_named(descriptor)}
+            yield {**dict(zip(names, plain, strict=True)), **_with_labels(descriptor)}
 
 
 class NoveltyMap(NamedTuple):
@@ -191,7 +191,7 @@ class Elites(NamedTuple):
 Gathered = Curves | Bars | Behaviors | Archived | Living | NoveltyMap | Elites
 
 
-def _named(descriptor: np.ndarray) -> dict[str, float]:
+def _with_labels(descriptor: np.ndarray) -> dict[str, float]:
     return {f"behavior_{i}": float(value) for i, value in enumerate(descriptor)}
 
 
@@ -237,18 +237,18 @@ def coverage(
 
         return _curves(groups, covered, quantity, most=1.0)
 
-    found = curves(cells)
-    while shape is None and _saturated(found) and 2 * min(cells) <= FINEST:
+    shares = curves(cells)
+    while shape is None and _saturated(shares) and 2 * min(cells) <= FINEST:
         cells = tuple(2 * side for side in cells)
-        found = curves(cells)
-    return found
+        shares = curves(cells)
+    return shares
 
 
 _WHO = {"survivors": "the survivors", "evaluated": "all that was evaluated"}
 
 
 def _saturated(curves: Curves) -> bool:
-    return any(one.values[:, -1].mean() > SATURATED for one in curves.series)
+    return any(run.values[:, -1].mean() > SATURATED for run in curves.series)
 
 
 def qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves:
@@ -313,8 +313,8 @@ def _cycling(records: Runs, name: str, quantity: str, most: float | None = None)
     def but_the_last(record: Record) -> Sequence[int]:
         return record.snapshots[:-1]
 
-    found = _curves(methods(records), statistic, quantity, but_the_last, most)
-    return found._replace(generation="generation i")
+    values = _curves(methods(records), statistic, quantity, but_the_last, most)
+    return values._replace(generation="generation i")
 
 
 def _curves(
@@ -342,7 +342,7 @@ def _curves(
 def _series(
     label: str, runs: Sequence[Record], generations: Sequence[int], values: np.ndarray
 ) -> Series:
-    sizes = [len(rows) for rows in evaluated(runs[0], "id")]
+    sizes = [len(rows) for rows in evaluated_column(runs[0], "id")]
     at = np.array(generations, int)
     seeds = tuple(record.seed for record in runs)
     return Series(label, seeds, at, np.cumsum(sizes)[at], values)
@@ -366,7 +366,7 @@ def q(records: Runs) -> Curves:
             f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}"
         )
     (runs,) = groups.values()
-    generations = common(kept(record, "Q(i, j)") for record in runs)
+    generations = common(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
     series = []
     for i in three(generations):
@@ -410,7 +410,7 @@ def behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
     world = scene_of(record)
     names = ("descriptor", "born", "solved")
-    descriptor, born, solved = (np.concatenate(evaluated(record, name)) for name in names)
+    descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
     ways = _ways(record) if solved.any() else ()
     return Behaviors(world, descriptor, born, solved, ways)
 
@@ -436,7 +436,7 @@ def archive(record: Record) -> Archived:
     Raises:
         ValueError: where the estimator has no archive, or no state was kept.
     """
-    generation = kept(record, "the archive's picture")[-1]
+    generation = require_states(record, "the archive's picture")[-1]
     entries = archive_entries(record, generation)
     if entries is None:
         estimator = record.experiment["estimator"]["name"]
@@ -472,7 +472,7 @@ def novelty_map(
     Raises:
         ValueError: where the behavior space is no plane, or the state was not kept.
     """
-    now = kept(record, "a novelty map")[-1] if generation is None else generation
+    now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now if living is None else living)
     over = over_box(people.scene, record.behavior_space)
     novelty = novelty_grid(record, now, cells)

@@ -22,8 +22,8 @@ from brns.pictures.style import (
     TIME,
     WALL,
     axes,
-    by_rank,
     colorbar,
+    rank_norm,
     scale,
 )
 from brns.runs.record import Record
@@ -157,7 +157,7 @@ def paint_archive(shown: Archived, ax: Axes | None = None) -> Axes:
 def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
     """Draw what `gather.novelty_map` found."""
     ax = axes(ax)
-    ranks = by_rank(shown.novelty[np.isfinite(shown.novelty)])
+    ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
     image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
     among = " among the cells that can be reached" if shown.walled else ""
     bar = f"novelty, coloured by rank{among}"
@@ -188,7 +188,7 @@ def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
     """Draw what `gather.population` found."""
     ax = axes(ax)
     world, novelty = shown.scene, shown.novelty
-    colors: Any = {"cmap": NOVELTY, "norm": by_rank(novelty)}
+    colors: Any = {"cmap": NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
         draw_paths(ax, world, shown.descriptor, novelty, lw=0.9, alpha=0.9, **colors)
     x, y = world.place(shown.descriptor).T
@@ -248,13 +248,13 @@ def _draw_behaviors(
     label: str,
 ) -> None:
     if world.paths:
-        shown: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
+        artist: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(behaviors).T
         dot: Any = {"s": 7 * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
-        shown = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
-    shown.set_clim(0, max(generations.max(), 1))
-    colorbar(ax, shown, label).ax.locator_params("y", integer=True)
+        artist = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
+    artist.set_clim(0, max(generations.max(), 1))
+    colorbar(ax, artist, label).ax.locator_params("y", integer=True)
     draw_world(ax, world)
 
 

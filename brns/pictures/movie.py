@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from brns.metrics.recorded import evaluated
+from brns.metrics.recorded import evaluated_column
 from brns.pictures import gather
 from brns.pictures.gather import NoveltyMap
 from brns.pictures.maps import paint_novelty_map, paint_population
-from brns.pictures.records import mapped, method, scene_of
-from brns.pictures.style import house_style, legend_below, titled
+from brns.pictures.records import has_map, method, scene_of
+from brns.pictures.style import add_title, house_style, legend_below
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
@@ -87,7 +87,7 @@ def write_individual(
 def genotype(record: Record, individual: int | Literal["best"]) -> np.ndarray:
     """The genotype of an individual by its id, or of the best, as `write_individual` says."""
     names = ("born", "descriptor", "fitness")
-    born, behaviors, fitness = (np.concatenate(evaluated(record, name)) for name in names)
+    born, behaviors, fitness = (np.concatenate(evaluated_column(record, name)) for name in names)
     if individual == "best":
         world = scene_of(record)
         middle = np.mean([world.low, world.high], axis=0) if world.start is None else world.start
@@ -114,7 +114,7 @@ def frames(record: Record) -> Iterator[np.ndarray]:
         raise ValueError(
             f"a movie needs 2 generations or more; {record.path} has the founders alone"
         )
-    states = record.snapshots if mapped(record) else []
+    states = record.snapshots if has_map(record) else []
     moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
     newest = [max((g for g in states if g <= now), default=None) for now in moments]
     film = _Film(record)
@@ -147,7 +147,9 @@ class _Film:
                 if self.map is None or self.map.generation != state:
                     self.map = gather.novelty_map(record, state)
                 paint_novelty_map(self.map._replace(living=gather.population(record, now)), ax)
-            titled(ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}")
+            add_title(
+                ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}"
+            )
             if not self.figure.legends:
                 legend_below(self.figure)
             self.canvas.draw()
@@ -177,7 +179,7 @@ def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: flo
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
     first = next(pictures)
     height, width = first.shape[:2]
-    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+    arguments = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
     # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p"]
     rate = ["-r", f"{frames_per_second}"]
@@ -187,7 +189,7 @@ def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: flo
         "-y",
         "-loglevel",
         "error",
-        *given,
+        *arguments,
         *rate,
         "-i",
         "-",
@@ -195,13 +197,13 @@ def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: flo
         *coded,
         str(out),
     ]
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as process:
+    with tempfile.TemporaryFile() as text:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=text) as process:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):  # it ended early, and says why
                 for picture in itertools.chain([first], pictures):
                     process.stdin.write(picture.tobytes())
                 process.stdin.close()
         if process.returncode:
-            said.seek(0)
-            raise RuntimeError(f"ffmpeg made no movie: {said.read().decode(errors='replace')}")
+            text.seek(0)
+            raise RuntimeError(f"ffmpeg made no movie: {text.read().decode(errors='replace')}")

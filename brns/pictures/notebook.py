@@ -6,12 +6,12 @@ import html
 import io
 from collections.abc import Sequence
 
+from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES
-from brns.metrics.numbers import number
 from brns.pictures.maps import behaviors
 from brns.pictures.records import method
-from brns.pictures.style import Shown, house_style
+from brns.pictures.style import NotebookFigure, house_style
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
@@ -40,7 +40,7 @@ def table(records: Sequence[Record]) -> str:
         words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}", _state(record)]
         for name in measures:
             value = MEASURES[name].function(record) if _has(record, name) else None
-            words.append(number(None if value is None else float(value)))
+            words.append(format_number(None if value is None else float(value)))
         rows.append([*cells, *map(html.escape, words)])
     lines = ["".join(f"<th>{cell}</th>" for cell in rows[0])]
     lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows[1:]]
@@ -63,7 +63,7 @@ def _picture(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
     buffer = io.BytesIO()
     with house_style():
-        figure = Shown(figsize=(2.6, 2.3), layout="constrained")
+        figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
             behaviors(record, ax)

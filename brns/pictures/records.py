@@ -10,9 +10,9 @@ from brns.core import Task
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
-from brns.metrics.recorded import evaluated
+from brns.metrics.recorded import evaluated_column
 from brns.runs.record import Record
-from brns.settings import PARTS, Look, assigned, changes, told
+from brns.settings import PARTS, Look, diff, format_diff, format_overrides
 from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 
@@ -35,17 +35,17 @@ def method(record: Record) -> str:
     Returns:
         Its estimator, and the settings that were changed.
     """
-    if record.experiment["mutate"]["name"] == "Redraw":
+    if record.experiment["mutate"]["name"] == "UniformResampling":
         return RANDOM
     changed = {
         name: value
         for name, value in record.metadata.changed.items()
         if not name.startswith("task.")
     }
-    told = f"{record.metadata.estimator}, {assigned(changed)}".rstrip(", ").replace(
+    label = f"{record.metadata.estimator}, {format_overrides(changed)}".rstrip(", ").replace(
         "estimator.", ""
     )
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def methods(records: Runs) -> dict[str, list[Record]]:
@@ -66,10 +66,11 @@ def methods(records: Runs) -> dict[str, list[Record]]:
     first = records[0]
     groups: dict[str, dict[int, Record]] = {}
     for record in records:
-        if different := changes(first.world, record.world):
+        if different := diff(first.world, record.world):
             both = f"{first.path} and {record.path}"
             raise ValueError(
-                f"{both} are runs of different tasks; compare runs of one task: {told(different)}"
+                f"{both} are runs of different tasks; compare runs of one task: "
+                f"{format_diff(different)}"
             )
         # Workers and chunks change no answer.
         experiment = {**record.experiment, "task": record.world}
@@ -78,13 +79,13 @@ def methods(records: Runs) -> dict[str, list[Record]]:
             both = f"{group[record.seed].path} and {record.path}"
             raise ValueError(f"{both} are the same seed of the same experiment; give one of them")
         group[record.seed] = record
-    found = {}
+    by_label = {}
     for group in groups.values():
         seeds = [group[seed] for seed in sorted(group)]
         label = method(seeds[0])
-        label = f"{label} ({len(found) + 1})" if label in found else label
-        found[label] = seeds
-    return found
+        label = f"{label} ({len(by_label) + 1})" if label in by_label else label
+        by_label[label] = seeds
+    return by_label
 
 
 def looks_of(labels: Iterable[str]) -> dict[str, Look]:
@@ -101,19 +102,19 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
     Returns:
         The look of each label.
     """
-    given: dict[str, Look] = {}
+    looks: dict[str, Look] = {}
     labels = sorted(set(labels))
     for label in labels:
-        own = LOOKS.get(label.partition(", ")[0])
-        if own and own not in given.values():
-            given[label] = own
+        base = LOOKS.get(label.partition(", ")[0])
+        if base and base not in looks.values():
+            looks[label] = base
     places = range(len(LOOKS))
-    free = [i for i, look in enumerate(LOOKS.values()) if look not in given.values()]
-    others = [label for label in labels if label not in given]
+    free = [i for i, look in enumerate(LOOKS.values()) if look not in looks.values()]
+    others = [label for label in labels if label not in looks]
     mixed = [_mixed(place, 1) for place in free]
     for turn in range(2, len(others) // len(LOOKS) + 3):
         mixed += [_mixed(place, turn) for place in places]
-    return given | dict(zip(others, mixed, strict=False))
+    return looks | dict(zip(others, mixed, strict=False))
 
 
 def _mixed(place: int, turn: int) -> Look:
@@ -136,7 +137,7 @@ def scene_of(record: Record) -> Scene:
     return plain(record.behavior_space) if search is None else scene(search.task)
 
 
-def mapped(record: Record) -> bool:
+def has_map(record: Record) -> bool:
     """Whether a run's novelty can be mapped: it is a plane's, a state was kept, and the search is
     known."""
     return (
@@ -146,14 +147,14 @@ def mapped(record: Record) -> bool:
     )
 
 
-def without_search(records: Iterable[Record]) -> str:
+def explain_left_out(records: Iterable[Record]) -> str:
     """What is left out of runs whose search nobody gave, why, and how to have it."""
     unknown = next((record for record in records if record.known_search is None), None)
     if unknown is None:
         return ""
     return (
-        f"Left out: η, κ, maps of novelty and walls. They need the search that made {unknown.path}: "
-        "give it as --search module:object or record.search."
+        "Left out: η, κ, maps of novelty and walls. They need the search that made "
+        f"{unknown.path}: give it as --search module:object or record.search."
     )
 
 
@@ -169,12 +170,14 @@ def archive_entries(record: Record, generation: int) -> tuple[np.ndarray, np.nda
 
 def least_fitness(records: Iterable[Record], what: str) -> float:
     """The least fitness that any of the runs met; a `ValueError` where all have one."""
-    found = np.concatenate([rows for record in records for rows in evaluated(record, "fitness")])
-    if found.min() == found.max():
+    fitness = np.concatenate(
+        [rows for record in records for rows in evaluated_column(record, "fitness")]
+    )
+    if fitness.min() == fitness.max():
         raise ValueError(
-            f"{what} needs a task with fitness, and every individual has {found.min():g}"
+            f"{what} needs a task with fitness, and every individual has {fitness.min():g}"
         )
-    return float(found.min())
+    return float(fitness.min())
 
 
 def uniformity_of_record(record: Record) -> np.ndarray:

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from brns.metrics.numbers import number
+from brns.formatting import format_number
 from brns.pictures.records import LOOKS
 from brns.runs.storage import replacing
 from brns.settings import Look
@@ -95,7 +95,7 @@ def in_a_notebook() -> bool:
     return "inline" in os.environ.get("MPLBACKEND", "")
 
 
-class Shown(Figure):
+class NotebookFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
@@ -125,10 +125,10 @@ def new_figure(width: float, height: float) -> Figure:
     """
     size: Any = {"figsize": (width, height), "layout": "constrained"}
     if not in_a_notebook():
-        return Shown(**size)
+        return NotebookFigure(**size)
     from matplotlib import pyplot
 
-    return pyplot.figure(FigureClass=Shown, **size)
+    return pyplot.figure(FigureClass=NotebookFigure, **size)
 
 
 def axes(ax: Axes | None) -> Axes:
@@ -153,7 +153,7 @@ def scale(ax: Axes) -> float:
     return float(np.clip(figure.get_figwidth() / columns / PANEL, 0.3, 1.0))
 
 
-def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
+def rank_norm(novelty: Float[np.ndarray, " n"]) -> Normalize:
     """A scale on which a novelty stands at the share of these that lie below it: a few large ones
     take few colours."""
     values, times = np.unique(novelty.astype(np.float64), return_counts=True)
@@ -167,14 +167,14 @@ def by_rank(novelty: Float[np.ndarray, " n"]) -> Normalize:
     return FuncNorm(scale, values[0], values[-1])
 
 
-def colorbar(ax: Axes, shown: Any, label: str) -> Any:
+def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     """A bar as high as its panel. A scale by rank tells the value of every quarter."""
     figure: Any = ax.figure
     place = ax.inset_axes((1.02, 0.0, 0.04, 1.0))
-    bar = figure.colorbar(shown, cax=place, label=wrapped(ax, label))
-    if isinstance(shown.norm, FuncNorm):
-        quarters = np.unique(shown.norm.inverse(np.linspace(0, 1, 5)))
-        bar.set_ticks(quarters, labels=[number(value) for value in quarters])
+    bar = figure.colorbar(mappable, cax=place, label=wrapped(ax, label))
+    if isinstance(mappable.norm, FuncNorm):
+        quarters = np.unique(mappable.norm.inverse(np.linspace(0, 1, 5)))
+        bar.set_ticks(quarters, labels=[format_number(value) for value in quarters])
         bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1)
@@ -186,7 +186,7 @@ def columns(panels: int) -> int:
     return 2 if panels == 4 else min(panels, 3)
 
 
-def titled(ax: Axes, text: str) -> None:
+def add_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
     place: Any = ax.get_subplotspec()

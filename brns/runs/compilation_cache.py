@@ -1,4 +1,6 @@
-"""Compiled code, kept between processes: a second start is as quick in Python as on the command line."""
+"""Compiled code, kept between processes:
+a second start is as quick in Python as on the command line.
+"""
 
 import errno
 import fcntl
@@ -34,8 +36,9 @@ def keep() -> None:
         try_folder(folder)
     except (OSError, RuntimeError) as error:  # platformdirs' own is of the second kind
         warnings.warn(
-            f"compiled code is not kept, and each start compiles anew ({error}): name a folder that can be written in "
-            "JAX_COMPILATION_CACHE_DIR, or set JAX_ENABLE_COMPILATION_CACHE=false",
+            f"compiled code is not kept, and each start compiles anew ({error}): name a folder "
+            "that can be written in JAX_COMPILATION_CACHE_DIR, or set "
+            "JAX_ENABLE_COMPILATION_CACHE=false",
             stacklevel=2,
         )
         config.update("jax_enable_compilation_cache", False)  # so that it is said once
@@ -45,7 +48,8 @@ def keep() -> None:
         config.update("jax_compilation_cache_max_size", LARGEST)
     if config.jax_persistent_cache_min_compile_time_secs == 1.0:
         config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST)
-    compilation_cache.reset_cache()  # it may have settled, at a first compilation, that there is none
+    # it may have settled, at a first compilation, that there is none
+    compilation_cache.reset_cache()
 
 
 def try_folder(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""Running an experiment, on disk from the first generation to the last; going on with it; and with other settings."""
+"""Running an experiment, on disk from the first generation to the last; going on with it;
+and with other settings.
+"""
 
 import contextlib
 import dataclasses
@@ -19,31 +21,38 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from brns.core import Generation, founding
-from brns.metrics.numbers import legible
+from brns.core import Generation, initial_generation
+from brns.formatting import escape_control
 from brns.runs import compilation_cache, metadata, storage
 from brns.runs import seeds as side_by_side
 from brns.runs.metadata import Forked, Status
 from brns.runs.paths import (
     Seeds,
-    building,
-    chosen,
-    folders,
+    atomic_directory,
     holds_runs,
-    locked,
     place,
     refuse_unusable,
-    temporary_place,
-    whole,
+    require_integer,
+    resolve_seeds,
+    run_locks,
+    seed_folders,
+    temporary_folder,
 )
-from brns.runs.progress import Progress, Row, follow
-from brns.runs.provenance import here
+from brns.runs.progress import Progress, Row, with_progress
+from brns.runs.provenance import describe_process
 from brns.runs.record import GENOTYPE, Record, records
 from brns.runs.remaking import Keep, whole_generation
 from brns.runs.sources import Source, difference
 from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, check_generation
-from brns.settings import SettingsError, assigned, build, changes, describe, shown
+from brns.settings import (
+    SettingsError,
+    diff,
+    format_overrides,
+    part_from_json,
+    part_to_json,
+    short_repr,
+)
 
 LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]
@@ -52,11 +61,14 @@ SECONDS = (
 )
 WRITERS = 16  # threads that save states side by side: most of the time is waiting for a disk
 SHARED = ("population_size", "offspring_size", "founders")
-"""settings that a fork cannot change: individuals are numbered by the sizes, and the founders lived long ago"""
+"""settings that a fork cannot change: individuals are numbered by the sizes,
+and the founders lived long ago"""
 
 
 class SavedGeneration(NamedTuple):
-    """One seed's generation, on disk by now: what a progress display or a live statistic may look at."""
+    """One seed's generation, on disk by now:
+    what a progress display or a live statistic may look at.
+    """
 
     record: Record
     """the run as far as it is"""
@@ -84,23 +96,25 @@ def run(
 ) -> list[Record]:
     """Run an experiment and return a list with one record per seed.
 
-    The same list of seeds gives the same bits on the same kind of machine and versions, resumed on any number of cores;
-    a seed within a batch equals the seed alone up to rounding, which chaos in a task can amplify.
+    The same list of seeds gives the same bits on the same kind of machine and versions, resumed on
+    any number of cores; a seed within a batch equals the seed alone up to rounding, which chaos in
+    a task can amplify.
 
     Args:
         search: the experiment.
         generations: how many there shall be in all.
-        out: the run's directory, of a batch with a directory for each seed; a link means what it points to. Without it
-            they are kept until Python ends.
+        out: the run's directory, of a batch with a directory for each seed; a link means what it
+            points to. Without it they are kept until Python ends.
         seed: one seed, from 0 to 2**32 - 1.
         seeds: a batch: so many from `seed` on, or a list.
         checkpoint_every: the stride of the states kept for statistics; the last is always kept.
-        genotypes: whose are stored: those of `survivors` and solutions, from which others are made again on the same
-            versions and kind of machine; or `all`, for ever and everywhere.
-        exist: a directory holds one run or one batch. A second is refused; with `resume` the one that is there
-            continues, if it is the same experiment with the same seeds.
+        genotypes: whose are stored: those of `survivors` and solutions, from which others are made
+            again on the same versions and kind of machine; or `all`, for ever and everywhere.
+        exist: a directory holds one run or one batch. A second is refused; with `resume` the one
+            that is there continues, if it is the same experiment with the same seeds.
         accept_edits: go on with a run though your own code was edited since.
-        until: asked about each generation that was saved, and ends the run when it is true of every seed.
+        until: asked about each generation that was saved,
+            and ends the run when it is true of every seed.
         progress: whether a bar is shown.
 
     Returns:
@@ -110,8 +124,8 @@ def run(
         RecordError: Where the directory is taken, or its run is another.
         ValueError: Where an argument or what a part gave is not what it should be.
     """
-    folder = temporary_place() if out is None else place(out)
-    steps = start(
+    folder = temporary_folder() if out is None else place(out)
+    steps = run_steps(
         search,
         generations,
         folder,
@@ -122,7 +136,7 @@ def run(
         genotypes=genotypes,
         accept_edits=accept_edits,
     )
-    for _ in follow(steps, until, progress, folder if out is None else None):
+    for _ in with_progress(steps, until, progress, folder if out is None else None):
         pass
     return records(folder, search)
 
@@ -140,13 +154,15 @@ def generations(
     accept_edits: bool = False,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
-    """`run` as a loop of your own: hands out each generation when it is saved, from the founders on.
+    """`run` as a loop of your own: hands out each generation when it is saved,
+    from the founders on.
 
-    Of several seeds it hands out each one's in turn. Leave the loop when you like: all that was handed out is on disk,
-    and `resume` or `exist="resume"` goes on. The arguments are those of `run`.
+    Of several seeds it hands out each one's in turn. Leave the loop when you like: all that was
+    handed out is on disk, and `resume` or `exist="resume"` goes on. The arguments are those of
+    `run`.
     """
-    folder = temporary_place() if out is None else place(out)  # now, not when the loop begins
-    steps = start(
+    folder = temporary_folder() if out is None else place(out)  # now, not when the loop begins
+    steps = run_steps(
         search,
         generations,
         folder,
@@ -157,7 +173,7 @@ def generations(
         genotypes=genotypes,
         accept_edits=accept_edits,
     )
-    return _each(follow(steps, None, progress, folder if out is None else None))
+    return _each(with_progress(steps, None, progress, folder if out is None else None))
 
 
 def _each(steps: Iterator[list[SavedGeneration]]) -> Iterator[SavedGeneration]:
@@ -175,27 +191,30 @@ def resume(
     until: Callable[[SavedGeneration], bool] | None = None,
     progress: bool = True,
 ) -> list[Record]:
-    """Continue a run, or the runs of a batch of seeds, to the same bits as if they had never stopped.
+    """Continue a run, or the runs of a batch of seeds,
+    to the same bits as if they had never stopped.
 
-    Where folders of a batch are missing, the others go on, to other bits in their last digits: seeds that are computed
-    together round together.
+    Where folders of a batch are missing, the others go on, to other bits in their last digits:
+    seeds that are computed together round together.
 
     Args:
         path: the directory of a run or of a batch.
         generations: how many there shall be in all, by default as many as the run was started for.
         search: the experiment that made the run, which is needed where a part of it is your own.
         accept_edits: go on though your own code was edited since.
-        until: asked about each generation that was saved, and ends the run when it is true of every seed.
+        until: asked about each generation that was saved,
+            and ends the run when it is true of every seed.
         progress: whether a bar is shown.
 
     Returns:
         One record per seed.
 
     Raises:
-        RecordError: Where the run is another experiment's or code's, is damaged, or is one seed of a batch.
+        RecordError: Where the run is another experiment's or code's, is damaged,
+            or is one seed of a batch.
     """
     path = Path(path).absolute()
-    for _ in follow(go_on(path, generations, search, accept_edits), until, progress):
+    for _ in with_progress(resume_steps(path, generations, search, accept_edits), until, progress):
         pass
     return records(path, search)
 
@@ -208,24 +227,29 @@ def fork(
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
 ) -> Record:
-    """A run that goes on from generation `at` of another, with other settings; `brns.resume(out)` continues it.
+    """A run that goes on from generation `at` of another, with other settings;
+    `brns.resume(out)` continues it.
 
-    It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one search from its
-    founders on; of the states only the one that it goes on from. Its `run.json` says where it comes from.
+    It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one
+    search from its founders on; of the states only the one that it goes on from. Its `run.json`
+    says where it comes from.
 
-    `search` is the experiment to go on with, by default the run's own, which ends in the same bits as the run itself.
-    `generations` is how many there shall be in all, by default as many as the run was asked for. One seed of a batch is
-    forked alone, and equals the batch's up to rounding.
+    `search` is the experiment to go on with, by default the run's own, which ends in the same bits
+    as the run itself. `generations` is how many there shall be in all, by default as many as the
+    run was asked for. One seed of a batch is forked alone, and equals the batch's up to rounding.
 
-    Errors: `RecordError` where the generation has no state, where the search's state has another shape, or where `out`
-    is taken; `ValueError` where the settings change the space of behaviors, the length of genotypes, the sizes of
-    population and offspring or the founders. Then nothing is made.
+    Errors: `RecordError` where the generation has no state, where the search's state has another
+    shape, or where `out` is taken; `ValueError` where the settings change the space of behaviors,
+    the length of genotypes, the sizes of population and offspring or the founders. Then nothing is
+    made.
     """
     source = run if isinstance(run, Record) else Record(run)
-    out, at = place(out), whole("at", at, 0)
+    out, at = place(out), require_integer("at", at, 0)
     search = search or source.search
-    total = whole("generations", source.planned if generations is None else generations, at + 1)
-    before, after = source.experiment, describe(search)
+    total = require_integer(
+        "generations", source.planned if generations is None else generations, at + 1
+    )
+    before, after = source.experiment, part_to_json(search)
     for name in SHARED:
         if before[name] != after[name]:
             raise ValueError(
@@ -236,33 +260,35 @@ def fork(
             f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}"
         )
     state = source.state(at, search)
-    genes, known = search.task.genotype_space.dimension, state.population.genotype.shape[1]
-    if genes != known:
+    genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
+    if genes != length:
         raise ValueError(
-            f"a fork cannot change the length of genotypes: {run} has {known}; got {genes}"
+            f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
         )
     stored = source.metadata.genotypes
-    made = metadata.new(search, source.seed, [source.seed], total, source.checkpoint_every, stored)
-    changed = changes(before, after)
+    new_metadata = metadata.new(
+        search, source.seed, [source.seed], total, source.checkpoint_every, stored
+    )
+    changed = diff(before, after)
     edited = difference(source.metadata.sources, Source(search))
-    told = {f"the code of {name}": ("edited", "another") for name in edited}
-    made.forked = Forked(
-        path=describe(os.fspath(source)),
+    text = {f"the code of {name}": ("edited", "another") for name in edited}
+    new_metadata.forked = Forked(
+        path=part_to_json(os.fspath(source)),
         id=source.metadata.id,
         generation=at,
-        changed=changed | told,
+        changed=changed | text,
     )
     refuse_unusable(out)
-    with building(out) as aside:
-        metadata.create(aside, made)
-        copy = Record(aside, search)
+    with atomic_directory(out) as folder:
+        metadata.create(folder, new_metadata)
+        copy = Record(folder, search)
         for number in range(at + 1):
             arrays = source.arrays("generations", number)
             copy.write("generations", number, arrays)
-            if made.forked.changed and not copy.remakes(number):
+            if new_metadata.forked.changed and not copy.remakes(number):
                 born = _makers(source, search).column(GENOTYPE, [number])[0]
                 copy.write("generations", number, arrays | whole_generation(born))
-            if number in storage.numbers_in(source.path / "failed"):
+            if number in storage.list_generations(source.path / "failed"):
                 copy.write("failed", number, source.arrays("failed", number))
         copy.checkpoint(search, state, before=-1)
     if source.elsewhere:
@@ -271,23 +297,25 @@ def fork(
 
 
 def _makers(source: Record, search: NoveltySearch) -> Record:
-    """A record whose search varies genotypes as the run did, of which a part may be a user's that only a fork knows."""
+    """A record whose search varies genotypes as the run did,
+    of which a part may be a user's that only a fork knows.
+    """
     if source.known_search is not None:
         return source
     before = source.experiment
     try:
-        mutate = build(before["mutate"], search.mutate)
+        mutate = part_from_json(before["mutate"], search.mutate)
     except SettingsError as error:
         raise SettingsError(
             f"genotypes of {source.path} must be made again by its own operators. Fork "
             f"brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
         ) from None
-    known = Record(source)
-    known.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
-    return known
+    makers = Record(source)
+    makers.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
+    return makers
 
 
-def start(
+def run_steps(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: str | os.PathLike,
@@ -301,43 +329,44 @@ def start(
 ) -> Generator[list[SavedGeneration], Status | None, None]:
     """`run`, one generation of all seeds at a time: each item was saved before it is handed out.
 
-    The founders are saved under a hidden name beside `out`, and appear in it at once: there is no run without them.
+    The founders are saved under a hidden name beside `out`, and appear in it at once:
+    there is no run without them.
     """
     if not isinstance(search, NoveltySearch):
         raise ValueError(
-            f"a run needs a search, as in brns.NoveltySearch(task); got {shown(search)}"
+            f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
         )
     if exist not in get_args(Exist):
         raise ValueError(f"exist must be {' or '.join(get_args(Exist))}; got {exist!r}")
     if genotypes not in get_args(Keep):
         raise ValueError(f"genotypes must be {' or '.join(get_args(Keep))}; got {genotypes!r}")
-    several, numbers = chosen(seed, seeds)
+    several, numbers = resolve_seeds(seed, seeds)
     generations, stride = (
-        whole("generations", generations),
-        whole("checkpoint_every", checkpoint_every),
+        require_integer("generations", generations),
+        require_integer("checkpoint_every", checkpoint_every),
     )
     out = place(out)
-    folders_of = functools.partial(folders, several=several, seeds=numbers)
+    folders_of = functools.partial(seed_folders, several=several, seeds=numbers)
     if exist == "resume" and holds_runs(out):
         _refuse_others(out, numbers, folders_of(out), stride, genotypes)
-        yield from go_on(out, generations, search, accept_edits)
+        yield from resume_steps(out, generations, search, accept_edits)
         return
     began = datetime.datetime.now(datetime.UTC)
     first = metadata.new(search, numbers[0], numbers, generations, stride, genotypes)
-    made = metadata.of_seeds(first, numbers)
+    new_metadata = metadata.of_seeds(first, numbers)
     refuse_unusable(out)
     compilation_cache.keep()
-    begun = side_by_side.on_host([search.begin(jax.random.key(number)) for number in numbers])
+    begun = side_by_side.to_host([search.begin(jax.random.key(number)) for number in numbers])
     states = [state for state, _ in begun]
-    with building(out) as aside, ThreadPoolExecutor(WRITERS) as writers:
+    with atomic_directory(out) as folder, ThreadPoolExecutor(WRITERS) as writers:
         saving = []
-        for path, facts, (state, lost) in zip(folders_of(aside), made, begun, strict=True):
+        for path, facts, (state, lost) in zip(folders_of(folder), new_metadata, begun, strict=True):
             metadata.create(path, facts)
             saving.append(writers.submit(Record(path).begin, search, state, lost))
-        for one in saving:
-            one.result()
+        for future in saving:
+            future.result()
     runs = [Record(path) for path in folders_of(out)]
-    with locked(folders_of(out)):
+    with run_locks(folders_of(out)):
         yield from _advance(search, runs, states, generations, began)
 
 
@@ -346,20 +375,22 @@ def _refuse_others(
 ) -> None:
     """A `RecordError` where the runs in a directory were asked for with other arguments."""
     runs = records(out)
-    held, first = [run.seed for run in runs], runs[0]
-    asked = {"checkpoint_every": stride, "genotypes": genotypes}
+    present, first = [run.seed for run in runs], runs[0]
+    requested = {"checkpoint_every": stride, "genotypes": genotypes}
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.metadata.genotypes}
     there_too = {run.path for run in runs} <= set(paths)
-    if not there_too or sorted(first.seeds) != seeds or asked != there:
-        others = [name for name in asked if asked[name] != there[name]]
+    if not there_too or sorted(first.seeds) != seeds or requested != there:
+        others = [name for name in requested if requested[name] != there[name]]
         names = others or ["checkpoint_every"]
         raise RecordError(
-            f"{out} holds seeds {held} with {assigned({name: there[name] for name in names})}; seeds {seeds} with "
-            f"{assigned({name: asked[name] for name in names})} were asked for; choose another place"
+            f"{out} holds seeds {present} with "
+            f"{format_overrides({name: there[name] for name in names})}; seeds {seeds} with "
+            f"{format_overrides({name: requested[name] for name in names})} were asked for; "
+            "choose another place"
         )
 
 
-def go_on(
+def resume_steps(
     path: str | os.PathLike,
     generations: SupportsIndex | None = None,
     search: NoveltySearch | None = None,
@@ -375,14 +406,16 @@ def go_on(
         if (edited := record.edited(source)) and not accept_edits:
             raise RecordError(_told_edits(record, edited, source))
     compilation_cache.keep()
-    with locked([record.path for record in runs]):
+    with run_locks([record.path for record in runs]):
         common = max(set.intersection(*(set(record.snapshots) for record in runs)), default=None)
         if common is None:
             raise RecordError(f"{path} has no state to go on from: start anew")
-        total = first.planned if generations is None else whole("generations", generations)
-        if told := _told_totals(path, common, first.planned, total):
-            LOG.warning("%s", told)
-        states = [record.go_on(common, total) for record in runs]
+        total = (
+            first.planned if generations is None else require_integer("generations", generations)
+        )
+        if text := _told_totals(path, common, first.planned, total):
+            LOG.warning("%s", text)
+        states = [record.prepare_resume(common, total) for record in runs]
         _leave_out_missing(runs)
         for record in runs:
             if record.edited(source):
@@ -397,10 +430,10 @@ def _told_totals(path: str | os.PathLike, last: int, planned: int, total: int) -
     """What going on means where another number of generations is asked for; else empty."""
     if total == planned:
         return ""
-    asked = f"{os.fspath(path)} was begun for {planned} generations and {total} are asked for"
+    requested = f"{os.fspath(path)} was begun for {planned} generations and {total} are asked for"
     if last >= total:
-        return f"{asked}; it has {last} already, and nothing is computed"
-    return f"{asked}; it goes on from {last} to {total}"
+        return f"{requested}; it has {last} already, and nothing is computed"
+    return f"{requested}; it goes on from {last} to {total}"
 
 
 def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> str:
@@ -410,8 +443,8 @@ def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> st
         file = source.files.get(name)
         parts.append(f"{name}{f' ({file})' if file else ''}\n{textwrap.indent(lines, '  ')}")
     return (
-        f"{record.path} was made by other code of yours, and would be half of one experiment, half of another. What "
-        "was edited:\n"
+        f"{record.path} was made by other code of yours, and would be half of one experiment, "
+        "half of another. What was edited:\n"
         + "\n".join(parts)
         + "\nStart anew in another place, or undo the edit; to go on all the same, "
         "accept_edits=True (--accept-edits)"
@@ -419,29 +452,31 @@ def _told_edits(record: Record, edited: Mapping[str, str], source: Source) -> st
 
 
 def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
-    """A `RecordError` where one seed of a batch would go on alone, or one that is no longer of it."""
-    held = {run.seed for run in runs}
+    """A `RecordError` where one seed of a batch would go on alone,
+    or one that is no longer of it.
+    """
+    present = {run.seed for run in runs}
     alone = [run.path for run in runs] == [path]
     for record in runs:
         together = record.metadata.together
-        if held - together or (alone and together - held):
+        if present - together or (alone and together - present):
             odd = next((run for run in runs if run.seed not in together), record)
             at = odd.snapshots[-1] if odd.snapshots else 0
             raise RecordError(
-                f"{path} holds seeds {sorted(held)}, and {record.path} was computed with seeds "
-                f"{sorted(together)}: resume a "
-                "whole batch, or a run that was started alone. To go on with one seed alone, make a run of it: "
-                f"brns fork {shlex.quote(str(odd.path))} --at {at} --out FOLDER"
+                f"{path} holds seeds {sorted(present)}, and {record.path} was computed with seeds "
+                f"{sorted(together)}: resume a whole batch, or a run that was started alone. To "
+                "go on with one seed alone, make a run of it: brns fork "
+                f"{shlex.quote(str(odd.path))} --at {at} --out FOLDER"
             )
 
 
 def _leave_out_missing(runs: list[Record]) -> None:
     """Of a batch of which folders are missing the others go on, and are a batch from now on."""
-    held = {run.seed for run in runs}
-    if missing := sorted(runs[0].metadata.together - held):
+    present = {run.seed for run in runs}
+    if missing := sorted(runs[0].metadata.together - present):
         rounding = (
-            ". Seeds that are computed together round together, so that their last bits may be others "
-            "than with all"
+            ". Seeds that are computed together round together, so that their last bits may be "
+            "others than with all"
         )
         warnings.warn(
             f"seeds {missing} of the batch are missing: the others go on without them"
@@ -449,8 +484,8 @@ def _leave_out_missing(runs: list[Record]) -> None:
             stacklevel=2,
         )
     for record in runs:
-        if record.metadata.together != held:
-            record.metadata.left_out = sorted(set(record.seeds) - held)
+        if record.metadata.together != present:
+            record.metadata.left_out = sorted(set(record.seeds) - present)
             metadata.write(record.path, record.metadata)
 
 
@@ -467,7 +502,7 @@ def _session(
     runs: list[Record], after: int, began: datetime.datetime
 ) -> Generator[Ending, None, None]:
     """Meanwhile each run's `run.json` says that work on it goes on, and then how it ended."""
-    provenance = here()
+    provenance = describe_process()
     for record in runs:
         record.begin_session(after, began, provenance)
     ending, room = Ending(), contextlib.nullcontext()
@@ -482,7 +517,7 @@ def _session(
         raise
     except BaseException as error:
         ending.status = "failed"
-        ending.reason = legible(f"{type(error).__name__}: {error}")
+        ending.reason = escape_control(f"{type(error).__name__}: {error}")
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
@@ -514,48 +549,55 @@ def _advance(
         return
     with _session(runs, at, began) as ending:
         if at == 0:
-            founders = [founding(side_by_side.on_host(state.population)) for state in states]
+            founders = [
+                initial_generation(side_by_side.to_host(state.population)) for state in states
+            ]
             founders = jax.tree.map(np.array, founders)
             together = zip(runs, founders, progress, strict=True)
             ended = yield [
-                SavedGeneration(record, 0, facts, one.row) for record, facts, one in together
+                SavedGeneration(record, 0, facts, each.row) for record, facts, each in together
             ]
             if ended:
                 ending.status = ended
                 return
         keys = [jax.random.key(record.seed) for record in runs]
         steps = side_by_side.generations(
-            search, keys, states, generations - at, runs[0].metadata.lanes
+            search, keys, states, generations - at, runs[0].metadata.seed_batches
         )
         saving: list[Future[None]] = []
         with contextlib.closing(steps), ThreadPoolExecutor(WRITERS) as writers:
             try:
                 for number, after in enumerate(steps, at + 1):
-                    told = []
-                    for record, (state, generation), one in zip(runs, after, progress, strict=True):
+                    finished = []
+                    for record, (state, generation), each in zip(
+                        runs, after, progress, strict=True
+                    ):
                         check_generation(search, generation)
                         record.append(number, generation, state.credit, search)
-                        row = one.add(number, generation)
-                        own = jax.tree.map(np.array, generation)  # not what the search goes on with
-                        told.append(SavedGeneration(record, number, own, row))
+                        row = each.add(number, generation)
+                        base = jax.tree.map(
+                            np.array, generation
+                        )  # not what the search goes on with
+                        finished.append(SavedGeneration(record, number, base, row))
                     states = [state for state, _ in after]
-                    # States are saved meanwhile: at every checkpoint, at least every second, and when the loop is left.
+                    # States are saved meanwhile: at every checkpoint, at least every second,
+                    # and when the loop is left.
                     due = number % runs[0].checkpoint_every == 0 or number == generations
                     if due or time.monotonic() > saved + SECONDS:
-                        for one in saving:
-                            one.result()
+                        for each in saving:
+                            each.result()
                         saving = []
                         for record, state in zip(runs, states, strict=True):
                             saving.append(writers.submit(record.checkpoint, search, state, at))
                         at, saved = number, time.monotonic()
                     if number == generations:
                         ending.status = "finished"
-                    if (ended := (yield told)) and number < generations:
+                    if (ended := (yield finished)) and number < generations:
                         ending.status = ended
                         break
             finally:
-                for one in saving:
-                    one.result()
+                for each in saving:
+                    each.result()
                 if states[0].generation > at:
                     for record, state in zip(runs, states, strict=True):
                         record.checkpoint(search, state, at)

@@ -1,4 +1,6 @@
-"""`run.json`: what a run is, written when it is made, and refused where it is damaged or of another format."""
+"""`run.json`: what a run is, written when it is made,
+and refused where it is damaged or of another format.
+"""
 
 import dataclasses
 import secrets
@@ -10,15 +12,15 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
-from brns.experiments import called
-from brns.metrics.numbers import legible
-from brns.runs.provenance import here
+from brns.experiments import cli_name
+from brns.formatting import escape_control
+from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
-from brns.runs.seeds import lanes
+from brns.runs.seeds import count_seed_batches
 from brns.runs.sources import Source
 from brns.runs.storage import RecordError, saving, write_bytes
 from brns.search import NoveltySearch
-from brns.settings import describe, refuse_unrecorded, told
+from brns.settings import format_diff, part_to_json, refuse_unrecorded
 from brns.tasks.workers import innermost
 
 NAME = "run.json"
@@ -87,7 +89,7 @@ class Metadata(pydantic.BaseModel):
     """all that were started together"""
     left_out: list[int] = []
     """those of them without which the others went on"""
-    lanes: int
+    seed_batches: int
     generations: int
     checkpoint_every: int
     genotypes: Keep
@@ -123,7 +125,8 @@ def new(
     checkpoint_every: int,
     genotypes: Keep = "survivors",
 ) -> Metadata:
-    """The metadata of a run that begins. Each has an identifier of its own, even where all else is the same.
+    """The metadata of a run that begins. Each has an identifier of its own,
+    even where all else is the same.
 
     Raises:
         SettingsError: Where a setting cannot be recorded.
@@ -133,20 +136,20 @@ def new(
     return Metadata(
         format=9,
         id=secrets.token_hex(8),
-        experiment=describe(search),
-        **called(search)._asdict(),
+        experiment=part_to_json(search),
+        **cli_name(search)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),
         },
         seed=seed,
         seeds=seeds,
-        lanes=lanes(search.task, len(seeds)),
+        seed_batches=count_seed_batches(search.task, len(seeds)),
         generations=generations,
         checkpoint_every=checkpoint_every,
         genotypes=genotypes,
         sources=Source(search).texts,
-        **here(),
+        **describe_process(),
     )
 
 
@@ -178,7 +181,7 @@ def read(path: Path) -> Metadata:
     try:
         metadata = Metadata.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        batch = f"; it holds runs, such as {below(path)[0]}" if below(path) else ""
+        batch = f"; it holds runs, such as {runs_below(path)[0]}" if runs_below(path) else ""
         raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
     except OSError as error:
         raise RecordError(f"{file} cannot be read ({error.strerror})") from None
@@ -194,14 +197,16 @@ def read(path: Path) -> Metadata:
     return metadata
 
 
-def below(folder: Path) -> list[Path]:
+def runs_below(folder: Path) -> list[Path]:
     """The runs one folder below, but those that are being made, whose names begin with a dot."""
     return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
 
 
-def origin(metadata: Metadata) -> str:
+def describe_origin(metadata: Metadata) -> str:
     """Where a fork comes from, in a sentence; empty for other runs."""
     if (forked := metadata.forked) is None:
         return ""
-    changed = told(forked.changed) or "nothing changed"
-    return legible(f"Forked from {forked.path} after generation {forked.generation}: {changed}.")
+    changed = format_diff(forked.changed) or "nothing changed"
+    return escape_control(
+        f"Forked from {forked.path} after generation {forked.generation}: {changed}."
+    )

@@ -1,4 +1,6 @@
-"""Where a run or a batch stands: a folder holds one of them, none is written over, and one process writes at a time."""
+"""Where a run or a batch stands: a folder holds one of them, none is written over,
+and one process writes at a time.
+"""
 
 import atexit
 import contextlib
@@ -25,42 +27,43 @@ Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
 
 
-def temporary_place() -> Path:
+def temporary_folder() -> Path:
     """A folder that is there until Python ends."""
     folder = tempfile.mkdtemp(prefix="brns-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
-def folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
+def seed_folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
     return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
-def chosen(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """Whether they are a batch, and the seeds in order: `seed` alone, so many from it on, or those given.
+def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
+    """Whether they are a batch, and the seeds in order: `seed` alone, so many from it on,
+    or those given.
 
     Errors: `ValueError` where they are no seeds.
     """
     try:
         if seeds is None:
-            found = [operator.index(seed)]
+            numbers = [operator.index(seed)]
         elif np.iterable(seeds):
-            found = sorted(map(operator.index, seeds))
+            numbers = sorted(map(operator.index, seeds))
         else:
-            found = [operator.index(seed) + i for i in range(operator.index(seeds))]
+            numbers = [operator.index(seed) + i for i in range(operator.index(seeds))]
     except TypeError:
         raise ValueError(
             f"a seed is a whole number from 0 to 2**32 - 1; got seed={seed}, seeds={seeds}"
         ) from None
     # JAX's keys take 32 bits of a seed, so that 2**32 would be 0 again
-    if not found or found[0] < 0 or found[-1] >= 2**32 or len(set(found)) < len(found):
+    if not numbers or numbers[0] < 0 or numbers[-1] >= 2**32 or len(set(numbers)) < len(numbers):
         raise ValueError(
-            f"a run needs one or more different seeds from 0 to 2**32 - 1; got {found}"
+            f"a run needs one or more different seeds from 0 to 2**32 - 1; got {numbers}"
         )
-    return seeds is not None, found
+    return seeds is not None, numbers
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def require_integer(name: str, value: Any, least: int = 1) -> int:
     """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
     try:
         number = operator.index(value)
@@ -72,34 +75,38 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 
 def place(out: str | os.PathLike) -> Path:
-    """The folder that a path means now, whatever the working directory becomes; of a link what it points to."""
+    """The folder that a path means now, whatever the working directory becomes;
+    of a link what it points to.
+    """
     path = Path(out).absolute()
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def refuse_taken(out: Path) -> None:
+def check_free(out: Path) -> None:
     """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f"brns resume {shlex.quote(str(out))}"
         raise RecordError(
-            f'{out} exists already: resume it ({again}, in Python exist="resume"), or choose another place'
+            f'{out} exists already: resume it ({again}, in Python exist="resume"), or choose '
+            "another place"
         )
 
 
 def refuse_unusable(out: Path) -> None:
     """A `RecordError` where a run cannot be made, before anything is computed for it.
 
-    A run is made beside its place and then renamed, which needs a folder around it that can be written. An empty folder
-    that is there already must be one that can be replaced: not a mounted volume, nor where this process works.
+    A run is made beside its place and then renamed, which needs a folder around it that can be
+    written. An empty folder that is there already must be one that can be replaced: not a mounted
+    volume, nor where this process works.
     """
-    refuse_taken(out)
+    check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.getcwd()):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
     with making(out, below if out.exists() else "choose another place"):
-        aside = hidden(out)
-        aside.mkdir(parents=True)
-        aside.rmdir()
+        temporary = hidden(out)
+        temporary.mkdir(parents=True)
+        temporary.rmdir()
         if out.exists():
             out.rmdir()
             out.mkdir()
@@ -112,7 +119,7 @@ def hidden(out: Path) -> Path:
 
 def holds_runs(out: Path) -> bool:
     """Whether a run, or a batch of seeds, stands in a directory."""
-    return (out / metadata.NAME).exists() or bool(metadata.below(out))
+    return (out / metadata.NAME).exists() or bool(metadata.runs_below(out))
 
 
 @contextlib.contextmanager
@@ -127,21 +134,21 @@ def making(out: Path, advice: str = "choose another place") -> Generator[None, N
 
 
 @contextlib.contextmanager
-def building(out: Path) -> Generator[Path, None, None]:
+def atomic_directory(out: Path) -> Generator[Path, None, None]:
     """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.
     """
-    aside = hidden(out)
+    temporary = hidden(out)
     try:
         with making(out):
-            aside.mkdir(parents=True)
-        yield aside
+            temporary.mkdir(parents=True)
+        yield temporary
         with making(out):
-            os.replace(aside, out)  # which an empty folder does not hinder, and any other does
+            os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync(out.parent)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
@@ -149,18 +156,18 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 @contextlib.contextmanager
-def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
+def run_locks(paths: Iterable[Path]) -> Generator[None, None, None]:
     """Meanwhile nobody else writes to the runs in these folders.
 
-    The system drops the lock when the process ends, in whatever way. Where a file system has none, that is said, and
-    nobody is kept out.
+    The system drops the lock when the process ends, in whatever way. Where a file system has none,
+    that is said, and nobody is kept out.
     """
-    said = False
-    with contextlib.ExitStack() as held:
+    owner = False
+    with contextlib.ExitStack() as locks:
         for folder in paths:
             lock = filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
             try:
-                held.enter_context(lock)
+                locks.enter_context(lock)
             except filelock.Timeout:
                 raise RecordError(
                     f"{folder} is being written by another process or thread"
@@ -170,18 +177,20 @@ def locked(paths: Iterable[Path]) -> Generator[None, None, None]:
                     raise RecordError(
                         f"could not write to {folder} ({error.strerror}): choose another place"
                     ) from error
-                if not said:
+                if not owner:
                     warnings.warn(
-                        f"the file system of {folder} has no locks ({error}): see to it that no other process writes "
-                        "there",
+                        f"the file system of {folder} has no locks ({error}): see to it that no "
+                        "other process writes there",
                         stacklevel=2,
                     )
-                said = True
+                owner = True
         yield
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a process holds the lock of the run in a folder; where there are no locks nobody is seen."""
+    """Whether a process holds the lock of the run in a folder;
+    where there are no locks nobody is seen.
+    """
     try:
         with open(folder / "lock", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

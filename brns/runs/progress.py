@@ -1,7 +1,8 @@
-"""How a run goes: `progress.csv` beside its record, a row a generation; a bar at a terminal or in a notebook; a log.
+"""How a run goes: `progress.csv` beside its record, a row a generation;
+a bar at a terminal or in a notebook; a log.
 
-The file is for spreadsheets, `tail -f` and plots. All that it says comes from the record, which does not depend on it:
-it is written again when the run is resumed.
+The file is for spreadsheets, `tail -f` and plots. All that it says comes from the record, which
+does not depend on it: it is written again when the run is resumed.
 """
 
 import contextlib
@@ -51,7 +52,8 @@ class Row(NamedTuple):
     new: float
     """of the places visited so far, the share that was first visited in the last half of the run"""
     coverage_evaluated: float | None
-    """share of the behavior space's cells, 6 x 6 of a plane, that anything evaluated so far lies in"""
+    """share of the behavior space's cells, 6 x 6 of a plane,
+    that anything evaluated so far lies in"""
     coverage_survivors: float | None
     """share of the same cells that the survivors of any generation so far lie in"""
     failed: int
@@ -95,7 +97,7 @@ class Rows:
             fitness_max=float(fitness.max()),
             age_mean=float((number - born).mean()),
             survivors_new=int((born == number).sum()),
-            new=self.seen.new(living),
+            new=self.seen.fraction_new(living),
             coverage_evaluated=evaluated,
             coverage_survivors=survived,
             failed=self.failed,
@@ -128,20 +130,25 @@ class Progress:
 
 
 class RunStopped(KeyboardInterrupt):
-    """Ctrl-C in a run. A notebook shows its message alone, not the frames of all that was going on."""
+    """Ctrl-C in a run. A notebook shows its message alone,
+    not the frames of all that was going on.
+    """
 
     def _render_traceback_(self) -> list[str]:
         return [f"Stopped. {self}"]
 
 
 class Bar:
-    """Shows how many of `total` are done while the `with` block goes on, at a terminal or in a notebook.
+    """Shows how many of `total` are done while the `with` block goes on,
+    at a terminal or in a notebook.
 
-    In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere nothing is shown.
-    Everywhere the logger `brns` gets a line every half minute.
+    In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere
+    nothing is shown. Everywhere the logger `brns` gets a line every half minute.
     """
 
-    def __init__(self, title: str, total: int | None = None, found: str = "", shown: bool = True):
+    def __init__(
+        self, title: str, total: int | None = None, summary: str = "", visible: bool = True
+    ):
         console = Console(stderr=True, highlight=False, markup=False)
         seen = console.is_terminal or console.is_jupyter
         self.progress = Rich(
@@ -150,12 +157,12 @@ class Bar:
             BarColumn(),
             TextColumn("{task.fields[rate]}", markup=False),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[found]}", markup=False),
+            TextColumn("{task.fields[summary]}", markup=False),
             console=console,
             redirect_stdout=sys.stdout.isatty(),  # what is printed to a file goes on to go there
-            disable=not (shown and seen),
+            disable=not (visible and seen),
         )
-        self.task = self.progress.add_task(title, total=total, rate="", found=found)
+        self.task = self.progress.add_task(title, total=total, rate="", summary=summary)
         self.cell: Any = None
         self.looked = 0.0
         self.logged = time.monotonic()
@@ -184,16 +191,18 @@ class Bar:
                 f"All finished generations are saved. Go on with: brns.resume({str(self.place)!r})"
             ) from None
 
-    def update(self, **known: Any) -> None:
+    def update(self, **fields: Any) -> None:
         """Show what is known by now, such as `advance=1`."""
-        self.progress.update(self.task, **known)
+        self.progress.update(self.task, **fields)
         if self.cell is not None and time.monotonic() > self.looked + SECONDS:
             self.cell.update(self.progress)
             self.looked = time.monotonic()
 
     def show(self, saved: Sequence[Any]) -> None:
-        """Show a generation of all seeds: the means of coverage and of what is new, and all solutions so far."""
-        rows, total = [one.row for one in saved], saved[0].record.planned
+        """Show a generation of all seeds: the means of coverage and of what is new,
+        and all solutions so far.
+        """
+        rows, total = [row.row for row in saved], saved[0].record.planned
         path = saved[0].record.path
         self.place = path if len(saved) == 1 else path.parent
         number, now = rows[0].generation, time.monotonic()
@@ -203,34 +212,39 @@ class Bar:
         covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%} (evaluated), " if covered else ""
         new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
-        found = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
+        summary = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
-        self.update(completed=number, found=found, rate=rate)
+        self.update(completed=number, summary=summary, rate=rate)
         self.begun = self.begun or (number, now)
         if now >= self.logged + LOGGED_EVERY and number > self.begun[0]:
             self.logged = now
             speed = (number - self.begun[0]) / (now - self.begun[1])
             left = datetime.timedelta(seconds=round((total - number) / speed))
-            LOG.info("generation %d of %d: %s, %.3g/s, %s left", number, total, found, speed, left)
+            LOG.info(
+                "generation %d of %d: %s, %.3g/s, %s left", number, total, summary, speed, left
+            )
 
 
-def follow(
+def with_progress(
     steps: Generator[Any, Status | None, None],
     until: Callable[[Any], bool] | None,
-    shown: bool,
+    visible: bool,
     temporary: Path | None = None,
 ) -> Iterator[Any]:
-    """Saved generations, shown as they come, up to the first of which `until` is true in every seed."""
-    with contextlib.closing(steps), Bar("generation", found="compiling", shown=shown) as bar:
+    """Saved generations, shown as they come,
+    up to the first of which `until` is true in every seed.
+    """
+    with contextlib.closing(steps), Bar("generation", summary="compiling", visible=visible) as bar:
         try:
             for saved in steps:
-                if shown and temporary:
+                if visible and temporary:
                     text = f"Kept in {temporary} until Python ends; give out= to keep it."
                     bar.progress.console.print(text, soft_wrap=True)
                     temporary = None
                 bar.show(saved)
                 yield saved
-                if until is not None and all([until(one) for one in saved]):  # noqa: C419  (it is asked about each)
+                # Of all seeds at once: it is asked about each.
+                if until is not None and all([until(each) for each in saved]):  # noqa: C419
                     with contextlib.suppress(StopIteration):
                         steps.send("saturated" if until is saturated else "stopped")
         except GeneratorExit:  # the loop was left
@@ -240,9 +254,9 @@ def follow(
             raise
 
 
-def track(things: Iterable[Thing], title: str, total: int, shown: bool = True) -> Iterator[Thing]:
+def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:
     """Hand on so many things, and show how many are done, where a run would show its bar."""
-    with Bar(title, total, shown=shown) as bar:
+    with Bar(title, total, visible=visible) as bar:
         for thing in things:
             yield thing
             bar.update(advance=1)

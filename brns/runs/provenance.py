@@ -17,8 +17,10 @@ from brns.tasks.cpu import cores
 PACKAGES = ("brns", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
-def here() -> dict[str, Any]:
-    """The command, commit, machine, device and versions of this process; `xla_flags` because they change rounding."""
+def describe_process() -> dict[str, Any]:
+    """The command, commit, machine, device and versions of this process;
+    `xla_flags` because they change rounding.
+    """
     return {
         "command": command(),
         "commit": commit(),
@@ -35,7 +37,9 @@ def here() -> dict[str, Any]:
 
 
 def command() -> str:
-    """What was called, as one calls it: brns, what the checkout has beside it, or another script."""
+    """What was called, as one calls it: brns, what the checkout has beside it,
+    or another script.
+    """
     script = Path(sys.argv[0])
     folder = script.parent.name
     program = f"python {folder}/{script.name}" if folder == "benchmarks" else script.name
@@ -47,7 +51,9 @@ def command() -> str:
 
 @functools.cache  # of what was imported, whatever is edited while it runs
 def commit() -> str:
-    """The commit of the checkout that brns runs from, with a plus sign where it was changed; else brns' version."""
+    """The commit of the checkout that brns runs from, with a plus sign where it was changed;
+    else brns' version.
+    """
     checkout = Path(__file__).parents[2]
     command = [
         "git",
@@ -89,26 +95,26 @@ def _processor() -> str:
         return platform.processor() or "unknown"
 
 
-def grouped(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Each different answer once, in order, with the names of those that gave it as `rows`."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, said in answers:
-        one = found.setdefault(json.dumps(said, sort_keys=True), {**said, "rows": []})
-        if name not in one["rows"]:
-            one["rows"].append(name)
-    return list(found.values())
+    groups: dict[str, dict[str, Any]] = {}
+    for name, answer in answers:
+        group = groups.setdefault(json.dumps(answer, sort_keys=True), {**answer, "rows": []})
+        if name not in group["rows"]:
+            group["rows"].append(name)
+    return list(groups.values())
 
 
-def text(made: Mapping[str, Any]) -> str:
+def text(facts: Mapping[str, Any]) -> str:
     """A sentence on what made something, whatever of it is known."""
-    parts = [f"Commit {made.get('commit') or 'unknown'}"]
-    if made.get("versions"):
-        parts.append(", ".join(f"{name} {version}" for name, version in made["versions"].items()))
-    if machine := made.get("machine"):
+    parts = [f"Commit {facts.get('commit') or 'unknown'}"]
+    if facts.get("versions"):
+        parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))
+    if machine := facts.get("machine"):
         number = machine["cores"]
         parts.append(f"{machine['processor']}, {number} core{'s' if number > 1 else ''}")
-    if made.get("device"):
-        parts.append(f"device {made['device']}")
-    if made.get("xla_flags"):
-        parts.append(f"XLA_FLAGS `{made['xla_flags']}`")
+    if facts.get("device"):
+        parts.append(f"device {facts['device']}")
+    if facts.get("xla_flags"):
+        parts.append(f"XLA_FLAGS `{facts['xla_flags']}`")
     return "; ".join(parts) + "."

@@ -1,4 +1,5 @@
-"""A run on disk: a directory that NumPy alone can read, that no crash can spoil, and that can run no code.
+"""A run on disk: a directory that NumPy alone can read, that no crash can spoil,
+and that can run no code.
 
 docs/records says what each file holds. Generation 0 holds the founders.
 """
@@ -18,25 +19,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt32
 
-from brns.checks import refuse_nan, refuse_not_finite
+from brns.checks import check_finite, check_state
 from brns.core import (
     Box,
+    Compactable,
     Generation,
     Population,
-    Recounts,
     Task,
-    begun,
-    founding,
     in_float32,
+    init_estimator,
+    initial_generation,
 )
-from brns.metrics.numbers import ranges
+from brns.formatting import format_range
 from brns.runs import metadata, progress, remaking, sources, storage
 from brns.runs.paths import is_running
-from brns.runs.provenance import here
+from brns.runs.provenance import describe_process
 from brns.runs.sources import Source
-from brns.runs.storage import RecordError, numbers_in
+from brns.runs.storage import RecordError, list_generations
 from brns.search import NoveltySearch, SearchState, keys
-from brns.settings import SettingsError, build, changes, describe, told
+from brns.settings import SettingsError, diff, format_diff, part_from_json, part_to_json
 from brns.tasks.workers import why_failed
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ class Failure(NamedTuple):
 class Record:
     """A run read back from its directory.
 
-    `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON. Give `search`, the
-    experiment that made the run, where a part of it is your own; another experiment is a `RecordError`. A record can
-    stand for its directory: `brns.resume(record)`.
+    `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON.
+    Give `search`, the experiment that made the run, where a part of it is your own; another
+    experiment is a `RecordError`. A record can stand for its directory: `brns.resume(record)`.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
@@ -88,15 +89,20 @@ class Record:
             False  # whether genotypes were made again up to rounding, which is said once
         )
         if search is not None:
-            if other := changes(self.experiment, describe(search)):
-                raise RecordError(f"{self.path} was made by another experiment: {told(other)}")
+            if other := diff(self.experiment, part_to_json(search)):
+                raise RecordError(
+                    f"{self.path} was made by another experiment: {format_diff(other)}"
+                )
             self.search = search
 
     def __fspath__(self) -> str:
         return str(self.path)
 
     def __repr__(self) -> str:
-        return f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of {self.planned})"
+        return (
+            f"Record({str(self.path)!r}, seed={self.seed}, generations={self.last} of "
+            f"{self.planned})"
+        )
 
     def _repr_html_(self) -> str:
         return _notebook([self])
@@ -104,10 +110,10 @@ class Record:
     @property
     def generations(self) -> list[int]:
         """The finished generations, from 0, the founders."""
-        numbers = numbers_in(self.path / "generations")
+        numbers = list_generations(self.path / "generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
-                f"{self.path} lacks generations: it has {ranges(numbers)}; a file was removed"
+                f"{self.path} lacks generations: it has {format_range(numbers)}; a file was removed"
             )
         return numbers
 
@@ -119,13 +125,15 @@ class Record:
     @property
     def snapshots(self) -> list[int]:
         """The generations whose state is on disk."""
-        return numbers_in(self.path / "states")
+        return list_generations(self.path / "states")
 
     @functools.cached_property
     def search(self) -> NoveltySearch:
-        """The experiment, given or rebuilt from its description; `SettingsError` where a part is not one of brns'."""
+        """The experiment, given or rebuilt from its description;
+        `SettingsError` where a part is not one of brns'.
+        """
         try:
-            return build(self.experiment)
+            return part_from_json(self.experiment)
         except SettingsError as error:
             raise SettingsError(f"{self.path}: {error}") from None
 
@@ -139,10 +147,11 @@ class Record:
 
     @property
     def status(self) -> metadata.Status:
-        """How the run stands: running, finished, saturated, stopped, interrupted or failed; asked of the disk anew.
+        """How the run stands: running, finished, saturated, stopped, interrupted or failed;
+        asked of the disk anew.
 
-        A run is `saturated` where `until=brns.saturated` ended it, and `stopped` where another `until` or its user's
-        loop did. `interrupted` were Ctrl-C and whatever killed the process.
+        A run is `saturated` where `until=brns.saturated` ended it, and `stopped` where another
+        `until` or its user's loop did. `interrupted` were Ctrl-C and whatever killed the process.
         """
         last = self._last_session()
         if last is None:
@@ -165,7 +174,9 @@ class Record:
 
     @property
     def ended(self) -> datetime.datetime | None:
-        """When the work on it ended; of a run that goes on, or was killed, when its last generation was saved."""
+        """When the work on it ended; of a run that goes on, or was killed,
+        when its last generation was saved.
+        """
         last = self._last_session()
         return None if last is None else self._end(last)
 
@@ -182,7 +193,9 @@ class Record:
         return sessions[-1] if sessions else None
 
     def _end(self, session: metadata.Session) -> datetime.datetime:
-        """When a session ended. Of one that was killed the last generation of all is what is known."""
+        """When a session ended. Of one that was killed the last
+        generation of all is what is known.
+        """
         if session.ended is not None:
             return datetime.datetime.fromisoformat(session.ended)
         saved = self._file("generations", self.last).stat().st_mtime
@@ -198,8 +211,10 @@ class Record:
         return task
 
     def begin(self, search: NoveltySearch, state: SearchState, lost: np.ndarray) -> None:
-        """Save the founders, the state that they are in, and the genotypes of founders that failed."""
-        self._save(0, founding(state.population), state.credit, search, len(lost))
+        """Save the founders, the state that they are in,
+        and the genotypes of founders that failed.
+        """
+        self._save(0, initial_generation(state.population), state.credit, search, len(lost))
         self._save_failures(search.task, 0, np.full(len(lost), -1), lost)
         self.checkpoint(search, state, before=-1)
 
@@ -210,7 +225,8 @@ class Record:
         credit: np.ndarray | jax.Array,
         search: NoveltySearch,
     ) -> None:
-        """Save one generation's facts. They survive this process, and from the next checkpoint on a power failure.
+        """Save one generation's facts. They survive this process,
+        and from the next checkpoint on a power failure.
 
         Args:
             number: of the generation.
@@ -248,9 +264,9 @@ class Record:
         search: NoveltySearch,
         failed: int,
     ) -> None:
-        refuse_not_finite(number, generation)
+        check_finite(number, generation)
         arrays = {
-            who: storage.table(getattr(generation, who), names) for who, names in TABLES.items()
+            who: storage.to_table(getattr(generation, who), names) for who, names in TABLES.items()
         }
         survived = np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"])
         lasting = survived | arrays["offspring"]["solved"]
@@ -260,17 +276,19 @@ class Record:
         self.write("generations", number, facts, synced=False)
 
     def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
-        """Save the estimator's state, but for what it can count again, and have the disk confirm all until now.
+        """Save the estimator's state, but for what it can count again,
+        and have the disk confirm all until now.
 
-        `before` is the generation of the last state. That one is removed where the stride does not keep it.
+        `before` is the generation of the last state.
+        That one is removed where the stride does not keep it.
         """
         number = int(state.generation)
-        refuse_nan(number, state.estimator)
+        check_state(number, state.estimator)
         with storage.saving(self.path / "generations"):
             for g in range(before + 1, number + 1):
                 storage.sync(self._file("generations", g))
             storage.sync(self.path / "generations")
-        self.write("states", number, storage.named_leaves(_emptied(search, state.estimator)))
+        self.write("states", number, storage.named_leaves(_compact(search, state.estimator)))
         if before % self.checkpoint_every:
             self._file("states", before).unlink(missing_ok=True)
 
@@ -289,8 +307,10 @@ class Record:
         """Where the files of a generation belong."""
         return f"generation {number} of run {self.metadata.id}"
 
-    def go_on(self, number: int, generations: int) -> SearchState:
-        """The state after a generation, to go on from to so many; what a killed process left is removed."""
+    def prepare_resume(self, number: int, generations: int) -> SearchState:
+        """The state after a generation, to go on from to so many;
+        what a killed process left is removed.
+        """
         self._read = (
             None  # from now on nothing that is read stays in memory, however long the run gets
         )
@@ -336,14 +356,16 @@ class Record:
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
 
-        By default survivors from generation 0 on, offspring and parents from 1 on: the founders are 0's offspring.
+        By default survivors from generation 0 on, offspring and parents from 1 on:
+        the founders are 0's offspring.
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
         generations = list(generations)
         if not generations:
             raise RecordError(
-                f"{self.path} has no generation to read {name} of; it has {ranges(self.generations)}"
+                f"{self.path} has no generation to read {name} of; it has "
+                f"{format_range(self.generations)}"
             )
         if name not in (*FACTS, GENOTYPE):
             raise RecordError(
@@ -355,25 +377,28 @@ class Record:
         return np.stack([self._facts(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
-        """The search's state after a generation; `search` is needed where a part is the user's own."""
+        """The search's state after a generation;
+        `search` is needed where a part is the user's own.
+        """
         search = search or self.search
         if number not in self.snapshots:
             raise RecordError(
-                f"{self.path} keeps no state of generation {number}; it has {ranges(self.snapshots)}. "
-                "A run with checkpoint_every=1 (--checkpoint-every 1) keeps all"
+                f"{self.path} keeps no state of generation {number}; it has "
+                f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
+                "(--checkpoint-every 1) keeps all"
             )
         state, space = self._parents(number, search), search.task.behavior_space
         begins = eqx.filter_eval_shape(
-            begun, search.estimator, space, state.population, jax.random.key(0)
+            init_estimator, search.estimator, space, state.population, jax.random.key(0)
         )
-        like = eqx.filter_eval_shape(functools.partial(_emptied, search), begins[1])
+        like = eqx.filter_eval_shape(functools.partial(_compact, search), begins[1])
         estimator = storage.restore(
             like, self.arrays("states", number), self._file("states", number)
         )
-        if isinstance(search.estimator, Recounts):
+        if isinstance(search.estimator, Compactable):
             born = (self._learned(g) for g in range(number + 1))
             with in_float32():
-                estimator = search.estimator.recounted(estimator, born)
+                estimator = search.estimator.restore(estimator, born)
         return state._replace(estimator=estimator)
 
     def _learned(self, number: int) -> np.ndarray:
@@ -384,18 +409,20 @@ class Record:
     def _parents(self, number: int, search: NoveltySearch) -> SearchState:
         """The search's state after a generation, without its estimator's."""
         credit, even = self._facts(number)["credit"], search.mixture.credit()
-        known = credit if credit.shape == even.shape else even  # a fork may have other operators
-        return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(known))
+        valid = credit if credit.shape == even.shape else even  # a fork may have other operators
+        return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
     def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-        """What the file of a generation holds, or the arrays of these names; its `kind` is one of those of `write`."""
+        """What the file of a generation holds, or the arrays of these names;
+        its `kind` is one of those of `write`.
+        """
         return storage.read_arrays(self._file(kind, number), self.seal(number), names)
 
     @property
     def failures(self) -> list[Failure]:
         """Who could not be evaluated, generation after generation; `failed/` holds them."""
         failures = []
-        for number in numbers_in(self.path / "failed"):
+        for number in list_generations(self.path / "failed"):
             if number <= self.last:  # a later one is of a generation that was not saved
                 columns = self.arrays("failed", number)
                 rows = zip(
@@ -408,28 +435,33 @@ class Record:
         return failures
 
     def solutions(self) -> Population:
-        """The solution set S of Algorithm 1: every success once, with genotype, behavior and generation of birth."""
+        """The solution set S of Algorithm 1: every success once, with genotype,
+        behavior and generation of birth.
+        """
         born = [self._facts(g)["offspring"] for g in range(self.last + 1)]
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals, from the generations where they were born.
 
-        Those that are not on disk are made again, which needs the search and gives the same up to rounding; a
-        `RecordError` where it gives others.
+        Those that are not on disk are made again, which needs the search and gives the same up to
+        rounding; a `RecordError` where it gives others.
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
             facts = self._facts(g)
-            everyone, kept = facts["offspring"]["id"], facts["kept"]
-            asked = np.isin(everyone, ids[born == g])
-            found = (
-                self._offspring(g)[asked] if asked[~kept].any() else facts[GENOTYPE][asked[kept]]
+            everyone, stored = facts["offspring"]["id"], facts["stored"]
+            requested = np.isin(everyone, ids[born == g])
+            values = (
+                self._offspring(g)[requested]
+                if requested[~stored].any()
+                else facts[GENOTYPE][requested[stored]]
             )
-            rows |= dict(zip(everyone[asked].tolist(), found, strict=True))
+            rows |= dict(zip(everyone[requested].tolist(), values, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
-                f"{self.path} has no individuals {ranges(unknown)} that were born in these generations"
+                f"{self.path} has no individuals {format_range(unknown)} that were born in these "
+                "generations"
             )
         return (
             np.stack([rows[i] for i in ids.tolist()])
@@ -440,19 +472,21 @@ class Record:
     def _offspring(self, number: int) -> np.ndarray:
         """The genotypes of all who were born in a generation."""
         facts = self._facts(number)
-        if (stored := facts["kept"]).all():
+        if (stored := facts["stored"]).all():
             return facts[GENOTYPE]
         again, likeness = self._remake(number)
         if likeness == "other":
             raise RecordError(
-                f"{self.path} has only genotypes of survivors and solutions, and those of the others in generation "
-                f"{number} cannot be made again here: {self._other_than_here(number)}"
+                f"{self.path} has only genotypes of survivors and solutions, and those of the "
+                f"others in generation {number} cannot be made again here: "
+                f"{self._other_than_here(number)}"
             )
         if likeness == "rounded" and not self._rounded:
             self._rounded = True
             warnings.warn(
-                f"{self.path} has only genotypes of survivors and solutions; those of others, as in generation "
-                f"{number}, are made again up to rounding: {self._other_than_here(number)}",
+                f"{self.path} has only genotypes of survivors and solutions; those of others, as "
+                f"in generation {number}, are made again up to rounding: "
+                f"{self._other_than_here(number)}",
                 stacklevel=2,
             )
         again[stored] = facts[GENOTYPE]
@@ -466,45 +500,52 @@ class Record:
         return np.array(again.genotype), remaking.likeness(self._facts(number), again, space)
 
     def remakes(self, number: int) -> bool:
-        """Whether the genotypes of a generation are on disk, or this record's search makes them again."""
-        return bool(self._facts(number)["kept"].all()) or self._remake(number)[1] != "other"
+        """Whether the genotypes of a generation are on disk,
+        or this record's search makes them again.
+        """
+        return bool(self._facts(number)["stored"].all()) or self._remake(number)[1] != "other"
 
     def _other_than_here(self, number: int) -> str:
         """What differs here from where a generation was computed, in words."""
-        sessions = [one for one in self.metadata.sessions if one.after < number]
+        sessions = [part for part in self.metadata.sessions if part.after < number]
         if not sessions:
             return "another search, version or machine made the run that this is a fork of"
-        changed = changes(sessions[-1].provenance, here())
+        changed = diff(sessions[-1].provenance, describe_process())
         for name in ("command", "machine.cores"):
             changed.pop(name, None)
         if not changed:
             return "the search, or brns itself, varies otherwise than the one that made them"
-        return f"they were made elsewhere, where {told(changed)}"
+        return f"they were made elsewhere, where {format_diff(changed)}"
 
     @property
     def elsewhere(self) -> bool:
-        """Whether other versions, another machine or other options than here made its last generations."""
+        """Whether other versions, another machine or other options than
+        here made its last generations.
+        """
         last = self._last_session()
-        told = set() if last is None else changes(last.provenance, here()).keys()
-        return bool(told - {"command", "machine.cores"})
+        text = set() if last is None else diff(last.provenance, describe_process()).keys()
+        return bool(text - {"command", "machine.cores"})
 
     def check_genotypes(self) -> None:
         """Warn where genotypes that are not on disk cannot be made again here to the bit.
 
-        It is asked before a run goes on with another version, machine or code: later nobody may have the old one.
+        It is asked before a run goes on with another version, machine or code:
+        later nobody may have the old one.
         """
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._facts(g, "kept")["kept"].all()]
-        found = {g: self._remake(g)[1] for g in lacking}
+        lacking = [g for g in some if not self._facts(g, "kept")["stored"].all()]
+        genotypes = {g: self._remake(g)[1] for g in lacking}
         for likeness, word in (
             ("other", "cannot be made again"),
             ("rounded", "are made again up to rounding"),
         ):
-            if wrong := [g for g, one in found.items() if one == likeness]:
+            if wrong := [g for g, row in genotypes.items() if row == likeness]:
                 warnings.warn(
-                    f"{self.path}: here the genotypes of those who died at once {word} (tried: generations "
-                    f"{ranges(wrong)}): {self._other_than_here(wrong[0])}. Read them where they were made; "
+                    f"{self.path}: here the genotypes of those who died at once {word} (tried: "
+                    "generations "
+                    f"{format_range(wrong)}): {self._other_than_here(wrong[0])}. Read them where "
+                    "they were made; "
                     'genotypes="all" (--genotypes all) stores everybody\'s in a run that begins',
                     stacklevel=2,
                 )
@@ -517,12 +558,14 @@ class Record:
 
     def _with_genotypes(self, table: np.ndarray) -> Population:
         columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
-        return Population(genotype=self.genotypes(columns["id"], columns["born"]), **columns)  # ty: ignore[invalid-argument-type]
+        genotype = self.genotypes(columns["id"], columns["born"])
+        return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
 
     def frame(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
 
-        Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch: `pandas.concat(r.frame() for r in records)`.
+        Needs pandas: `pip install 'brns[frame]'`. The seeds of a batch:
+        `pandas.concat(r.frame() for r in records)`.
         """
         import pandas
 
@@ -531,21 +574,26 @@ class Record:
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _facts(self, number: int, *tables: str) -> dict[str, np.ndarray]:
-        """What is on disk of a generation, read once; of a run that goes on no more than these tables, and anew."""
+        """What is on disk of a generation, read once;
+        of a run that goes on no more than these tables, and anew.
+        """
         if self._read is None:
             return self.arrays("generations", number, tables)
         if number not in self._read:
             if not self._file("generations", number).exists():
                 raise RecordError(
-                    f"{self.path} has no generation {number}; it has {ranges(self.generations)}"
+                    f"{self.path} has no generation {number}; it has "
+                    f"{format_range(self.generations)}"
                 )
             self._read[number] = self.arrays("generations", number)
         return self._read[number]
 
 
-def _emptied(search: NoveltySearch, estimator: Any) -> Any:
+def _compact(search: NoveltySearch, estimator: Any) -> Any:
     return (
-        search.estimator.emptied(estimator) if isinstance(search.estimator, Recounts) else estimator
+        search.estimator.compact(estimator)
+        if isinstance(search.estimator, Compactable)
+        else estimator
     )
 
 
@@ -557,7 +605,9 @@ class Records(list[Record]):
 
 
 def _notebook(records: list[Record]) -> str:
-    """How a notebook shows records. Pictures read records, so that nobody else here knows of them."""
+    """How a notebook shows records. Pictures read records,
+    so that nobody else here knows of them.
+    """
     return importlib.import_module("brns.pictures.notebook").table(records)
 
 
@@ -568,7 +618,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     """
     path = Path(path)
     alone = (path / metadata.NAME).exists() or not path.is_dir()
-    folders = [path] if alone else metadata.below(path)
+    folders = [path] if alone else metadata.runs_below(path)
     if not folders:
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"

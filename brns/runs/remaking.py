@@ -1,7 +1,8 @@
 """Genotypes that are not on disk are made again from the seed, and compared with what was born.
 
-Those who died at once without a solution are not stored. Of every generation a digest of all genotypes is, which tells
-equal bits, and a fingerprint of each, which tells equal up to rounding: another machine or version may round otherwise.
+Those who died at once without a solution are not stored. Of every generation a digest of all
+genotypes is, which tells equal bits, and a fingerprint of each, which tells equal up to rounding:
+another machine or version may round otherwise.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ def columns(
     if keep == "all":
         stored = np.ones_like(stored)
     return {
-        "kept": stored,
+        "stored": stored,
         "offspring.genotype": genotypes[stored],
         "digest": digest(genotypes),
         "fingerprint": fingerprint(genotypes, space),
@@ -47,7 +48,7 @@ def columns(
 
 def whole_generation(genotypes: Float[np.ndarray, "n p"]) -> dict[str, np.ndarray]:
     """What replaces those columns where everybody's genotype is stored after all."""
-    return {"kept": np.ones(len(genotypes), bool), "offspring.genotype": genotypes}
+    return {"stored": np.ones(len(genotypes), bool), "offspring.genotype": genotypes}
 
 
 def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
@@ -57,7 +58,9 @@ def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
 
 
 def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
-    r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ with weights of either sign, from 0.5 to 1 in size."""
+    r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ with weights of either sign,
+    from 0.5 to 1 in size.
+    """
     low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
     fraction = np.arange(1, len(low) + 1) ** 2 * GOLDEN % 1
     weights = np.where(fraction < 0.5, fraction - 1, fraction)
@@ -73,7 +76,8 @@ def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
         space: the box of genotypes.
 
     Returns:
-        `exact`, the same bits; `rounded`, each gene of those on disk and each fingerprint up to rounding; or `other`.
+        `exact`, the same bits; `rounded`,
+            each gene of those on disk and each fingerprint up to rounding; or `other`.
     """
     genotypes = np.asarray(again.genotype)
     if not np.array_equal(again.parent, facts["offspring"]["parent"]):
@@ -81,6 +85,6 @@ def likeness(facts: Mapping[str, Any], again: Any, space: Box) -> Likeness:
     if np.array_equal(digest(genotypes), facts["digest"]):
         return "exact"
     width = np.asarray(space.high - space.low)
-    far = np.abs(genotypes[facts["kept"]] - facts["offspring.genotype"]) > ROUNDING * width
-    apart = np.abs(fingerprint(genotypes, space) - facts["fingerprint"])
-    return "other" if far.any() or (apart > SPREAD * len(width) ** 0.5).any() else "rounded"
+    far = np.abs(genotypes[facts["stored"]] - facts["offspring.genotype"]) > ROUNDING * width
+    distance = np.abs(fingerprint(genotypes, space) - facts["fingerprint"])
+    return "other" if far.any() or (distance > SPREAD * len(width) ** 0.5).any() else "rounded"

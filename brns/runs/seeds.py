@@ -1,10 +1,12 @@
-"""The seeds of a run, computed side by side, and ahead: while a generation is saved, the next is on its way.
+"""The seeds of a run, computed side by side, and ahead: while a generation is saved,
+the next is on its way.
 
-The seeds of a traceable task are cut into lanes, batches (`jax.vmap`): one for each core of a CPU, or each accelerator;
-one in all where the devices share a population (`brns.Sharded`). Batches of other sizes round otherwise, so a record
-keeps the number of lanes, and a run goes on with as many. Seeds of a host task with workers go on each by itself; those
-of any other are computed in turn, and nothing ahead. JAX's settings made by `with` do not reach the threads that
-compute lanes; `jax.config.update` does.
+The seeds of a traceable task are cut into batches (`jax.vmap`): one for each core of a CPU, or each
+accelerator; one in all where the devices share a population (`brns.Sharded`). Batches of other
+sizes round otherwise, so a record keeps the number of batches, and a run goes on with as many.
+Seeds of a host task with workers go on each by itself; those of any other are computed in turn, and
+nothing ahead. JAX's settings made by `with` do not reach the threads that compute them;
+`jax.config.update` does.
 """
 
 import itertools
@@ -20,29 +22,32 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from brns.core import Generation, Task, take
-from brns.estimators.cpu import program
+from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 from brns.tasks.cpu import cores
 from brns.tasks.sharded import Sharded
 from brns.tasks.workers import has_workers
 
 Step = tuple[SearchState, Generation]
-Lane = tuple[SearchState, Key[Array, "..."]]
+SeedBatch = tuple[SearchState, Key[Array, "..."]]
 
 AHEAD = 2
-"""generations that a seed with workers may be ahead, so that one with quick individuals waits for no other"""
+"""generations that a seed with workers may be ahead,
+so that one with quick individuals waits for no other"""
 
 
-def lanes(task: Task, seeds: int) -> int:
-    """How many lanes a new run of this task gets."""
+def count_seed_batches(task: Task, seeds: int) -> int:
+    """How many batches a new run of this task gets."""
     if not task.traceable or isinstance(task, Sharded):
         return 1
     return min(seeds, cores() if jax.default_backend() == "cpu" else jax.local_device_count())
 
 
-def cut(seeds: int, lanes: int) -> list[slice]:
-    """The seeds of each lane: equal lanes, of which the last may be smaller, so that one shape is compiled."""
-    size = -(-seeds // lanes)
+def split_seeds(seeds: int, batches: int) -> list[slice]:
+    """The seeds of each batch: equal batches, of which the last may be smaller,
+    so that one shape is compiled.
+    """
+    size = -(-seeds // batches)
     return [slice(first, min(first + size, seeds)) for first in range(0, seeds, size)]
 
 
@@ -51,38 +56,42 @@ def generations(
     keys: list[Key[Array, ""]],
     states: list[SearchState],
     count: int,
-    lanes: int,
+    batches: int,
 ) -> Generator[list[Step], None, None]:
     """The next `count` generations, each of all seeds and with arrays on the host."""
     single = list(zip(states, keys, strict=True))
     if not search.task.traceable and has_workers(search.task):
-        yield from _ahead(search.step, single, count, AHEAD, search.task.close)  # ty: ignore[missing-attribute]
+        task: Any = search.task
+        yield from _compute_ahead(search.step, single, count, AHEAD, task.close)
     elif not search.task.traceable:
         for _ in range(count):
             after = [search.step(state, key) for state, key in zip(states, keys, strict=True)]
             states = [state for state, _ in after]
-            yield on_host(after)
+            yield to_host(after)
     elif len(keys) == 1:
-        yield from _ahead(search.step, single, count)
+        yield from _compute_ahead(search.step, single, count)
     else:
-        begun = [(stacked(states[part]), jnp.stack(keys[part])) for part in cut(len(keys), lanes)]
+        begun = [
+            (stack(states[part]), jnp.stack(keys[part])) for part in split_seeds(len(keys), batches)
+        ]
         if len(begun) > 1:
             places = itertools.cycle(jax.local_devices())
             begun = [
-                jax.device_put(lane, place) for lane, place in zip(begun, places, strict=False)
+                jax.device_put(batch, place) for batch, place in zip(begun, places, strict=False)
             ]
-        for after in _ahead(partial(_batch, search), begun, count):
-            yield [take(lane, i) for lane in after for i in range(len(lane[0].generation))]
+        for after in _compute_ahead(partial(_step_batch, search), begun, count):
+            yield [take(batch, i) for batch in after for i in range(len(batch[0].generation))]
 
 
-def _ahead(
+def _compute_ahead(
     step: Callable[..., Step],
-    lanes: list[Lane],
+    batches: list[SeedBatch],
     count: int,
     ahead: int = 1,
     leave: Callable[[], None] | None = None,
 ) -> Iterator[list[Step]]:
-    """Each lane's generations, computed in a thread of its own, so many ahead of those that were asked for.
+    """Each batch's generations, computed in a thread of its own,
+    so many ahead of those that were asked for.
 
     `leave` ends the evaluations that go on where not all generations were asked for.
     """
@@ -90,40 +99,42 @@ def _ahead(
     def after(before: Future[Step], keys: Key[Array, "..."]) -> Step:
         return step(before.result()[0], keys)
 
-    # On a CPU JAX computes in turn what one thread begins, and may compute at once where it would else only begin.
-    threads = [ThreadPoolExecutor(1) for _ in lanes]
+    # On a CPU JAX computes in turn what one thread begins,
+    # and may compute at once where it would else only begin.
+    threads = [ThreadPoolExecutor(1) for _ in batches]
     newest: list[Future] = [
-        thread.submit(lambda lane: lane, lane) for thread, lane in zip(threads, lanes, strict=True)
+        thread.submit(lambda batch: batch, batch)
+        for thread, batch in zip(threads, batches, strict=True)
     ]
     begun: deque[list[Future[Step]]] = deque()
     try:
         for number in range(count + ahead):
             if number < count:
-                further = zip(threads, newest, lanes, strict=True)
+                further = zip(threads, newest, batches, strict=True)
                 newest = [
                     thread.submit(after, before, keys) for thread, before, (_, keys) in further
                 ]
                 begun.append(newest)
             if number >= ahead:
-                yield on_host([one.result() for one in begun.popleft()])
+                yield to_host([future.result() for future in begun.popleft()])
     finally:
         for thread in threads:
             thread.shutdown(wait=False, cancel_futures=True)
-        if leave is not None and not all(one.done() for one in newest):
+        if leave is not None and not all(future.done() for future in newest):
             leave()
         for thread in threads:
             thread.shutdown()
 
 
-@program
-def _batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
+@deterministic_jit
+def _step_batch(search: NoveltySearch, state: SearchState, keys: Key[Array, " s"]) -> Step:
     return jax.vmap(search.step)(state, keys)
 
 
-def on_host(tree: Any) -> Any:
+def to_host(tree: Any) -> Any:
     """The tree with NumPy's arrays."""
     return jax.tree.map(np.asarray, tree)
 
 
-def stacked(trees: Sequence[Any]) -> Any:
+def stack(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)

@@ -1,7 +1,8 @@
-"""The code of a search that is a user's own, as text: a run that goes on with other code is told so.
+"""The code of a search that is a user's own, as text:
+a run that goes on with other code is told so.
 
-Half of a record would be one simulator, half another. The settings that `describe` keeps do not tell: a method that was
-edited has its old name.
+Half of a record would be one simulator, half another. The settings that `describe` keeps do not
+tell: a method that was edited has its old name.
 """
 
 import ast
@@ -26,7 +27,7 @@ import jax
 import numpy as np
 
 from brns.search import NoveltySearch
-from brns.settings import describe
+from brns.settings import part_to_json
 from brns.tasks.workers import innermost
 
 LIBRARY = tuple(
@@ -47,7 +48,9 @@ Wrapped = (
 
 
 class Source:
-    """The functions and constants of a search that are a user's, each under its name, such as `Throw.evaluate`."""
+    """The functions and constants of a search that are a user's, each under its name,
+    such as `Throw.evaluate`.
+    """
 
     def __init__(self, search: NoveltySearch):
         self.texts: dict[str, str] = {}
@@ -63,7 +66,9 @@ class Source:
         self._add_unchanged()
 
     def _visit(self, thing: Any) -> None:
-        """Add what is a user's own of a thing: its class, its functions, and those of all that it holds."""
+        """Add what is a user's own of a thing: its class, its functions,
+        and those of all that it holds.
+        """
         plain = isinstance(thing, PLAIN) and not isinstance(thing, tuple)
         if plain or id(thing) in self._seen:
             return
@@ -112,7 +117,9 @@ class Source:
         self._visit(value)
 
     def _add_unchanged(self) -> None:
-        """Add the lists, dicts and sets that no function changes; the others are counters, caches and logs."""
+        """Add the lists, dicts and sets that no function changes; the others are counters,
+        caches and logs.
+        """
         changed = set().union(*map(_changed_names, self.texts.values()))
         for name, value in self._changeable.items():
             if "" not in changed and name.rpartition(".")[2] not in changed:
@@ -129,8 +136,8 @@ class Source:
             self._visit_attribute(f"{name}.{argument}", value)
         names, assigned = _names(code)
         for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            if free not in assigned and (held := _content(cell)):
-                self._visit_attribute(f"{name}.{free}", held[0])
+            if free not in assigned and (present := _content(cell)):
+                self._visit_attribute(f"{name}.{free}", present[0])
         for used in names - assigned:
             if used in function.__globals__:
                 self._visit_used(used, function.__globals__[used], names)
@@ -146,15 +153,17 @@ class Source:
 
 
 def difference(before: Mapping[str, str], now: Source) -> dict[str, str]:
-    """What was edited: name to a short difference of its lines; comments and blank lines count for nothing."""
+    """What was edited: name to a short difference of its lines;
+    comments and blank lines count for nothing.
+    """
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):
         was, text = before.get(name, ""), now.texts.get(name, "")
         if _meaning(was) != _meaning(text):
             lines = difflib.unified_diff(was.splitlines(), text.splitlines(), n=1, lineterm="")
-            shown = list(lines)[2:]
-            more = [f"... {len(shown) - SHOWN} more lines"] if len(shown) > SHOWN else []
-            changed[name] = "\n".join(shown[:SHOWN] + more)
+            visible = list(lines)[2:]
+            more = [f"... {len(visible) - SHOWN} more lines"] if len(visible) > SHOWN else []
+            changed[name] = "\n".join(visible[:SHOWN] + more)
     return changed
 
 
@@ -173,7 +182,7 @@ def _is_own(thing: Any) -> bool:
 
 def _assignment(name: str, value: Any) -> str:
     """A constant as a line; of a long one a digest."""
-    text = repr(describe(value))
+    text = repr(part_to_json(value))
     if len(text) > LONG:
         text = f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
     return f"{name} = {text}\n"
@@ -236,7 +245,7 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
 
 def _digest(code: types.CodeType) -> str:
     constants = [
-        _digest(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts
+        _digest(part) if isinstance(part, types.CodeType) else repr(part) for part in code.co_consts
     ]
     content = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants)
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]

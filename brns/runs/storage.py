@@ -1,7 +1,8 @@
-"""Files that no crash can spoil and that can run no code: arrays by name, written whole or not at all.
+"""Files that no crash can spoil and that can run no code: arrays by name,
+written whole or not at all.
 
-A file is written under a temporary name and renamed, so that what has its final name is whole. A file of arrays is an
-.npz; one array in it, `seal`, says what it belongs to.
+A file is written under a temporary name and renamed, so that what has its final name is whole. A
+file of arrays is an .npz; one array in it, `seal`, says what it belongs to.
 """
 
 import contextlib
@@ -17,17 +18,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.metrics.numbers import legible
+from brns.formatting import escape_control
 
 SEAL = "seal"
 """the array of every file that says what it belongs to, such as generation 7 of a run"""
 
 
 class RecordError(ValueError):
-    """A run's directory is not what it should be: the message names the file, what was expected and what to do."""
+    """A run's directory is not what it should be: the message names the file,
+    what was expected and what to do.
+    """
 
     def __init__(self, message: str):
-        super().__init__(legible(message))
+        super().__init__(escape_control(message))
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
@@ -37,7 +40,9 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
-    """A tree of the structure, shapes and types of `like` with the arrays of those names; others are an error."""
+    """A tree of the structure, shapes and types of `like` with the arrays of those names;
+    others are an error.
+    """
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
         odd = sorted(set(leaves) ^ set(arrays))
@@ -50,10 +55,10 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
         if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
             array = array.view(leaf.dtype)  # NumPy's files do not name types such as bfloat16
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
-            wanted = f"{leaf.dtype}{list(leaf.shape)}"
-            found = f"{array.dtype}{list(array.shape)}"
+            expected = f"{leaf.dtype}{list(leaf.shape)}"
+            actual = f"{array.dtype}{list(array.shape)}"
             raise RecordError(
-                f"{source} does not fit these settings: {name} is {found}, not {wanted}"
+                f"{source} does not fit these settings: {name} is {actual}, not {expected}"
             )
         restored.append(jnp.asarray(array))
     return jax.tree.unflatten(jax.tree.structure(like), restored)
@@ -62,21 +67,22 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
 def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, read-only: those of the names, by default all.
 
-    Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a `RecordError`. Members are
-    read whole, so that zipfile compares each with its checksum.
+    Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a
+    `RecordError`. Members are read whole, so that zipfile compares each with its checksum.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if (found := str(_array(archive, SEAL))) != seal:
-                raise ValueError(f"it belongs to {found!r}; expected {seal!r}")
+            if (label := str(_array(archive, SEAL))) != seal:
+                raise ValueError(f"it belongs to {label!r}; expected {seal!r}")
             members = [name.removesuffix(".npy") for name in archive.namelist()]
             return {name: _array(archive, name) for name in names or members if name != SEAL}
     except OSError as error:
         raise RecordError(f"{path} cannot be read ({error.strerror})") from None
     except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
         raise RecordError(
-            f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or remove it, and of a "
-            "generation all generations and states from it on, then resume from the last state that is left"
+            f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or "
+            "remove it, and of a generation all generations and states from it on, then resume "
+            "from the last state that is left"
         ) from None
 
 
@@ -93,18 +99,20 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool 
     write_bytes(path, content.getvalue(), synced)
 
 
-def table(columns: Any, names: Iterable[str]) -> np.ndarray:
+def to_table(columns: Any, names: Iterable[str]) -> np.ndarray:
     """These attributes, columns of one length, as a structured array."""
-    found = {name: np.asarray(getattr(columns, name)) for name in names}
-    fields = [(name, column.dtype, column.shape[1:]) for name, column in found.items()]
-    rows = np.empty(len(next(iter(found.values()))), fields)
-    for name, column in found.items():
+    arrays = {name: np.asarray(getattr(columns, name)) for name in names}
+    fields = [(name, column.dtype, column.shape[1:]) for name, column in arrays.items()]
+    rows = np.empty(len(next(iter(arrays.values()))), fields)
+    for name, column in arrays.items():
         rows[name] = column
     return rows
 
 
-def numbers_in(folder: Path) -> list[int]:
-    """The generations whose files a folder holds; a copy such as `000003 (1).npz` is none of them."""
+def list_generations(folder: Path) -> list[int]:
+    """The generations whose files a folder holds;
+    a copy such as `000003 (1).npz` is none of them.
+    """
     return sorted(int(file.stem) for file in folder.glob("*.npz") if file.stem.isdecimal())
 
 
@@ -115,7 +123,8 @@ def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
-    """A temporary name of the same kind to write to, then renamed: what has the final name is whole.
+    """A temporary name of the same kind to write to, then renamed:
+    what has the final name is whole.
 
     Only what was synced too survives a power failure.
     """
@@ -140,8 +149,8 @@ def saving(path: Path) -> Generator[None, None, None]:
         yield
     except OSError as error:
         raise RecordError(
-            f"could not save {path} ({error.strerror or error}). What was saved before is safe: make room or mend the "
-            "folder, then resume or try again"
+            f"could not save {path} ({error.strerror or error}). What was saved before is safe: "
+            "make room or mend the folder, then resume or try again"
         ) from error
 
 

@@ -11,7 +11,9 @@ from jaxtyping import Array, Float, Key
 
 
 class Adapted(NamedTuple):
-    """What `FunctionalTask` sees of an environment that was adapted; `state` is the environment's own."""
+    """What `FunctionalTask` sees of an environment that was adapted;
+    `state` is the environment's own.
+    """
 
     state: Any
     obs: Any
@@ -22,10 +24,11 @@ class Adapted(NamedTuple):
 
 
 class TimeStepEnv(eqx.Module):
-    """An environment of jumanji's shape: `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
+    """An environment of jumanji's shape:
+    `brns.FunctionalTask(brns.TimeStepEnv(jumanji.make("Maze-v0")), ...)`.
 
-    It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in dm_env, and an
-    `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
+    It has `reset(key) -> (state, timestep)` and `step(state, action) -> (state, timestep)` as in
+    dm_env, and an `action_spec`. `watch=lambda adapted: adapted.state...` reads its own state.
     """
 
     env: Any
@@ -58,11 +61,13 @@ class TimeStepEnv(eqx.Module):
 
 
 class ParamsEnv(eqx.Module):
-    """An environment of gymnax's shape: `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
+    """An environment of gymnax's shape:
+    `brns.FunctionalTask(brns.ParamsEnv(*gymnax.make("CartPole-v1")), ...)`.
 
-    It has `reset(key, params) -> (obs, state)`, `step_env(key, state, action, params) -> (obs, state, reward, done,
-    info)` (or `step`, if that does not begin anew by itself) and `action_space(params)`. `watch=lambda adapted:
-    adapted.state...` reads its own state.
+    It has `reset(key, params) -> (obs, state)`,
+    `step_env(key, state, action, params) -> (obs, state, reward, done, info)` (or `step`, if that
+    does not begin anew by itself) and `action_space(params)`.
+    `watch=lambda adapted: adapted.state...` reads its own state.
     """
 
     env: Any

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Evaluation
 
 PIXELS = 16
@@ -16,18 +16,21 @@ PIXELS = 16
 
 
 class PlanarArm(eqx.Module):
-    r"""A planar arm of several joints, whose behavior is where it reaches, how it lies, or how it looks.
+    r"""A planar arm of several joints, whose behavior is where it reaches, how it lies,
+    or how it looks.
 
-    Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of link i to the link before, or to the x axis.
-    Link i ends at $p_i = p_{i-1} + l_i (\cos \sum_{j \le i} a_j, \sin \sum_{j \le i} a_j)$ with $p_0 = 0$ and
+    Gene $g_i$ in [0, 1] is the angle $a_i = \pi (2 g_i - 1)$ of link i to the link before, or to
+    the x axis. Link i ends at
+    $p_i = p_{i-1} + l_i (\cos \sum_{j \le i} a_j, \sin \sum_{j \le i} a_j)$ with $p_0 = 0$ and
     $\sum l_i = 1$; behaviors are in units of $(p + 1) / 2$.
 
-    Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d) of 16 x 16 pixels over
-    [-1, 1]^2, by rows from the lowest y: 1 where the arm passes a pixel's centre, falling to 0 a pixel away. Fitness is
-    minus the variance of the angles, in square radians. Nothing is ever solved, and nothing random.
+    Behavior is the tip $p_n$ (2-d), all link ends $p_1 \dots p_n$ (2n-d), or a picture (256-d) of
+    16 x 16 pixels over [-1, 1]^2, by rows from the lowest y: 1 where the arm passes a pixel's
+    centre, falling to 0 a pixel away. Fitness is minus the variance of the angles, in square
+    radians. Nothing is ever solved, and nothing random.
 
-    Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades & Mouret 2018,
-    doi:10.1145/3205455.3205602 (fitness, and lengths that sum to 1).
+    Source: Cully, Clune, Tarapore & Mouret 2015, doi:10.1038/nature14422 (an arm); Vassiliades &
+    Mouret 2018, doi:10.1145/3205455.3205602 (fitness, and lengths that sum to 1).
     """
 
     joints: int = 7
@@ -40,7 +43,7 @@ class PlanarArm(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        refuse_unless(self)
+        check_settings(self)
         if self.lengths is not None and (
             len(self.lengths) != self.joints or min(self.lengths) <= 0
         ):

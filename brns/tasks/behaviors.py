@@ -1,4 +1,6 @@
-"""What a behavior is, for episodes of Gymnasium and of JAX alike: ready functions for a task's `describe`."""
+"""What a behavior is, for episodes of Gymnasium and of JAX alike:
+ready functions for a task's `describe`.
+"""
 
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol
@@ -9,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 
 
 class Bounds(NamedTuple):
@@ -37,7 +39,7 @@ class Waypoints(eqx.Module):
     """which numbers of a flattened observation, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
-        refuse_unless(self, moments=(self.moments >= 1, "at least 1"))
+        check_settings(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         xp, observations = _array(episode.observations)
@@ -55,7 +57,8 @@ class Waypoints(eqx.Module):
 class Statistic(eqx.Module):
     """A statistic over the episode, of each observation after a step or of each action.
 
-    The mean of a foot's contact is the share of time on the ground; the mean of a discrete action, its frequency.
+    The mean of a foot's contact is the share of time on the ground; the mean of a discrete action,
+    its frequency.
     """
 
     statistic: Literal["mean", "std", "min", "max"] = "mean"
@@ -66,7 +69,7 @@ class Statistic(eqx.Module):
     """which numbers of a flattened observation or action, such as `(0, 1)`; by default all"""
 
     def __post_init__(self):
-        refuse_unless(self)
+        check_settings(self)
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
         xp, series = _array(getattr(episode, self.of))
@@ -96,7 +99,9 @@ class Statistic(eqx.Module):
 
 
 class Joined(eqx.Module):
-    """Several behaviors end to end, such as `Joined((Waypoints(), Statistic("mean", of="actions")))`."""
+    """Several behaviors end to end, such as
+    `Joined((Waypoints(), Statistic("mean", of="actions")))`.
+    """
 
     parts: tuple[Any, ...]
     """functions of an episode"""
@@ -120,7 +125,8 @@ def _selected(rows: Any, select: tuple[int, ...] | None) -> Any:
         return rows
     if not all(0 <= i < rows.shape[-1] for i in select):
         raise ValueError(
-            f"select must be numbers from 0 to {rows.shape[-1] - 1}, of those that there are; got {select}"
+            f"select must be numbers from 0 to {rows.shape[-1] - 1}, of those that there are; got "
+            f"{select}"
         )
     return rows[..., list(select)]
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.policy import FeedForward
@@ -24,14 +24,16 @@ Cars = Float[Array, " n"]
 class MountainCar(eqx.Module):
     r"""Gymnasium's MountainCarContinuous in JAX: a policy pushes a car in a valley.
 
-    With the push $u$ in [-1, 1] a step is $v \leftarrow v + 0.0015 u - 0.0025 \cos 3x$, within [-0.07, 0.07], and
-    $x \leftarrow x + v$, within [-1.2, 0.6]; at the left end the car stops. An episode begins at rest at x = -0.5 and
-    ends at the top, x >= 0.45: that solves the task. The policy, 2 -> 8 -> 1 with tanh, sees the place, from -1 at the
-    left end to 1 at the right, and the speed over 0.07. Behavior is how far to the left and to the right the car came,
-    in the same units; fitness is 0.
+    With the push $u$ in [-1, 1] a step is $v \leftarrow v + 0.0015 u - 0.0025 \cos 3x$, within
+    [-0.07, 0.07], and $x \leftarrow x + v$, within [-1.2, 0.6]; at the left end the car stops. An
+    episode begins at rest at x = -0.5 and ends at the top, x >= 0.45: that solves the task. The
+    policy, 2 -> 8 -> 1 with tanh, sees the place, from -1 at the left end to 1 at the right, and
+    the speed over 0.07. Behavior is how far to the left and to the right the car came, in the same
+    units; fitness is 0.
 
     Shapes: genotypes `(n, 33)`, descriptors `(n, 2)`. Nothing is random.
-    Source: Moore 1990; Gymnasium's MountainCarContinuous-v0, where the start is drawn from [-0.6, -0.4].
+    Source: Moore 1990; Gymnasium's MountainCarContinuous-v0, where the start is drawn from [-0.6,
+    -0.4].
     """
 
     steps: int = 200
@@ -40,7 +42,7 @@ class MountainCar(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        refuse_unless(self, steps=(self.steps >= 1, "at least 1"))
+        check_settings(self, steps=(self.steps >= 1, "at least 1"))
 
     @property
     def genotype_space(self) -> Box:
@@ -53,12 +55,12 @@ class MountainCar(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         """How far the cars of n policies came."""
-        n, genotypes = len(genotypes), cpu.filled(genotypes)
+        n, genotypes = len(genotypes), cpu.pad_rows(genotypes)
         layers = POLICY.layers(genotypes)
 
         def advance(car, layers):
             position, speed, left, right = car
-            push = POLICY.act(layers, (scaled(position), speed / FASTEST))[0]
+            push = POLICY.act(layers, (to_unit(position), speed / FASTEST))[0]
             there = position >= TOP  # the episode has ended
             further, faster = step(position, speed, push)
             position, speed = jnp.where(there, position, further), jnp.where(there, speed, faster)
@@ -72,7 +74,7 @@ class MountainCar(eqx.Module):
         start = jnp.full(len(genotypes), START, jnp.float32)
         cars = start, jnp.zeros_like(start), start, start
         (position, _, left, right), _ = cpu.scan(advance, cars, self.steps, layers)
-        descriptor = jnp.clip(jnp.stack([scaled(left), scaled(right)], axis=1), -1.0, 1.0)
+        descriptor = jnp.clip(jnp.stack([to_unit(left), to_unit(right)], axis=1), -1.0, 1.0)
         return Evaluation(descriptor[:n], jnp.zeros(n), position[:n] >= TOP)
 
 
@@ -83,6 +85,6 @@ def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
     return further, jnp.where((further <= LEFT) & (faster < 0), 0.0, faster)
 
 
-def scaled(position):
+def to_unit(position):
     """A place from the world's ends to -1 and 1."""
     return 2 * (position - LEFT) / (RIGHT - LEFT) - 1

@@ -22,24 +22,27 @@ def one_thread() -> dict[str, str]:
     return {**dict.fromkeys(threads, "1"), "XLA_FLAGS": flags}
 
 
-def scan(advance: Callable, state: Any, length: int, *given: Any) -> Any:
-    """`jax.lax.scan` of `advance(state, *given)`: the state after `length` steps, and what each step gave beside it.
+def scan(advance: Callable, state: Any, length: int, *arguments: Any) -> Any:
+    """`jax.lax.scan` of `advance(state, *given)`: the state after `length` steps,
+    and what each step gave beside it.
 
-    XLA makes each operation of a loop's body a task for its threads, which takes most of the time of a robot's 2000
-    small steps. The metadata says that this loop is small, so that it becomes one piece of machine code. It can contain
-    no matrix product and no constant array; arrays must be `given`. The bits are the same for 16 rows or more
-    (`filled`).
+    XLA makes each operation of a loop's body a task for its threads, which takes most of the time
+    of a robot's 2000 small steps. The metadata says that this loop is small, so that it becomes one
+    piece of machine code. It can contain no matrix product and no constant array; arrays must be
+    `given`. The bits are the same for 16 rows or more (`pad_rows`).
     """
 
-    def loop(state: Any, given: Any) -> Any:
-        return jax.lax.scan(lambda state, _: advance(state, *given), state, length=length)
+    def loop(state: Any, arguments: Any) -> Any:
+        return jax.lax.scan(lambda state, _: advance(state, *arguments), state, length=length)
 
     if jax.default_backend() != "cpu":
-        return loop(state, given)
+        return loop(state, arguments)
     with set_xla_metadata(inlineable="false", xla_cpu_small_call="true"):
-        return jax.jit(loop)(state, jax.lax.optimization_barrier(given))
+        return jax.jit(loop)(state, jax.lax.optimization_barrier(arguments))
 
 
-def filled(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
-    """The rows, padded with zeros to 16: with 3 or fewer the compiler fuses operations and so rounds less often."""
+def pad_rows(rows: Float[Array, "n p"]) -> Float[Array, "m p"]:
+    """The rows, padded with zeros to 16:
+    with 3 or fewer the compiler fuses operations and so rounds less often.
+    """
     return jnp.pad(jnp.asarray(rows, jnp.float32), ((0, max(0, 16 - len(rows))), (0, 0)))

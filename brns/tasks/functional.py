@@ -1,4 +1,6 @@
-"""An environment in JAX as a task, such as one of MuJoCo Playground or Brax: a policy acts in it, time is scanned."""
+"""An environment in JAX as a task, such as one of MuJoCo Playground or Brax:
+a policy acts in it, time is scanned.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,16 +13,19 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Evaluation
-from brns.settings import describe as described
+from brns.settings import part_to_json as described
 from brns.tasks.behaviors import Waypoints
-from brns.tasks.policy import FeedForward, fitted
+from brns.tasks.policy import FeedForward, fit_policy
 
 
 class Episode(NamedTuple):
-    """What was seen in an episode of `steps` steps, or fewer: after its end nothing changes and rewards are 0."""
+    """What was seen in an episode of `steps` steps, or fewer:
+    after its end nothing changes and rewards are 0.
+    """
 
     observations: PyTree[Array, "times ..."]
-    """what `watch` gave of each state; the first is that of the reset, and there is one more than steps"""
+    """what `watch` gave of each state; the first is that of the reset,
+    and there is one more than steps"""
     rewards: Float[Array, " steps"]
     actions: Float[Array, "steps a"]
     """0 after the end; of a discrete action, a one for what was chosen and zeros for the others"""
@@ -30,18 +35,22 @@ class Episode(NamedTuple):
     """whether the environment ended the episode, not `steps`"""
 
 
-def flat(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats; of several arrays, such as a dict, one vector in the order of their names."""
+def flat_observation(state: Any) -> Float[Array, " o"]:
+    """A state's observation as floats; of several arrays, such as a dict,
+    one vector in the order of their names.
+    """
     return ravel_pytree(state.obs)[0].astype(float)
 
 
 class FunctionalTask(eqx.Module):
-    """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's, or your own.
+    """An environment in JAX in which policies live one episode each: MuJoCo Playground's, Brax's,
+    or your own.
 
-    It has `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has `obs`, `reward` and
-    `done`. The output of the policy is the action, by default squashed into [-1, 1]. Of an environment that also has
-    `choices`, how many there are for each discrete action, the largest output of each is 1 and the others are 0.
-    Fitness is the sum of the rewards. `TimeStepEnv` and `ParamsEnv` give this shape to jumanji's and gymnax's.
+    It has `reset(key) -> state`, `step(state, action) -> state` and `action_size`; a state has
+    `obs`, `reward` and `done`. The output of the policy is the action, by default squashed into
+    [-1, 1]. Of an environment that also has `choices`, how many there are for each discrete action,
+    the largest output of each is 1 and the others are 0. Fitness is the sum of the rewards.
+    `TimeStepEnv` and `ParamsEnv` give this shape to jumanji's and gymnax's.
     """
 
     env: Any
@@ -53,8 +62,9 @@ class FunctionalTask(eqx.Module):
     describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     policy: FeedForward = None  # ty: ignore[invalid-assignment]
-    """from observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
-    observe: Callable[[Any], Array] = flat
+    """from observations to actions;
+    by default two hidden layers of 10 neurons and a squashed output"""
+    observe: Callable[[Any], Array] = flat_observation
     """what a policy sees of a state, `(o,)`; by default all of `state.obs`"""
     watch: Callable[[Any], Any] | None = None
     """what `describe` sees of a state; by default what a policy sees"""
@@ -70,13 +80,14 @@ class FunctionalTask(eqx.Module):
     def __post_init__(self):
         if getattr(self.env, "action_size", None) is None:
             raise ValueError(
-                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, action), action_size; "
-                f"got {type(self.env).__name__}. Gymnasium's are for brns.GymnasiumTask, jumanji's and gymnax's for "
-                "brns.TimeStepEnv and brns.ParamsEnv"
+                "FunctionalTask.env must be an environment in JAX, with reset(key), step(state, "
+                f"action), action_size; got {type(self.env).__name__}. Gymnasium's are for "
+                "brns.GymnasiumTask, jumanji's and gymnax's for brns.TimeStepEnv and "
+                "brns.ParamsEnv"
             )
         self._raw, state = _first(self.env.reset)
         (observations,) = jax.eval_shape(self.observe, state).shape
-        self.policy = fitted(self.policy, observations, self.env.action_size)
+        self.policy = fit_policy(self.policy, observations, self.env.action_size)
         if not _is_hashable(self.env):
             self.env = Unhashable(self.env)
 
@@ -122,7 +133,7 @@ class FunctionalTask(eqx.Module):
             jnp.arange(self.steps + 1), living.sum()
         )  # after the end the last again
         seen = jax.tree.map(
-            lambda one, many: jnp.concatenate([jnp.asarray(one)[None], many])[times],
+            lambda each, many: jnp.concatenate([jnp.asarray(each)[None], many])[times],
             watch(state),
             later,
         )
@@ -130,7 +141,9 @@ class FunctionalTask(eqx.Module):
 
 
 class Unhashable:
-    """An environment that cannot be hashed, such as a plain dataclass: compiled code is for this very one."""
+    """An environment that cannot be hashed, such as a plain dataclass:
+    compiled code is for this very one.
+    """
 
     def __init__(self, env: Any):
         self.env = env
@@ -156,7 +169,9 @@ def _is_hashable(env: Any) -> bool:
 
 
 def _first(reset: Callable[[Any], Any]) -> tuple[bool, Any]:
-    """Whether `reset` needs the two words of a key, as older code does, and the shapes of its state."""
+    """Whether `reset` needs the two words of a key, as older code does,
+    and the shapes of its state.
+    """
     key = jax.random.key(0)
     try:
         return False, jax.eval_shape(reset, key)

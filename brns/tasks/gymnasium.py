@@ -1,4 +1,6 @@
-"""Any Gymnasium environment as a task: policies act in a batch of it, a function of yours says what a behavior was."""
+"""Any Gymnasium environment as a task: policies act in a batch of it,
+a function of yours says what a behavior was.
+"""
 
 import contextlib
 import dataclasses
@@ -17,9 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
-from brns.settings import shown
+from brns.settings import short_repr
 from brns.tasks.behaviors import Bounds, Waypoints
-from brns.tasks.policy import FeedForward, Genotypes, fitted
+from brns.tasks.policy import FeedForward, Genotypes, fit_policy
 
 try:
     import gymnasium
@@ -29,10 +31,12 @@ try:
 except ImportError:
     raise ImportError("GymnasiumTask needs Gymnasium: pip install 'brns[gymnasium]'") from None
 
-# Environments that take their steps in turn. With more a simulator's states leave the cache (Ant-v5: 32 are 12 % slower
-# than 16), with fewer the product of the policies costs more than it saves (FlappyBird-v0: 8 are 12 % slower).
+# Environments that take their steps in turn. With more a simulator's states leave the cache
+# (Ant-v5: 32 are 12 % slower than 16), with fewer the product of the policies costs more than it
+# saves (FlappyBird-v0: 8 are 12 % slower).
 TOGETHER = 16
-# In the observations of those together: of large images there are fewer, or their episodes fill the memory.
+# In the observations of those together: of large images there are fewer,
+# or their episodes fill the memory.
 NUMBERS = 200_000
 # A bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do.
 UNBOUNDED = 1e9
@@ -64,7 +68,9 @@ class Episode(NamedTuple):
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy of your own, such as one with a memory, a controller with a few gains, or another library's network."""
+    """A policy of your own, such as one with a memory, a controller with a few gains,
+    or another library's network.
+    """
 
     @property
     def genotype_space(self) -> Box: ...
@@ -74,8 +80,8 @@ class Policy(Protocol):
     ) -> Callable[[Float[np.ndarray, "n o"]], Any]:
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
-        It is made anew for each batch of episodes, of at most 16 unless the environment has a vector form.
-        Row i is for genotype i.
+        It is made anew for each batch of episodes, of at most 16 unless the environment has a
+        vector form. Row i is for genotype i.
         """
 
 
@@ -84,7 +90,9 @@ class Life:
 
 
 class Worlds(threading.local):
-    """A task's environments, others in each thread: closed with the thread, the task or the program."""
+    """A task's environments, others in each thread: closed with the thread,
+    the task or the program.
+    """
 
     def __init__(self):
         self.made: dict[int, Any] = {}
@@ -96,27 +104,31 @@ class Worlds(threading.local):
 
 
 class GymnasiumTask(eqx.Module):
-    """A Gymnasium environment in which policies live one episode each: `GymnasiumTask("Pendulum-v1")`.
+    """A Gymnasium environment in which policies live one episode each:
+    `GymnasiumTask("Pendulum-v1")`.
 
-    Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest output, one of each
-    group for MultiDiscrete; a binary one is whether an output is positive. A continuous action is the output clipped to
-    the bounds; a squashed output is first scaled from [-1, 1] to them. Whole numbers are rounded: scaled so that each
-    has an equal share of [-1, 1]. Fitness is the sum of the rewards.
+    Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest
+    output, one of each group for MultiDiscrete; a binary one is whether an output is positive. A
+    continuous action is the output clipped to the bounds; a squashed output is first scaled from
+    [-1, 1] to them. Whole numbers are rounded: scaled so that each has an equal share of [-1, 1].
+    Fitness is the sum of the rewards.
 
-    Sixteen individuals live side by side, each in an environment that this task made once and resets for each episode;
-    `reset(seed=...)` must forget the episode before. `brns.Processes(GymnasiumTask(...), workers=8)` spreads
-    the episodes over processes.
+    Sixteen individuals live side by side, each in an environment that this task made once and
+    resets for each episode; `reset(seed=...)` must forget the episode before.
+    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
     """
 
     make_env: Callable[..., Any] | str
-    """the environment's id, or a function that makes one; if `vector`, a function of n that makes n. The id
-    `"package:Id-v0"` imports the package that registers it"""
+    """the environment's id, or a function that makes one; if `vector`, a function of n that makes
+    n. The id `"package:Id-v0"` imports the package that registers it"""
     policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
-    """from flattened observations to actions; by default two hidden layers of 10 neurons and a squashed output"""
+    """from flattened observations to actions;
+    by default two hidden layers of 10 neurons and a squashed output"""
     describe: Callable[[Episode], Any] = Waypoints()
     """the behavior `(d,)` of an episode; by default its last observation"""
     behavior_space: Box = None  # ty: ignore[invalid-assignment]
-    """where behaviors lie; by default the bounds that `describe` knows from those of observations and actions"""
+    """where behaviors lie; by default the bounds that `describe` knows
+    from those of observations and actions"""
     steps: int = 1000
     """most steps of an episode; an environment may have a limit of its own"""
     success: Callable[[Episode], bool] | None = None
@@ -155,7 +167,9 @@ class GymnasiumTask(eqx.Module):
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
-        """An episode of each genotype from this seed, by default the task's, or 0 where the task has none."""
+        """An episode of each genotype from this seed, by default the task's,
+        or 0 where the task has none.
+        """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
         observed, acted = self._spaces(len(genotypes))
         act = partial(_actor, acted, self.policy, _width(observed))
@@ -236,7 +250,7 @@ class GymnasiumTask(eqx.Module):
                 [rows[i] for rows in seen[: t + 1]],
                 [reward[i] for reward in rewards[:t]],
                 [action[i] for action in taken[:t]],
-                [_own(i, n, info) for info in infos[: t + 1]],
+                [_info_of(i, n, info) for info in infos[: t + 1]],
                 bool(terminated[i]),
             )
             episodes.append(diary.episode(worlds.single_action_space))
@@ -244,11 +258,11 @@ class GymnasiumTask(eqx.Module):
 
     def _world(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
-        made = self._worlds.made
-        if i not in made:
-            with _silent() if made else contextlib.nullcontext():
-                made[i] = _vector(self.make_env, i) if self.vector else _single(self.make_env)
-        return made[i]
+        world = self._worlds.made
+        if i not in world:
+            with _silent() if world else contextlib.nullcontext():
+                world[i] = _vector(self.make_env, i) if self.vector else _single(self.make_env)
+        return world[i]
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
@@ -264,9 +278,9 @@ class GymnasiumTask(eqx.Module):
             if np.isfinite(bounds).all():
                 return Box(*bounds)
         raise ValueError(
-            "give behavior_space, where behaviors lie: it is known only where describe is a ready one, of "
-            f"observations or actions with finite bounds, without watch; got describe={shown(self.describe)}, "
-            f"observations {observed} and actions {acted}"
+            "give behavior_space, where behaviors lie: it is known only where describe is a "
+            "ready one, of observations or actions with finite bounds, without watch; got "
+            f"describe={short_repr(self.describe)}, observations {observed} and actions {acted}"
         )
 
 
@@ -281,7 +295,9 @@ class Diary:
     terminated: bool = False
 
     def note(self, seen: np.ndarray, info: dict[str, Any]) -> None:
-        """Write down what is seen now, and a copy of the infos, with which an environment may go on."""
+        """Write down what is seen now, and a copy of the infos,
+        with which an environment may go on.
+        """
         self.observations.append(seen)
         self.infos.append(_copied(info) if info else {})
 
@@ -297,7 +313,9 @@ class Diary:
 
 @contextlib.contextmanager
 def _silent() -> Generator[None, None, None]:
-    """What a simulator prints when it is made is read once, of C code too; errors are raised as ever."""
+    """What a simulator prints when it is made is read once, of C code too;
+    errors are raised as ever.
+    """
     with (
         MAKING,
         open(os.devnull, "w") as nowhere,
@@ -333,9 +351,9 @@ def _single(make_env: Any) -> gymnasium.Env:
         return gymnasium.make(make_env)
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
         raise ValueError(
-            f"Gymnasium knows no environment {make_env!r} here ({error}). Where a package registers "
-            f"it, name the package too: 'package:{make_env.rpartition(':')[2]}'. Where your program "
-            "does, give a function that makes it"
+            f"Gymnasium knows no environment {make_env!r} here ({error}). Where a package "
+            f"registers it, name the package too: 'package:{make_env.rpartition(':')[2]}'. Where "
+            "your program does, give a function that makes it"
         ) from error
 
 
@@ -358,8 +376,9 @@ def _checked(values: Any, names: tuple[str, ...]) -> Any:
         return values
     got = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
     raise ValueError(
-        f"{'reset' if names is RESET else 'step'} must give ({', '.join(names)}), the last of them a dict, as "
-        f"Gymnasium's environments do; got {got}. An environment of the old Gym API needs a wrapper, such as shimmy's"
+        f"{'reset' if names is RESET else 'step'} must give ({', '.join(names)}), the last of "
+        f"them a dict, as Gymnasium's environments do; got {got}. An environment of the old Gym "
+        "API needs a wrapper, such as shimmy's"
     )
 
 
@@ -386,8 +405,8 @@ def _width(space: spaces.Space) -> int:
     parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
     numeric = [name for name, part in parts.items() if _is_flat(part)]
     raise ValueError(
-        f"observations must be a fixed number of numbers; got {space}. Give make_env a function that makes the "
-        "environment with a wrapper that leaves the others out, such as "
+        f"observations must be a fixed number of numbers; got {space}. Give make_env a function "
+        "that makes the environment with a wrapper that leaves the others out, such as "
         f"gymnasium.wrappers.FilterObservation(env, {numeric or ['names of parts']})"
     )
 
@@ -400,7 +419,9 @@ def _is_flat(space: spaces.Space) -> bool:
 
 
 def _flattener(space: spaces.Space) -> Callable[[Any], Float[np.ndarray, " o"]]:
-    """To a copy. Small integers are floats too, so that a difference cannot be below zero and wrap."""
+    """To a copy. Small integers are floats too,
+    so that a difference cannot be below zero and wrap.
+    """
     if isinstance(space, spaces.Box):
         dtype = np.result_type(space.dtype, np.float32)
         return lambda observation: np.array(observation, dtype).reshape(-1)
@@ -424,21 +445,22 @@ def _copied(info: Any) -> Any:
     return [_copied(value) for value in info] if isinstance(info, list) else info
 
 
-def _own(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
+def _info_of(i: int, n: int, infos: dict[Any, Any]) -> dict[Any, Any]:
     """World i's part of a vector environment's infos.
 
-    `_key` says who has `key`. What is not one value for each of the n worlds, such as frames a second, is everyone's.
+    `_key` says who has `key`. What is not one value for each of the n worlds,
+    such as frames a second, is everyone's.
     """
-    own = {}
+    base = {}
     for key, value in infos.items():
         has: Any = infos.get(f"_{key}")
         if str(key).startswith("_") or (_is_by_world(has, n) and not has[i]):
             continue
         if isinstance(value, dict):
-            own[key] = _own(i, n, value)
+            base[key] = _info_of(i, n, value)
         else:
-            own[key] = value[i] if _is_by_world(value, n) else value
-    return own
+            base[key] = value[i] if _is_by_world(value, n) else value
+    return base
 
 
 def _is_by_world(value: Any, n: int) -> bool:
@@ -446,7 +468,9 @@ def _is_by_world(value: Any, n: int) -> bool:
 
 
 def _limits(space: spaces.Space) -> Bounds:
-    """The bounds of the flattened values; infinite where a number so large is given that there is none."""
+    """The bounds of the flattened values;
+    infinite where a number so large is given that there is none.
+    """
     _width(space)
     flat: Any = spaces.flatten_space(space)
     low, high = flat.low.astype(float).ravel(), flat.high.astype(float).ravel()
@@ -457,17 +481,17 @@ def _limits(space: spaces.Space) -> Bounds:
 
 def _outputs(space: spaces.Space) -> int:
     """How many outputs a network needs."""
-    known = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)
-    if not isinstance(space, known):
+    sizes = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)
+    if not isinstance(space, sizes):
         raise ValueError(
-            f"a FeedForward takes Discrete, MultiDiscrete, MultiBinary or Box actions, not {space}: give a policy "
-            "of your own"
+            "a FeedForward takes Discrete, MultiDiscrete, MultiBinary or Box actions, not "
+            f"{space}: give a policy of your own"
         )
     return spaces.flatdim(space)
 
 
 def _default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
-    policy = fitted(None, _width(observed), _outputs(acted))
+    policy = fit_policy(None, _width(observed), _outputs(acted))
     if policy.genotype_length > GENES:
         warnings.warn(
             f"observations of {_width(observed):,} numbers make a policy of "
@@ -484,7 +508,7 @@ def _actor(
     """From rows of observations to actions."""
     if not isinstance(policy, FeedForward):
         return policy.actor(genotypes)
-    fitted(policy, inputs, _outputs(space))
+    fit_policy(policy, inputs, _outputs(space))
     layers, choose = policy.layers(genotypes), _chooser(space, policy.squash_output)
     act = policy.act  # once: a module makes it anew each time that it is asked
     return lambda rows: choose(act(layers, rows.T).T)
@@ -505,17 +529,17 @@ def _chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]],
 
         return largest
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
-    whole = np.issubdtype(space.dtype, np.integer)
+    discrete = np.issubdtype(space.dtype, np.integer)
     bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
     least = (
-        np.where(bounded, low, -1.0) - whole / 2
+        np.where(bounded, low, -1.0) - discrete / 2
     )  # half a step more: each integer has an equal share
-    half = (np.where(bounded, high, 1.0) + whole / 2 - least) / 2
+    half = (np.where(bounded, high, 1.0) + discrete / 2 - least) / 2
     middle = least + half
 
     def scaled(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
         actions = middle + half * outputs if squashed else outputs
-        actions = np.rint(actions) if whole else actions
+        actions = np.rint(actions) if discrete else actions
         return np.clip(actions, low, high).astype(space.dtype).reshape(-1, *space.shape)
 
     return scaled

@@ -19,12 +19,14 @@ Layers = list[tuple[Float[Rows, "_outputs _inputs n"], Float[Rows, "_outputs n"]
 class FeedForward(eqx.Module):
     r"""n feed-forward networks, one a genotype: $h_{l+1} = \tanh(W_l h_l + b_l)$.
 
-    A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows; a row belongs to an output unit.
+    A genotype is $W_0, b_0, W_1, b_1, \dots$ end to end, each $W_l$ by rows;
+    a row belongs to an output unit.
 
-    Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions `(n, sizes[-1])`. A loop over time
-    calls `layers` before it and `act` in it: in JAX, or on the host in NumPy and in float64. A policy's bits do not
-    depend on its neighbours. With policies along the trailing axis, JAX is several times faster for networks this small
-    than by batched matrix products.
+    Shapes: genotypes `(n, genotype_length)`, observations `(n, sizes[0])`, actions
+    `(n, sizes[-1])`. A loop over time calls `layers` before it and `act` in it: in JAX, or on the
+    host in NumPy and in float64. A policy's bits do not depend on its neighbours. With policies
+    along the trailing axis, JAX is several times faster for networks this small than by batched
+    matrix products.
     """
 
     sizes: tuple[int, ...] = eqx.field(static=True)
@@ -45,7 +47,8 @@ class FeedForward(eqx.Module):
         """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
         if genotypes.shape[1] != self.genotype_length:
             raise ValueError(
-                f"this policy needs genotypes of length {self.genotype_length}; got {genotypes.shape}"
+                f"this policy needs genotypes of length {self.genotype_length}; got "
+                f"{genotypes.shape}"
             )
         layers, at = [], 0
         for inputs, outputs in pairwise(self.sizes):
@@ -68,7 +71,8 @@ class FeedForward(eqx.Module):
             signal = np.asarray(signal, float)
         for depth, (weights, biases) in enumerate(layers, 1):
             if on_host:
-                # In rows, or einsum adds in another order; without BLAS, whose sums depend on its threads.
+                # In rows, or einsum adds in another order; without BLAS,
+                # whose sums depend on its threads.
                 rows = np.ascontiguousarray(signal.T)
                 by_policy = np.ascontiguousarray(weights.transpose(2, 0, 1))
                 signal = np.einsum("noi,ni->no", by_policy, rows).T + biases
@@ -83,18 +87,20 @@ class FeedForward(eqx.Module):
     def __call__(
         self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]
     ) -> Float[Array, "n a"]:
-        wanted = (len(genotypes), self.sizes[0])
-        if observations.shape != wanted:
+        expected = (len(genotypes), self.sizes[0])
+        if observations.shape != expected:
             raise ValueError(
-                f"these policies need observations of shape {wanted}; got {observations.shape}"
+                f"these policies need observations of shape {expected}; got {observations.shape}"
             )
         return self.act(self.layers(genotypes), observations.T).T
 
 
-def fitted(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
-    """The policy, by default with two hidden layers of 10 and a squashed output; a `ValueError` for other sizes."""
+def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
+    """The policy, by default with two hidden layers of 10 and a squashed output;
+    a `ValueError` for other sizes.
+    """
     policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
     if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):
-        wanted = f"from {observations} observations to {actions} actions"
-        raise ValueError(f"this environment needs a policy {wanted}; got sizes={policy.sizes}")
+        expected = f"from {observations} observations to {actions} actions"
+        raise ValueError(f"this environment needs a policy {expected}; got sizes={policy.sizes}")
     return policy

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Evaluation
 
 BOUND = 5.12
@@ -13,15 +13,17 @@ CENTER = 0.4 * BOUND
 
 
 class LinearProjection(eqx.Module):
-    r"""The sphere's linear projection: many genes that sum to few numbers, so that the far corners are hard to reach.
+    r"""The sphere's linear projection: many genes that sum to few numbers,
+    so that the far corners are hard to reach.
 
-    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in $[-10.24, 10.24]^n$ are the
-    sums of $c(\theta_i)$ over d groups of n/d genes, one after another, in $[-5.12 n/d, 5.12 n/d]^d$. Fitness is minus
-    the sphere, $-\sum (\theta_i - 2.048)^2$; nothing is ever solved, and nothing random.
+    With $c(x) = x$ for $|x| \le 5.12$ and $5.12 / x$ beyond, the behavior of $\theta$ in
+    $[-10.24, 10.24]^n$ are the sums of $c(\theta_i)$ over d groups of n/d genes, one after another,
+    in $[-5.12 n/d, 5.12 n/d]^d$. Fitness is minus the sphere, $-\sum (\theta_i - 2.048)^2$; nothing
+    is ever solved, and nothing random.
 
     Shapes: genotypes `(m, n)`, descriptors `(m, d)`.
-    Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4, where genes have no
-    bound and the sphere another scale.
+    Source: Fontaine, Togelius, Nikolaidis & Hoover 2020, doi:10.1145/3377930.3390232, section 4,
+    where genes have no bound and the sphere another scale.
     """
 
     genes: int = 100
@@ -32,8 +34,8 @@ class LinearProjection(eqx.Module):
     traceable = True
 
     def __check_init__(self):
-        whole = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
-        refuse_unless(self, measures=(whole, f"a divisor of genes={self.genes}"))
+        divides = self.measures >= 1 and self.genes >= 1 and self.genes % self.measures == 0
+        check_settings(self, measures=(divides, f"a divisor of genes={self.genes}"))
 
     @property
     def genotype_space(self) -> Box:

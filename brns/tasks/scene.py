@@ -47,7 +47,9 @@ class Scene(NamedTuple):
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
     def place(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
-        """Where behaviors lie: the end of a path, or the first two dimensions; of a line, at y = 0."""
+        """Where behaviors lie: the end of a path, or the first two dimensions; of a line,
+        at y = 0.
+        """
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
             return np.concatenate([descriptors, np.zeros_like(descriptors)], axis=-1)
@@ -65,7 +67,9 @@ class Film(NamedTuple):
 
 @runtime_checkable
 class Drawable(Protocol):
-    """A task that says how its world looks; without it the world is the box of the behavior space."""
+    """A task that says how its world looks;
+    without it the world is the box of the behavior space.
+    """
 
     def scene(self) -> Scene: ...
 
@@ -85,7 +89,9 @@ class Filmed(Protocol):
 
 
 def plain(space: Box) -> Scene:
-    """The scene of a world of which only the behavior space is known: the box of its first two dimensions."""
+    """The scene of a world of which only the behavior space is known:
+    the box of its first two dimensions.
+    """
     low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:
         return Scene((low[0], -1.0), (high[0], 1.0), ("behavior", ""))

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, Task, conform
+from brns.core import Box, Evaluation, Task, validate_evaluation
 
 INDIVIDUALS = PartitionSpec("individuals")
 
@@ -27,12 +27,14 @@ class Wrapper(eqx.Module):
 
 
 class Sharded(Wrapper):
-    """A task in JAX whose individuals are evaluated side by side on `devices` devices, by default on all.
+    """A task in JAX whose individuals are evaluated side by side on `devices` devices,
+    by default on all.
 
-    What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and the estimator's state
-    on every device. Parts are equal, so that the last may be filled up. The bits are those of one device for the worlds
-    here; a task whose matrix products round by the size of a batch, such as `FunctionalTask`, differs by as much. A
-    record names the task alone, whoever evaluated it.
+    What follows an evaluation is shared out by JAX: novelty by individuals, the task's arrays and
+    the estimator's state on every device. Parts are equal, so that the last may be filled up. The
+    bits are those of one device for the worlds here; a task whose matrix products round by the size
+    of a batch, such as `FunctionalTask`, differs by as much. A record names the task alone, whoever
+    evaluated it.
 
     Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
     """
@@ -47,7 +49,8 @@ class Sharded(Wrapper):
         many = jax.device_count() if devices is None else devices
         if not task.traceable:
             raise ValueError(
-                f"only JAX code goes on devices; for {task!r} there are brns.Processes and brns.Dask"
+                f"only JAX code goes on devices; for {task!r} there are brns.Processes and "
+                "brns.Dask"
             )
         if not 1 <= many <= jax.device_count():
             raise ValueError(
@@ -64,11 +67,11 @@ class Sharded(Wrapper):
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         n = len(genotypes)
         filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
-        given = INDIVIDUALS, PartitionSpec()
+        specs = INDIVIDUALS, PartitionSpec()
         shard = jax.shard_map(
-            self._part, mesh=self.mesh, in_specs=given, out_specs=INDIVIDUALS, check_vma=False
+            self._part, mesh=self.mesh, in_specs=specs, out_specs=INDIVIDUALS, check_vma=False
         )
         return Evaluation(*(column[:n] for column in shard(filled, key)))
 
     def _part(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        return conform(self.task.evaluate(genotypes, key), len(genotypes), self.task)
+        return validate_evaluation(self.task.evaluate(genotypes, key), len(genotypes), self.task)

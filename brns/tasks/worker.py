@@ -1,4 +1,6 @@
-"""What a process does that evaluates for a search: it starts, takes a task, and evaluates chunks of individuals."""
+"""What a process does that evaluates for a search: it starts, takes a task,
+and evaluates chunks of individuals.
+"""
 
 import os
 import pickle
@@ -17,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Evaluation, Task, conform
+from brns.core import Evaluation, Task, validate_evaluation
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps
@@ -34,7 +36,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class EvaluationError(ValueError):
-    """A task failed in a worker: the message names the task and the individuals, as rows of the batch from 0."""
+    """A task failed in a worker: the message names the task and the individuals,
+    as rows of the batch from 0.
+    """
 
 
 class WorkerError(RuntimeError):
@@ -42,7 +46,9 @@ class WorkerError(RuntimeError):
 
 
 def begin(search: int, log: str | None) -> None:
-    """Send this process's output to a file, and end it with the search's, even if that was killed."""
+    """Send this process's output to a file, and end it with the search's,
+    even if that was killed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
         file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -72,7 +78,9 @@ def initialize(pickled: bytes | None) -> None:
 
 
 def registered() -> list[bytes]:
-    """The environments that a program registered with Gymnasium, each pickled, as far as they can be."""
+    """The environments that a program registered with Gymnasium, each pickled,
+    as far as they can be.
+    """
     if "gymnasium" not in sys.modules:
         return []
     pickled = []
@@ -86,7 +94,9 @@ def registered() -> list[bytes]:
 
 
 def unpack(digest: str, content: bytes) -> list[str]:
-    """Take a task, with the environments of its program; the digests of all tasks that are held then."""
+    """Take a task, with the environments of its program;
+    the digests of all tasks that are held then.
+    """
     _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
     while len(_tasks) > HELD:
         del _tasks[next(iter(_tasks))]
@@ -134,8 +144,10 @@ def evaluate_packed(
     """Evaluate a chunk for an executor that sends a task with each."""
     if _forked:
         raise WorkerError(
-            "the executor's processes are forks of the search's, in which JAX waits for ever. Start them anew, as "
-            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) does, or take brns.Processes'
+            "the executor's processes are forks of the search's, in which JAX waits for ever. "
+            "Start them anew, as "
+            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) does, or take '
+            "brns.Processes"
         )
     digest, content = packed
     if digest not in _tasks:
@@ -153,7 +165,9 @@ def evaluate_held(
 
 
 def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple[Evaluation, float]:
-    """What a task says about one chunk, and the seconds that it took; an `EvaluationError` where it raises."""
+    """What a task says about one chunk, and the seconds that it took;
+    an `EvaluationError` where it raises.
+    """
     began = time.perf_counter()
     try:
         evaluation = evaluate_chunk(task, genotypes, seed)
@@ -177,5 +191,5 @@ def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
     evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)
-    evaluation = conform(evaluation, len(rows), task)
-    return Evaluation(*(np.asarray(column) for column in evaluation))  # ty: ignore[invalid-argument-type]
+    evaluation = validate_evaluation(evaluation, len(rows), task)
+    return Evaluation(*map(np.asarray, evaluation))

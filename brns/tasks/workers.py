@@ -1,7 +1,9 @@
-"""Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster, or by an executor of yours.
+"""Tasks that evaluate a batch in chunks: in this process, in others, on a Dask cluster,
+or by an executor of yours.
 
-`chunk` says what is evaluated together, so that the bits are the same for any number of workers. Large matrix products
-also round by BLAS's threads. Workers have one each: where there are none, start Python with OMP_NUM_THREADS=1.
+`chunk` says what is evaluated together, so that the bits are the same for any number of workers.
+Large matrix products also round by BLAS's threads. Workers have one each: where there are none,
+start Python with OMP_NUM_THREADS=1.
 
 A worker is given a task once, by its digest. `worker.py` is what happens there.
 """
@@ -34,7 +36,7 @@ from jaxtyping import Array, Key, UInt32
 
 from brns.checks import SKIP
 from brns.core import Evaluation, Task
-from brns.settings import describe
+from brns.settings import part_to_json
 from brns.tasks import worker
 from brns.tasks.cpu import one_thread
 from brns.tasks.policy import Genotypes
@@ -49,7 +51,8 @@ CACHE = (
 )
 DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
 QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
-START = 120.0  # seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
+# seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
+START = 120.0
 PATIENCE = 600.0  # seconds within which a cluster must have a worker
 FEW = 3  # individuals may fail, wherever any may: of 8 a tenth would be none
 LARGE = 1_000_000  # bytes of a task, from which on a cluster keeps it, and chunks come without it
@@ -60,25 +63,29 @@ _THREAD = threading.local()  # has the process of a thread that evaluates
 class Chunked(Wrapper):
     """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
 
-    A record names this one, without an executor, whoever evaluated. So a run is resumed without workers.
+    A record names this one, without an executor, whoever evaluated.
+    So a run is resumed without workers.
 
-    With `failures` above 0 a run goes on without individuals for whom the task raises, gives what is not finite, or,
-    with `Processes` and `Dask`, hangs or ends its process. They are found by evaluating a chunk that failed one by one.
-    `Evaluation.failed` names them, and the folder `failed` of a run keeps them.
+    With `failures` above 0 a run goes on without individuals for whom the task raises, gives what
+    is not finite, or, with `Processes` and `Dask`, hangs or ends its process. They are found by
+    evaluating a chunk that failed one by one. `Evaluation.failed` names them, and the folder
+    `failed` of a run keeps them.
 
     Errors: `EvaluationError` where more fail than may.
     """
 
     chunk: int | None = eqx.field(default=4, kw_only=True)
-    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape is
-    compiled. None are all: a record then names the task alone, so that its runs go on with this one"""
+    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape
+    is compiled. None are all: a record then names the task alone, so that its runs go on with this
+    one"""
     executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
-    """any of the kind of `concurrent.futures`, whose processes are no forks; it stays yours to shut down"""
+    """any of the kind of `concurrent.futures`, whose processes are no forks;
+    it stays yours to shut down"""
     failures: float = eqx.field(default=0.0, kw_only=True, static=True)
     """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
     timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
-    """seconds for a chunk; by an executor of yours, within which one of all chunks must be finished;
-    without any nobody looks at the clock"""
+    """seconds for a chunk; by an executor of yours, within which one of all chunks must be
+    finished; without any nobody looks at the clock"""
 
     traceable = False
 
@@ -90,8 +97,9 @@ class Chunked(Wrapper):
             )
         if self.chunk is None and self.task.traceable:
             raise ValueError(
-                f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code, and says itself which "
-                "individuals failed, as in Evaluation(descriptor, failed=~jnp.isfinite(descriptor).all(axis=1))"
+                f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code, "
+                "and says itself which individuals failed, as in Evaluation(descriptor, "
+                "failed=~jnp.isfinite(descriptor).all(axis=1))"
             )
 
     @functools.cached_property
@@ -123,17 +131,17 @@ class Chunked(Wrapper):
             part = genotypes[rows.start : rows.stop]
             if self.task.traceable:
                 part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
-            asked = (
-                f"{type(self.task).__name__}.evaluate of individuals {rows.start} to {rows.stop - 1} of {n} "
-                "(rows from 0)"
+            request = (
+                f"{type(self.task).__name__}.evaluate of individuals {rows.start} to "
+                f"{rows.stop - 1} of {n} (rows from 0)"
             )
             if self.executor is None and not self.failures:
                 return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
             if self.executor is None:
-                return _here(lambda: worker.evaluate(asked, self.task, part, seed))
-            return self.executor.submit(worker.evaluate_packed, asked, self.packed, part, seed)
+                return _here(lambda: worker.evaluate(request, self.task, part, seed))
+            return self.executor.submit(worker.evaluate_packed, request, self.packed, part, seed)
 
-        if isinstance(self.executor, Apart):
+        if isinstance(self.executor, ProcessThreads):
             self.executor.begin()
         batch = Batch(n, self.task.behavior_space.dimension)
         try:
@@ -144,14 +152,14 @@ class Chunked(Wrapper):
                     self.reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
         if self.executor and batch.seconds < QUICK * len(chunks):
             _tell_once(
-                f"{type(self.task).__name__}.evaluate is quicker than a chunk's way to a worker and back: take larger "
-                "chunks, or no workers"
+                f"{type(self.task).__name__}.evaluate is quicker than a chunk's way to a worker "
+                "and back: take larger chunks, or no workers"
             )
         return Evaluation(*map(jnp.asarray, batch.columns))
 
     def close(self) -> None:
         """End the workers, or leave the cluster; the next evaluation begins anew."""
-        if isinstance(self.executor, Apart):
+        if isinstance(self.executor, ProcessThreads):
             self.executor.shutdown()
 
     def __enter__(self) -> "Chunked":
@@ -166,18 +174,19 @@ class Chunked(Wrapper):
         """Fill the batch, the rows of a chunk that failed one by one."""
         most = max(FEW, math.floor(self.failures * batch.size)) if self.failures else 0
         waiting: dict[Future, range] = {}
-        own = self.executor is not None and not isinstance(self.executor, Apart)
+        errors = self.executor is not None and not isinstance(self.executor, ProcessThreads)
         patience = self.timeout and self.timeout + START
         try:
             for rows in chunks:
                 waiting[submit(rows)] = rows
             while waiting:
-                done = wait(waiting, patience if own else None, FIRST_COMPLETED).done
+                done = wait(waiting, patience if errors else None, FIRST_COMPLETED).done
                 patience = self.timeout  # from now on the processes have started
                 if not done:
                     raise EvaluationError(
-                        f"{type(self.task).__name__}.evaluate: no chunk was evaluated for timeout={self.timeout} "
-                        "seconds. An executor of yours cannot be freed of it; brns.Processes can"
+                        f"{type(self.task).__name__}.evaluate: no chunk was evaluated for "
+                        f"timeout={self.timeout} seconds. An executor of yours cannot be freed of "
+                        "it; brns.Processes can"
                     )
                 for future in done:
                     rows = waiting.pop(future)
@@ -219,7 +228,7 @@ class Chunked(Wrapper):
 
     @property
     def _whose(self) -> str:
-        return self.executor.name if isinstance(self.executor, Apart) else "its executor"
+        return self.executor.name if isinstance(self.executor, ProcessThreads) else "its executor"
 
 
 class Packed(NamedTuple):
@@ -269,32 +278,35 @@ def why_failed(
     """Why a task could not evaluate these genotypes with this key; asked once."""
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
-    asked = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
-    texts = [task.reasons.get(one, worker.MARKED) for one in asked]
-    for one in asked:
-        task.reasons.pop(one, None)
+    request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
+    texts = [task.reasons.get(cause, worker.MARKED) for cause in request]
+    for cause in request:
+        task.reasons.pop(cause, None)
     return texts
 
 
 class Processes(Chunked):
-    """A task evaluated by `workers` processes of this machine; works for every task that cloudpickle takes.
+    """A task evaluated by `workers` processes of this machine;
+    works for every task that cloudpickle takes.
 
-    They are started anew, never forked, when first needed. Each uses one core and no accelerator. They end on
-    `close()`, at the end of a `with` block, or with this process. A worker that dies is replaced and its chunk
-    evaluated again. Errors: `EvaluationError`, which names the individuals, where the task raises, where a chunk takes
-    longer than `timeout` seconds, and where two workers died on one chunk; with `failures`, where more fail than may.
+    They are started anew, never forked, when first needed. Each uses one core and no accelerator.
+    They end on `close()`, at the end of a `with` block, or with this process. A worker that dies is
+    replaced and its chunk evaluated again. Errors: `EvaluationError`, which names the individuals,
+    where the task raises, where a chunk takes longer than `timeout` seconds, and where two workers
+    died on one chunk; with `failures`, where more fail than may.
 
     Args:
         task: what is evaluated.
         workers: how many processes.
         chunk: individuals evaluated together.
-        timeout: seconds within which a chunk must be evaluated; starting a worker and importing the task's modules do
-            not count. An individual that needs about as long may fail here and not there: leave a wide margin.
+        timeout: seconds within which a chunk must be evaluated; starting a worker and importing the
+            task's modules do not count. An individual that needs about as long may fail here and
+            not there: leave a wide margin.
         failures: the share of a batch that may fail, as `Chunked` says.
-        initializer: called once in every worker that starts, before it has a task: to set up logging, to import what
-            registers environments, to make a world that the process keeps.
-        log: a file to which the workers' output is appended, `os.devnull` for none; by default it goes where the
-            search's own goes, in a notebook into the cell.
+        initializer: called once in every worker that starts, before it has a task: to set up
+            logging, to import what registers environments, to make a world that the process keeps.
+        log: a file to which the workers' output is appended, `os.devnull` for none; by default it
+            goes where the search's own goes, in a notebook into the cell.
     """
 
     def __init__(
@@ -310,15 +322,16 @@ class Processes(Chunked):
     ) -> None:
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
         open = functools.partial(_threads, workers)
-        self.executor = Apart(open, "its processes", timeout, initializer, log)
+        self.executor = ProcessThreads(open, "its processes", timeout, initializer, log)
 
 
 class Dask(Chunked):
     """A task evaluated on the Dask cluster of the scheduler at `address`.
 
-    Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at any time. Errors:
-    those of `Processes`; `EvaluationError` also where the cluster is lost; `OSError` where no scheduler answers, or has
-    no worker for ten minutes; `ImportError` without the extra `dask`.
+    Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at
+    any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is lost;
+    `OSError` where no scheduler answers, or has no worker for ten minutes; `ImportError` without
+    the extra `dask`.
 
     Args:
         task: what is evaluated.
@@ -343,23 +356,23 @@ class Dask(Chunked):
     ) -> None:
         self.task, self.chunk, self.timeout, self.failures = task, chunk, timeout, failures
         name = (
-            f"the Dask cluster at {address}, which may be gone (when its scheduler answers again, go on "
-            "with brns.resume, or brns resume with --workers and its address)"
+            f"the Dask cluster at {address}, which may be gone (when its scheduler answers again, "
+            "go on with brns.resume, or brns resume with --workers and its address)"
         )
         open = functools.partial(_cluster, address)
-        self.executor = Apart(open, name, timeout, initializer, log)
+        self.executor = ProcessThreads(open, name, timeout, initializer, log)
 
 
-@describe.register
+@part_to_json.register
 def _(part: Sharded) -> Any:
-    return describe(part.task)
+    return part_to_json(part.task)
 
 
-@describe.register
+@part_to_json.register
 def _(part: Chunked) -> Any:
     if part.chunk is None:
-        return describe(part.task)
-    return {"name": "Chunked", "task": describe(part.task), "chunk": part.chunk}
+        return part_to_json(part.task)
+    return {"name": "Chunked", "task": part_to_json(part.task), "chunk": part.chunk}
 
 
 def innermost(task: Task) -> Task:
@@ -392,7 +405,7 @@ class Start(NamedTuple):
     log: str | None
 
 
-class Apart(Executor):
+class ProcessThreads(Executor):
     """Threads with a process each, here or on a cluster; opened when first needed."""
 
     def __init__(
@@ -417,7 +430,9 @@ class Apart(Executor):
             self.opened = self.opened or self.open(self.stack)
             return self.opened
 
-    def submit(self, _: Callable, asked: str, packed: Packed, *chunk: Any) -> Future:  # ty: ignore[incompatible-method-override]
+    def submit(  # ty: ignore[incompatible-method-override]
+        self, _: Callable, request: str, packed: Packed, *chunk: Any
+    ) -> Future:
         opened = self.begin()
         with self.lock:
             scatter = getattr(opened, "scatter", None)
@@ -428,7 +443,7 @@ class Apart(Executor):
                 content = self.placed[packed.digest]
             start = Start(self.timeout, self.initializer, self.log)
             return opened.submit(
-                _in_process, self.processes, start, asked, packed.digest, content, *chunk
+                _evaluate_in_process, self.processes, start, request, packed.digest, content, *chunk
             )
 
     def shutdown(self, *_: Any, **__: Any) -> None:
@@ -463,19 +478,21 @@ def _cluster(address: str, stack: contextlib.ExitStack) -> Executor:
     return executor
 
 
-def _in_process(
-    processes: list[Any], start: Start, asked: str, digest: str, content: bytes, *chunk: Any
+def _evaluate_in_process(
+    processes: list[Any], start: Start, request: str, digest: str, content: bytes, *chunk: Any
 ) -> Any:
     """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
     died, started = None, False
     for _ in range(DEATHS):
         try:
-            process = _process(processes, start)
+            process = _thread_process(processes, start)
             if digest not in _THREAD.tasks:
                 patience = start.timeout and start.timeout + START
                 _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
             started = True
-            return process.submit(worker.evaluate_held, asked, digest, *chunk).result(start.timeout)
+            return process.submit(worker.evaluate_held, request, digest, *chunk).result(
+                start.timeout
+            )
         except (TimeoutError, BrokenExecutor, WorkerError) as error:
             if hasattr(_THREAD, "process"):
                 _THREAD.process.shutdown(kill_workers=True)
@@ -485,19 +502,22 @@ def _in_process(
             raise died
         if isinstance(died, TimeoutError) and not started:
             raise WorkerError(
-                f"a worker took more than {START:g} + {start.timeout} seconds to start and import the task's modules"
+                f"a worker took more than {START:g} + {start.timeout} seconds to start and import "
+                "the task's modules"
             )
         if isinstance(died, TimeoutError):
             raise EvaluationError(
-                f"{asked} took more than timeout={start.timeout} seconds, and was killed"
+                f"{request} took more than timeout={start.timeout} seconds, and was killed"
             )
     if not started:
         raise WorkerError(f"a worker ended {DEATHS} times before it had the task. {died}")
-    raise EvaluationError(f"{asked} ended its process {DEATHS} times. {died}")
+    raise EvaluationError(f"{request} ended its process {DEATHS} times. {died}")
 
 
-def _process(processes: list[Any], start: Start) -> Any:
-    """This thread's process. It has one chunk at a time, so that it is known on which it died or hung."""
+def _thread_process(processes: list[Any], start: Start) -> Any:
+    """This thread's process. It has one chunk at a time,
+    so that it is known on which it died or hung.
+    """
     if not hasattr(_THREAD, "process"):
         import loky
 
@@ -514,9 +534,10 @@ def _process(processes: list[Any], start: Start) -> Any:
             first = _THREAD.process.submit(worker.initialize, start.initializer)
         except (OSError, ImportError) as error:
             raise WorkerError(
-                f"no process can be started here ({error}). Processes share semaphores, for which /dev/shm must be "
-                "there, writable and not full: mount a tmpfs there (in a container --shm-size=1g or --ipc=host), or "
-                "go on without workers, to the same bits"
+                f"no process can be started here ({error}). Processes share semaphores, for which "
+                "/dev/shm must be there, writable and not full: mount a tmpfs there (in a "
+                "container --shm-size=1g or --ipc=host), or go on without workers, to the same "
+                "bits"
             ) from error
         _THREAD.tasks = []
         processes.append(_THREAD.process)

@@ -19,7 +19,7 @@ import brns
 from brns import Record
 from brns.cli.conclusion import verdicts
 from brns.cli.sources import class_settings, settings_of
-from brns.cli.user_code import default_place, resumable
+from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
 from brns.settings import PARTS, settings
 
@@ -63,12 +63,12 @@ def test_several_runs_and_a_folder_of_runs_are_shown(folder, tmp_path):
 
 
 def test_the_default_place_tells_changed_settings_apart():
-    assert default_place("maze", "exact", [], 0, 1) == Path("runs/maze-exact-seed0")
-    assert default_place("my.task:search", "", [], 0, 3) == Path("runs/my.task-search-seeds0-2")
+    assert default_out("maze", "exact", [], 0, 1) == Path("runs/maze-exact-seed0")
+    assert default_out("my.task:search", "", [], 0, 3) == Path("runs/my.task-search-seeds0-2")
     changes = ["task.steps=50", "estimator.depths=[3, 5]", "task.walls=../y"]
-    place = default_place("maze", "archive", changes, 7, 1)
+    place = default_out("maze", "archive", changes, 7, 1)
     assert place == Path("runs/maze-archive-depths=3_5-steps=50-walls=.._y-seed7")
-    assert place == default_place("maze", "archive", changes[::-1], 7, 1)
+    assert place == default_out("maze", "archive", changes[::-1], 7, 1)
 
 
 def test_resume_makes_a_run_longer(folder):
@@ -98,14 +98,14 @@ def test_several_seeds_are_shown_with_their_spread(finished, whole, tmp_path):
 
 def test_ctrl_c_says_how_to_go_on(folder):
     again = pytest.raises(KeyboardInterrupt, match=r"brns resume .* --search my_task:search")
-    with again, resumable(folder / RUN, ["my_task:search"]):
+    with again, name_resume(folder / RUN, ["my_task:search"]):
         raise KeyboardInterrupt
 
 
 def test_an_error_says_how_to_go_on_once_it_is_mended(folder):
     with (
         pytest.raises(OSError, match="a simulator's") as failed,
-        resumable(folder / RUN, ["my_task:search"]),
+        name_resume(folder / RUN, ["my_task:search"]),
     ):
         raise OSError("a simulator's")
     assert failed.value.__notes__[0].endswith(f"brns resume {folder / RUN} --search my_task:search")

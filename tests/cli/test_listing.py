@@ -16,8 +16,8 @@ from worlds import Identity
 
 import brns
 from brns import ArchiveKNN, NoveltySearch, Record, generations
-from brns.cli.listing import batches_below, listing, print_runs
-from brns.experiments import called, changed, named
+from brns.cli.listing import batches_below, list_runs, print_runs
+from brns.experiments import apply_overrides, cli_name, make_search
 from brns.settings import SettingsError, parts
 from brns.tasks.workers import Chunked
 
@@ -47,7 +47,7 @@ def runs(tmp_path_factory, whole):
 
 
 def test_states_progress_and_results(runs):
-    found = {str(one.path.relative_to(runs)): one for one in listing(runs)}
+    found = {str(one.path.relative_to(runs)): one for one in list_runs(runs)}
     assert list(found) == sorted(found)
     rows = pandas.read_csv(runs / "finished/progress.csv")
     first = next((row.generation for row in rows.itertuples() if row.solutions), None)
@@ -86,7 +86,7 @@ def test_how_a_run_ended_is_its_state(tmp_path):
     _, session = sessions_of(tmp_path / "killed")
     write_sessions(tmp_path / "killed", [session | {"status": "running", "ended": None}])
     write_sessions(Path(shutil.copytree(tmp_path / "stopped", tmp_path / "forked")), [])
-    found = {one.path.name: one for one in listing(tmp_path)}
+    found = {one.path.name: one for one in list_runs(tmp_path)}
     states = {name: one.state_text for name, one in found.items()}
     assert states == {
         "failed": "failed",
@@ -130,7 +130,7 @@ def test_runs_are_filtered_and_sorted_and_told_to_programs(runs, tmp_path):
 def test_at_a_terminal_no_line_is_wider(runs, monkeypatch, capsys):
     screen = Console(width=80, force_terminal=True, highlight=False, markup=False, no_color=True)
     monkeypatch.setattr("brns.cli.listing.console", screen)
-    print_runs(runs, listing(runs))
+    print_runs(runs, list_runs(runs))
     lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= 80
     at = lines.index(next(line for line in lines if line.startswith("finished")))
@@ -146,13 +146,15 @@ def test_a_folder_of_runs_is_runs_and_batches(runs, tmp_path):
 
 def test_a_search_and_its_settings_are_called_what_was_typed():
     for typed in itertools.product(parts("world"), parts("estimator", "preset")):
-        assert called(named(*typed)) == (*typed, {})
+        assert cli_name(make_search(*typed)) == (*typed, {})
     typed = {"estimator.epochs": 2, "population_size": 8, "mutate": "gaussian", "mutate.sigma": 0.3}
-    search = changed(named("arm", "paper"), [f"{name}={value}" for name, value in typed.items()])
-    assert called(search) == ("arm", "paper", typed)
-    assert called(dataclasses.replace(search, task=Chunked(search.task))) == called(search)
+    search = apply_overrides(
+        make_search("arm", "paper"), [f"{name}={value}" for name, value in typed.items()]
+    )
+    assert cli_name(search) == ("arm", "paper", typed)
+    assert cli_name(dataclasses.replace(search, task=Chunked(search.task))) == cli_name(search)
     own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
-    assert called(own) == ("Identity", "archive", {"estimator.additions": 200})
+    assert cli_name(own) == ("Identity", "archive", {"estimator.additions": 200})
 
 
 def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_path):
@@ -170,7 +172,7 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
         }
 
     before = there()
-    assert [(one.path.name, one.state) for one in listing(tmp_path / "runs")] == [
+    assert [(one.path.name, one.state) for one in list_runs(tmp_path / "runs")] == [
         ("moved", "finished")
     ]
     assert there() == before
@@ -179,11 +181,11 @@ def test_a_list_of_runs_writes_nothing_and_follows_a_link_to_a_run(runs, tmp_pat
 def test_a_run_is_running_until_it_is_left(tmp_path):
     steps = generations(search(), 3, out=tmp_path / "run")
     next(steps)
-    assert listing(tmp_path)[0].state == "running"
+    assert list_runs(tmp_path)[0].state == "running"
     steps.close()
-    assert listing(tmp_path)[0].state == "stopped"
+    assert list_runs(tmp_path)[0].state == "stopped"
     with pytest.raises(SettingsError, match="is not a run and holds none"):
-        listing(tmp_path / "run/states")
+        list_runs(tmp_path / "run/states")
 
 
 def test_the_command_prints_one_line_a_run_and_no_control_characters(runs, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from shell import call
 
 from brns import PopulationKNN, Record, VisitCounts
-from brns.cli.user_code import own_search, search_of
+from brns.cli.user_code import load_search, make_search_from
 
 MODULE = '''
 import equinox as eqx
@@ -135,10 +135,10 @@ def test_ctrl_c_before_a_run_ends_with_a_word(folder, name, told):
 
 def test_a_task_of_ones_own_is_searched_with_a_novelty_by_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    search = search_of("lonely_world:Lonely", "population", ["task.genes=4"])
+    search = make_search_from("lonely_world:Lonely", "population", ["task.genes=4"])
     assert (type(search.task).__name__, search.task.genes) == ("Lonely", 4)
     assert search.estimator == PopulationKNN()
-    assert own_search("lonely_world:Lonely").estimator == VisitCounts()
+    assert load_search("lonely_world:Lonely").estimator == VisitCounts()
 
 
 def test_an_own_run_goes_on_with_its_search(folder):
@@ -152,7 +152,7 @@ def test_an_own_run_goes_on_with_its_search(folder):
     ("name", "changes", "workers", "shape"),
     [
         ("search", ["task.genes=4"], (), (6, 4)),
-        ("spread", ["population_size=5", "mutate=redraw"], (1,), (5, 3)),
+        ("spread", ["population_size=5", "mutate=resampling"], (1,), (5, 3)),
     ],
 )
 def test_a_resumed_own_search_has_the_settings_operators_and_chunks_of_its_run(

@@ -16,12 +16,12 @@ from worlds import HostIdentity, Identity
 
 from brns import NoveltySearch, PopulationKNN, Record, VisitCounts, compare, run
 from brns.comparison import page
-from brns.comparison.measure import POINTS, Facts, measured, moments
+from brns.comparison.measure import POINTS, MethodResult, moments, run_method
 from brns.comparison.run import _operators
-from brns.comparison.statistics import Comparison, interval, judged
+from brns.comparison.statistics import Comparison, interval, judge
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
-from brns.metrics.recorded import evaluated
+from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import LOOKS
 from brns.runs.storage import RecordError
 from brns.tasks.arm import PlanarArm
@@ -58,13 +58,13 @@ def compared(tmp_path_factory):
 
 @pytest.fixture
 def facts(compared):
-    return compared.found["Identity"]["near"]
+    return compared.results["Identity"]["near"]
 
 
 @pytest.fixture
 def unmeasured(monkeypatch):
     """Whoever measures calls None."""
-    monkeypatch.setattr("brns.comparison.run.measured", None)
+    monkeypatch.setattr("brns.comparison.run.run_method", None)
 
 
 def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
@@ -72,11 +72,11 @@ def test_the_facts_are_those_of_a_record_of_the_same_seeds(facts, tmp_path):
     for seed in range(2):
         record = Record(tmp_path / "runs" / f"seed{seed:04d}")
         seen, covered = set(), []
-        for points in evaluated(record, "descriptor"):
+        for points in evaluated_column(record, "descriptor"):
             seen |= {tuple(cell) for cell in np.clip(np.floor(points / 100), 0, 5).astype(int)}
             covered.append(len(seen))
         assert_array_equal(facts.covered[seed], np.array(covered)[moments(12)])
-        solved = [g for g, rows in enumerate(evaluated(record, "solved")) if rows.any()]
+        solved = [g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()]
         assert_array_equal(facts.first_solved[seed], solved[0] if solved else np.nan)
 
 
@@ -101,16 +101,16 @@ def test_a_second_call_computes_nothing_and_gives_the_same_numbers(compared, unm
     """Seeds may be NumPy's."""
     second = again(compared, seeds=np.arange(2))
     assert second.seeds == [0, 1]
-    for method, one in compared.found["Identity"].items():
+    for method, one in compared.results["Identity"].items():
         for column, value in one._asdict().items():
-            assert_array_equal(getattr(second.found["Identity"][method], column), value)
+            assert_array_equal(getattr(second.results["Identity"][method], column), value)
 
 
 def test_what_was_stopped_goes_on_to_the_same_numbers(compared):
     path = compared.out / "methods" / "Identity" / "counts.json"
     path.unlink()
-    before = compared.found["Identity"]["counts"]
-    after = again(compared).found["Identity"]["counts"]
+    before = compared.results["Identity"]["counts"]
+    after = again(compared).results["Identity"]["counts"]
     assert_array_equal(after.covered, before.covered)
     assert_array_equal(after.eta, before.eta)
     assert path.exists()
@@ -182,7 +182,7 @@ def test_a_page_is_named_after_its_folder_and_writes_over_no_other(tmp_path, com
 def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     lines = (compared.out / "runs.csv").read_text().splitlines()
     assert lines[0] == "world,method,seed,measure,value"
-    last = float(compared.found["Identity"]["counts"].covered[1, -1])
+    last = float(compared.results["Identity"]["counts"].covered[1, -1])
     assert f"Identity,counts,1,coverage_100,{last}" in lines
     assert (compared.out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
     text = compared.out.with_suffix(".md").read_text()
@@ -193,10 +193,10 @@ def test_it_leaves_a_tidy_frame_a_picture_and_a_page(compared):
     stored = json.loads((compared.out / "methods" / "Identity" / "counts.json").read_text())
     assert f"Commit {stored['made']['commit']}; " in text
     # 8 founders and 6 offspring a generation.
-    figure = page.picture(compared.worlds, compared.found)
+    figure = page.picture(compared.worlds, compared.results)
     assert_array_equal(figure.axes[0].lines[0].get_xdata(), 8 + 6 * np.array(moments(12)))
     assert b"/Type3" not in (compared.out / "comparison.pdf").read_bytes()
-    print_size = page.picture(compared.worlds, compared.found, width="column")
+    print_size = page.picture(compared.worlds, compared.results, width="column")
     assert print_size.get_figwidth() == 3.5
     counts = next(line for line in print_size.axes[0].lines if line.get_label() == "counts")
     assert counts.get_color() == LOOKS["counts"].color
@@ -206,7 +206,7 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
     def computed(*_):
         raise InterruptedError
 
-    monkeypatch.setattr("brns.comparison.run._finish", computed)
+    monkeypatch.setattr("brns.comparison.run._run_missing", computed)
     methods = {f"{k}": PopulationKNN(k=k) for k in range(1, 8)}
     with pytest.raises(InterruptedError):
         compare(search(), methods, seeds=5, out=tmp_path)
@@ -215,8 +215,8 @@ def test_too_few_seeds_are_told_before_anything_is_computed(tmp_path, monkeypatc
 
 def test_a_bare_task_has_the_default_operator_of_a_search(tmp_path, monkeypatch):
     jobs = []
-    monkeypatch.setattr("brns.comparison.run._finish", lambda made, *_: jobs.extend(made))
-    monkeypatch.setattr("brns.comparison.run._stored", jobs)  # not reached
+    monkeypatch.setattr("brns.comparison.run._run_missing", lambda made, *_: jobs.extend(made))
+    monkeypatch.setattr("brns.comparison.run._read_result", jobs)  # not reached
     with pytest.raises(TypeError):
         compare(Identity(), METHODS, seeds=6, out=tmp_path)
     assert {type(job.search.mutate) for job in jobs} == {type(NoveltySearch(Identity()).mutate)}
@@ -233,7 +233,7 @@ def test_after_ctrl_c_the_call_ends_at_once(tmp_path, monkeypatch):
         raise KeyboardInterrupt
         yield from things
 
-    monkeypatch.setattr("brns.comparison.run.measured", slow)
+    monkeypatch.setattr("brns.comparison.run.run_method", slow)
     monkeypatch.setattr("brns.comparison.run.track", interrupted)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -245,7 +245,7 @@ def test_a_measurement_that_is_asked_to_stop_stops():
     stop = Event()
     stop.set()
     with pytest.raises(CancelledError):
-        measured(search(), of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
+        run_method(search(), of_task(Identity(), 8, 12, CELLS), [0, 1], stop)
 
 
 def fake(final):
@@ -253,14 +253,14 @@ def fake(final):
     covered = np.repeat(np.asarray(final, float)[:, None] // 2, len(POINTS), axis=1)
     covered[:, -1] = final
     n = len(final)
-    return Facts(covered, np.full(n, 5.0), np.zeros(n), np.zeros(n), 1.0)
+    return MethodResult(covered, np.full(n, 5.0), np.zeros(n), np.zeros(n), 1.0)
 
 
 def test_share_effect_and_test_by_hand():
     archive = [100, 102, 104, 106, 108, 110, 112]
     better = [110, 113, 116, 119, 122, 125, 128]  # by 10, 11 ... 16
     found = {"w": {"archive": fake(archive), "ours": fake(better), "same": fake(archive)}}
-    rows = {(row.method, row.fraction): row for row in judged(found, "archive")}
+    rows = {(row.method, row.fraction): row for row in judge(found, "archive")}
     ours, same = rows["ours", 1.0], rows["same", 1.0]
     assert ours.share == pytest.approx(833 / 742)
     assert ours.effect == 1.0
@@ -269,13 +269,15 @@ def test_share_effect_and_test_by_hand():
     assert ours.outcome == "better"
     assert (same.share, same.effect, same.p, same.outcome) == (1, 0.5, 1, "undecided")
     fewer = {"w": {name: fake(facts.at(1.0)[:6]) for name, facts in found["w"].items()}}
-    assert judged(fewer, "archive")[-1].outcome == "not tested (n = 6)"
+    assert judge(fewer, "archive")[-1].outcome == "not tested (n = 6)"
     fewer["w"].pop("same")
-    assert judged(fewer, "archive")[-1].outcome == "better"
+    assert judge(fewer, "archive")[-1].outcome == "better"
 
 
 def test_an_interval_by_hand():
-    """Every seed has the same share: over seeds nothing varies, over worlds it lies between both."""
+    """Every seed has the same share: over seeds nothing varies,
+    over worlds it lies between both.
+    """
     pairs = [
         (np.array([10.0, 20.0]), np.array([10.0, 20.0])),
         (np.array([30.0, 60.0]), np.array([10.0, 20.0])),
@@ -293,7 +295,7 @@ def tabled(shares, seeds=10):
         name: {"archive": fake(base), "ours": fake(share * base)} for name, share in shares.items()
     }
     worlds = {name: world(name) for name in found}
-    words, rows = "offspring by mixed mutation", judged(found, "archive")
+    words, rows = "offspring by mixed mutation", judge(found, "archive")
     return Comparison(worlds, found, list(range(seeds)), "archive", Path(), words, [], rows)
 
 

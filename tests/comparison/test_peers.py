@@ -10,7 +10,7 @@ from worlds import HostIdentity
 
 import brns
 from brns.comparison import peers
-from brns.comparison.measure import measured, moments
+from brns.comparison.measure import moments, run_method
 from brns.comparison.run import _methods
 from brns.comparison.worlds import Cells, of_task
 
@@ -112,7 +112,7 @@ COMPILED = pytest.mark.slow  # for 6 s, by Numba
 )
 def test_a_peer_covers_what_a_loop_of_pyribs_covers(name, scheduler):
     own, peer = search(HostIdentity()), peers.PEERS[f"pyribs, {name}"]
-    facts = measured(own, of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
+    facts = run_method(own, of_task(own.task, 8, GENERATIONS, CELLS), [SEED], peer=peer)
     founders = own.init(jax.random.key(SEED)).population
     covered = literal(scheduler(np.asarray(founders.fitness)), np.asarray(founders.genotype))
     assert_array_equal(facts.covered[0], np.array(covered)[moments(GENERATIONS)])
@@ -186,7 +186,7 @@ def test_behaviors_without_a_grid_have_centroids(monkeypatch):
         told.append(terms)
         return peers.MapElites()(terms)
 
-    covered = measured(search(Solid()), of_task(Solid(), 8, 4, CELLS), [0], peer=peer).covered[0]
+    covered = run_method(search(Solid()), of_task(Solid(), 8, 4, CELLS), [0], peer=peer).covered[0]
     assert covered[-1] > covered[0]
     assert told[0].dims is None
     assert peers._centroids(told[0].ranges).shape == (30, 3)

@@ -94,7 +94,10 @@ def test_no_line_of_code_is_cut_off_and_every_block_can_be_copied(browser, built
         "cluster",
     ):
         tab.goto((built / f"{page}.html").as_uri())
-        wide = "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+        wide = (
+            "[...document.querySelectorAll('pre')].filter((e) => e.scrollWidth > e.clientWidth + "
+            "1).length"
+        )
         assert tab.evaluate(wide) == 0, page
         blocks = tab.locator(".highlight pre").count()
         assert blocks > 0

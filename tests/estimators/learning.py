@@ -9,12 +9,14 @@ from searches import search
 from worlds import HostIdentity
 
 from brns import Box, ExactRecognition, VisitCounts
-from brns.core import founding, individuals
+from brns.core import Population, initial_generation
 
 KEY = jax.random.key(0)
 SQUARE = Box([0.0, 0.0], [600.0, 600.0])
-people = jax.jit(individuals)
-newborn = jax.jit(lambda descriptors, number: founding(individuals(descriptors, number)))
+people = jax.jit(Population.from_descriptors)
+newborn = jax.jit(
+    lambda descriptors, number: initial_generation(Population.from_descriptors(descriptors, number))
+)
 SMALL = ExactRecognition(size=32)
 COUNTS = VisitCounts(grids=16, rows=256)
 LEARNERS = pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 from learning import SQUARE, people
 
 from brns import Generation
-from brns.core import individuals
+from brns.core import Population
 from brns.experiments import paper_recognition
 
 SMALL = {"depths": (0, 1)}  # where the depth plays no part: quick to compile
@@ -30,11 +30,13 @@ def uniform(seed, n, space=SQUARE):
 
 @eqx.filter_jit
 def score(estimator, state, descriptors):
-    return estimator.score(state, descriptors, individuals(descriptors[:1]))
+    return estimator.score(state, descriptors, Population.from_descriptors(descriptors[:1]))
 
 
 class Literal:
-    """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand, Adam."""
+    """The equations of section 3 in NumPy, float64: layers of (V, c), MSE gradient by hand,
+    Adam.
+    """
 
     def __init__(self, estimator, state):
         self.target, self.predictor = (

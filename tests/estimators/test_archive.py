@@ -7,7 +7,7 @@ from archives import archive, population, score
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import take
 from brns.estimators import neighbours
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
@@ -18,7 +18,8 @@ from brns.estimators.archive import ArchiveKNN, PopulationKNN
     [
         # 0: 1, 3.  1: 1, 2.  3: 2, 3.  7: 4, 6.
         (2, [0, 1, 3, 7], {}, [2, 1.5, 2.5, 5]),
-        # Were entry 0 counted beside individual 0, individual 0 would have a neighbour at distance 0.
+        # Were entry 0 counted beside individual 0,
+        # individual 0 would have a neighbour at distance 0.
         (1, [0, 1, 3], {0: 0.0, 77: 2.5}, [1, 1, 0.5]),
         # A duplicate behavior of another individual is a neighbour.
         (2, [5, 5, 7], {}, [1, 1, 2]),
@@ -62,7 +63,7 @@ def test_rules_that_do_not_exist(setting):
     wrong = ArchiveKNN()
     object.__setattr__(wrong, setting, "best")  # made so, the checks of shapes would object first
     with pytest.raises(ValueError, match=f"ArchiveKNN.{setting} must be .* got 'best'"):
-        refuse_unless(wrong)
+        check_settings(wrong)
 
 
 LAYOUTS = {

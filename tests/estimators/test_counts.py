@@ -9,11 +9,11 @@ from learning import COUNTS, KEY, SQUARE, init, learned, novelty, people, unifor
 from searches import search
 from worlds import HostIdentity
 
-from brns import Box, VisitCounts, observed, run
-from brns.core import individuals
+from brns import Box, Generation, VisitCounts, run
+from brns.core import Population
 from brns.estimators.counts import _roots
 
-FINE = VisitCounts(grids=16, rows=4096, axes=2, pitches=(5e-4, 1e-3))
+FINE = VisitCounts(grids=16, rows=4096, grid_dims=2, cell_sizes=(5e-4, 1e-3))
 
 
 @eqx.filter_jit
@@ -22,7 +22,9 @@ def visits(estimator, state, points):
 
 
 def test_visits_by_hand():
-    """Five at one place, and one where nobody was: 5 effective visits and none, 1/6 as novel and 1."""
+    """Five at one place, and one where nobody was: 5 effective visits and none,
+    1/6 as novel and 1.
+    """
     state = learned(FINE, [[[100, 100], [500, 500]], [[100, 100]] * 4])
     assert state.seen == 6
     np.testing.assert_allclose(
@@ -38,9 +40,11 @@ def test_visits_by_hand():
 
 
 def test_each_grid_is_exact_recognition_with_its_cells_as_features():
-    """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here, no hashes."""
+    """1 / (1 + N) is phi' A^-1 phi with one-hot features, in float64. Cells are tuples here,
+    no hashes.
+    """
     d, generator = 40, np.random.default_rng(40)
-    estimator = VisitCounts(grids=16, rows=2**20, axes=3, pitches=(0.01, 6.0))
+    estimator = VisitCounts(grids=16, rows=2**20, grid_dims=3, cell_sizes=(0.01, 6.0))
     box = Box(np.zeros(d), np.full(d, 600.0))
     seen, probes = generator.uniform(200, 300, (60, d)), generator.uniform(0, 600, (40, d))
     state = learned(estimator, [seen], init(estimator, box))
@@ -119,7 +123,11 @@ def test_ten_million_behaviors():
         def one(state, number):
             batch = 600 * jax.random.uniform(jax.random.fold_in(key, number), (10_000, 2))
             return COUNTS.update(
-                state, observed(batch, 1)._replace(offspring=individuals(batch, number)), key
+                state,
+                Generation.from_descriptors(batch, 1)._replace(
+                    offspring=Population.from_descriptors(batch, number)
+                ),
+                key,
             ), None
 
         return jax.lax.scan(one, state, state.newest + 1 + jnp.arange(100))[0]
@@ -136,7 +144,7 @@ def test_ten_million_behaviors():
 
 def test_new_cells_share_rows_as_often_as_the_docstring_says():
     """64 cells in 64 rows: a new one shares its row with a probability of 1 - (63 / 64)^64."""
-    estimator = VisitCounts(grids=64, rows=64, axes=2, pitches=(5e-4, 1e-3))
+    estimator = VisitCounts(grids=64, rows=64, grid_dims=2, cell_sizes=(5e-4, 1e-3))
     state = learned(estimator, [uniform(0, 64)])
     places = eqx.filter_jit(VisitCounts._place)(
         estimator, state, jnp.asarray(uniform(1, 500), jnp.float32)
@@ -146,7 +154,7 @@ def test_new_cells_share_rows_as_often_as_the_docstring_says():
 
 
 def test_many_seeds_at_once_are_those_seeds_alone():
-    keys, newborn = jax.random.split(KEY, 2), observed(uniform(0, 20), 1)
+    keys, newborn = jax.random.split(KEY, 2), Generation.from_descriptors(uniform(0, 20), 1)
     together = jax.jit(jax.vmap(lambda key: COUNTS.update(COUNTS.init(SQUARE, key), newborn, key)))(
         keys
     )

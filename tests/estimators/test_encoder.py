@@ -11,8 +11,8 @@ from searches import search
 from worlds import HostIdentity
 
 from brns import BehaviorRecognition, resume, run
-from brns.core import individuals
-from brns.estimators.encoder import Encoder, he, whole
+from brns.core import Population
+from brns.estimators.encoder import Encoder, init_he, with_weights
 from brns.experiments import paper_recognition
 
 
@@ -45,7 +45,7 @@ class Own(eqx.Module):
     constant: np.ndarray
 
     def __init__(self, key, depth):
-        self.network = he(eqx.nn.MLP(2, 4, 6, depth, jax.nn.leaky_relu, key=key), key)
+        self.network = init_he(eqx.nn.MLP(2, 4, 6, depth, jax.nn.leaky_relu, key=key), key)
         self.constant = np.full(2, 600, np.int32)
 
     def __call__(self, descriptors):
@@ -59,7 +59,7 @@ OWN = BehaviorRecognition(encoder=Own, depths=(0, 1))
 def test_it_equals_the_fully_connected_one_with_the_same_weights():
     own, standard = BehaviorRecognition(encoder=Own, inputs="raw"), paper_recognition()
     points = SQUARE.uniform(KEY, 20)
-    population = individuals(points)
+    population = Population.from_descriptors(points)
     state, like = own.init(SQUARE, KEY), standard.init(SQUARE, KEY)
     transplanted = [
         eqx.tree_at(lambda e: e.layers, encoder, tuple(weights.network.layers))
@@ -84,12 +84,12 @@ def test_runs_resume_to_the_same_bits(tmp_path):
     assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
     weights = alone.state(4).estimator.predictor
     assert weights.constant is None  # a constant of NumPy's is no weight
-    assert (whole(Own, weights, 1).constant == 600).all()
+    assert (with_weights(Own, weights, 1).constant == 600).all()
 
 
 def test_he_also_begins_convolutions_and_leaves_the_rest():
     layers = [eqx.nn.Conv2d(8, 300, 3, use_bias=False, key=KEY), jnp.ones(3)]
-    convolution, other = he(layers, jax.random.key(1))
+    convolution, other = init_he(layers, jax.random.key(1))
     assert float(jnp.var(convolution.weight)) == pytest.approx(2 / (8 * 3 * 3), rel=0.05)
     assert convolution.bias is None
     np.testing.assert_array_equal(other, layers[1])

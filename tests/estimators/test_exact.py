@@ -9,13 +9,15 @@ from learning import KEY, SEARCH, SQUARE, equations, init, learned, novelty, uni
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 
-from brns import Box, ExactRecognition, Generation, observed
-from brns.core import individuals
-from brns.estimators.exact import shrunk
+from brns import Box, ExactRecognition, Generation
+from brns.core import Population
+from brns.estimators.exact import update_root
 
 
 class Angle(eqx.Module):
-    """An encoder with two features that can be worked out by hand: the box's first axis as an angle."""
+    """An encoder with two features that can be worked out by hand:
+    the box's first axis as an angle.
+    """
 
     weight: jax.Array
 
@@ -29,7 +31,9 @@ class Angle(eqx.Module):
 
 
 def test_novelty_prior_and_memory_by_hand():
-    """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1), so novelty is 1/4 and 1, between 5/8."""
+    """Of two orthogonal features one was seen three times: A = diag(1 + 3, 1),
+    so novelty is 1/4 and 1, between 5/8.
+    """
     estimator = ExactRecognition(encoder=Angle)
     state = learned(estimator, [[[300, 0], [300, 600], [300, 9]]])
     assert state.seen == 3
@@ -49,7 +53,9 @@ def test_novelty_prior_and_memory_by_hand():
 
 
 def test_founders_are_learned_once_and_give_the_scale():
-    """Their mean becomes 0 and three root mean deviations over all dimensions 1, in units of half the box, once."""
+    """Their mean becomes 0 and three root mean deviations over all dimensions 1,
+    in units of half the box, once.
+    """
     state = SEARCH.init(KEY)
     founders = np.asarray(state.population.descriptor, np.float64)
     for g in (1, 2):
@@ -63,7 +69,9 @@ def test_founders_are_learned_once_and_give_the_scale():
 
 
 def test_a_loose_box_changes_nothing():
-    """A box 1000 times too large, far from its middle: the same features, as the founders give the scale."""
+    """A box 1000 times too large, far from its middle: the same features,
+    as the founders give the scale.
+    """
     loose = Box([0.0] * 2, [6e5] * 2)
     estimator, batches = ExactRecognition(size=32, frequencies=(1.0, 8.0)), uniform(0, 3, 20)
     tight, wide = (learned(estimator, batches, init(estimator, box)) for box in (SQUARE, loose))
@@ -93,18 +101,20 @@ def test_it_is_the_variance_of_a_gaussian_process():
     ("regularization", "founders", "offspring"), [(1.0, 12, 1), (1e-4, 100, 5)]
 )
 def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, founders, offspring):
-    """lambda / (lambda + N) on the spot, by few and by many at once, as scored before and as learned: Q(0, 0), Q(0, 1).
+    """lambda / (lambda + N) on the spot, by few and by many at once,
+    as scored before and as learned: Q(0, 0), Q(0, 1).
 
-    The error is at most 1e-6 sqrt(1 + N / lambda) of it, and nothing rises by more: neither there nor elsewhere.
+    The error is at most 1e-6 sqrt(1 + N / lambda) of it, and nothing rises by more:
+    neither there nor elsewhere.
     """
     estimator = ExactRecognition(size=64, regularization=regularization)
     spot = np.full((founders, 2), 420.0)
-    empty, living = init(estimator), individuals(spot)
+    empty, living = init(estimator), Population.from_descriptors(spot)
     probes = np.concatenate([spot[:1], uniform(0, 20)]).astype(np.float32)
     found = [novelty(estimator, empty, probes, living)]
     state, total = empty, founders
     for number in range(1, 7):
-        born = individuals(np.full((offspring, 2), 420.0), number)
+        born = Population.from_descriptors(np.full((offspring, 2), 420.0), number)
         state, total = update(estimator, state, Generation(living, born, born)), total + offspring
         found.append(novelty(estimator, state, probes))
         rounding = 1e-6 * np.sqrt(1 + total / regularization)
@@ -122,7 +132,9 @@ def test_the_stated_rounding_holds_where_all_founders_coincide(regularization, f
 
 @pytest.mark.parametrize("regularization", [1.0, pytest.param(1e-4, marks=pytest.mark.slow)])
 def test_more_may_be_born_at_once_than_there_are_features(regularization):
-    """Against A in float64, for 100 at once with 32 features: on one spot, around it, and all over."""
+    """Against A in float64, for 100 at once with 32 features: on one spot, around it,
+    and all over.
+    """
     estimator = ExactRecognition(size=32, regularization=regularization)
     generator = np.random.default_rng(0)
     for spread in (0.0, 1.0, 100.0):
@@ -162,7 +174,9 @@ def test_encoders_that_do_not_fit(encoder, said):
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.9, 1e-3])
 def test_a_million_behaviors_in_float32_stay_near_float64(spread):
-    """Over the square, or nearly on one spot: in 20,000 updates to twice what is promised of fewer."""
+    """Over the square, or nearly on one spot:
+    in 20,000 updates to twice what is promised of fewer.
+    """
     box, estimator = Box([-1.0, -1.0], [1.0, 1.0]), ExactRecognition(size=64)
     empty = init(estimator, box)
 
@@ -170,7 +184,7 @@ def test_a_million_behaviors_in_float32_stay_near_float64(spread):
     def learned(root, keys):
         def one(root, key):
             phi = empty.features(0.1 + spread * jax.random.uniform(key, (50, 2), minval=-1.0))
-            return shrunk(root, phi @ root.T, 1.0), phi
+            return update_root(root, phi @ root.T, 1.0), phi
 
         return jax.lax.scan(one, root, keys)
 
@@ -190,12 +204,12 @@ LAPACK = ("qr", "geqrf", "triangular_solve")
 
 def test_of_several_seeds_no_matrix_is_factored_in_a_batch():
     estimator = ExactRecognition(size=8)
-    union = observed(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
+    union = Generation.from_descriptors(np.random.default_rng(0).uniform(size=(6, 2)), 1).offspring
     states = jax.eval_shape(
         jax.vmap(lambda key: estimator.init(SQUARE, key)), jax.random.split(KEY, 3)
     )
     scored = jax.vmap(lambda state: estimator.score(state, union.descriptor, union))
-    shrinks = jax.vmap(lambda root: shrunk(root, root[:3], 1.0))
+    shrinks = jax.vmap(lambda root: update_root(root, root[:3], 1.0))
     for program in (jax.make_jaxpr(scored)(states), jax.make_jaxpr(shrinks)(states.root)):
         given = [each for each in equations(program.jaxpr) if each.primitive.name in LAPACK]
         assert {each.invars[0].aval.ndim for each in given} == {2}

@@ -35,7 +35,8 @@ def test_the_inner_product_of_features_is_of_the_difference():
 @pytest.mark.parametrize(("deviation", "times"), [(0.3, 1.0), (0.0, 1.0), (1e-3, 1e5)])
 @pytest.mark.parametrize("estimator", [ExactRecognition(), VisitCounts()], ids=["exact", "counts"])
 def test_what_was_visited_is_told_whatever_the_founders_and_the_box(estimator, deviation, times):
-    """Founders around the middle, of this deviation in units of half the square; then the left half is visited.
+    """Founders around the middle, of this deviation in units of half the square;
+    then the left half is visited.
 
     The box about the square is `times` too wide.
     """

@@ -29,13 +29,13 @@ from brns import (
     ArchiveKNN,
     BehaviorRecognition,
     ExactRecognition,
+    Generation,
     VisitCounts,
     check_estimator,
-    observed,
     run,
 )
-from brns.core import individuals, scored
-from brns.core import learned as learns
+from brns.core import Population, score_novelty
+from brns.core import update_estimator as learns
 from brns.experiments import ant
 from brns.metrics import cycling
 
@@ -51,8 +51,14 @@ def test_products_ask_for_the_highest_precision(estimator):
     points = jax.random.uniform(KEY, (8, 2))
     state = estimator.init(SQUARE, KEY)
     for asked in (
-        jax.make_jaxpr(lambda state: scored(estimator, state, points, individuals(points)))(state),
-        jax.make_jaxpr(lambda state: learns(estimator, state, observed(points, 1), KEY))(state),
+        jax.make_jaxpr(
+            lambda state: score_novelty(
+                estimator, state, points, Population.from_descriptors(points)
+            )
+        )(state),
+        jax.make_jaxpr(
+            lambda state: learns(estimator, state, Generation.from_descriptors(points, 1), KEY)
+        )(state),
     ):
         products = [each for each in equations(asked.jaxpr) if each.primitive.name == "dot_general"]
         assert {each.params["precision"] for each in products} == {(jax.lax.Precision.HIGHEST,) * 2}
@@ -105,7 +111,7 @@ def test_whoever_lives_and_is_not_learned_counts_once(estimator, rounding):
     """Novelty among the newborn is what it is once they were learned, when they count no more."""
     batches, points = uniform(0, 2, 20), uniform(1, 50)
     state = learned(estimator, batches[:1])
-    newborn = observed(batches[1], 2)
+    newborn = Generation.from_descriptors(batches[1], 2)
     after = update(estimator, state, newborn)
     before, later = (novelty(estimator, each, points, newborn.offspring) for each in (state, after))
     expected = novelty(estimator, after, points)

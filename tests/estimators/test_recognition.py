@@ -15,15 +15,17 @@ from literal import SMALL, Literal, generation, paper, score, uniform
 from worlds import Identity
 
 from brns import Box, NoveltySearch
-from brns.core import individuals
+from brns.core import Population
 
 
 @pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_algorithm_1_written_out(fresh):
-    """Six generations of 2 + 3: novelty, survivors and weights are those of a literal implementation.
+    """Six generations of 2 + 3: novelty,
+    survivors and weights are those of a literal implementation.
 
-    In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an unknown order: one
-    of the 10 ways to split D so must explain the weights. Later D is the offspring, one batch.
+    In the first generation D holds the founders and the offspring, a batch of 3 and one of 2 in an
+    unknown order: one of the 10 ways to split D so must explain the weights. Later D is the
+    offspring, one batch.
     """
     estimator = paper(inputs="scaled", epochs=1, depths=(1, 2))
     search = NoveltySearch(
@@ -178,7 +180,10 @@ def test_scaled_inputs_do_not_see_the_units_of_the_behavior_space():
 
 def test_the_score_does_not_depend_on_the_population():
     state, asked = init(paper(**SMALL)), eqx.filter_jit(paper(**SMALL).score)
-    assert same(asked(state, A, individuals(A)), asked(state, A, individuals(B)))
+    assert same(
+        asked(state, A, Population.from_descriptors(A)),
+        asked(state, A, Population.from_descriptors(B)),
+    )
 
 
 @pytest.mark.slow
@@ -192,7 +197,9 @@ def test_xi_star_is_evaluated_once_in_a_generation():
 
 
 def test_training_that_overflows_ends_in_nan_and_not_in_silence():
-    """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite: Adam would never move again."""
+    """Behaviors of 1e12 have gradients of about 1e24, whose squares are infinite:
+    Adam would never move again.
+    """
     estimator = paper(**SMALL)
     state = update(estimator, init(estimator), generation(2, A, B))
     assert np.isfinite(score(estimator, state, A)).all()

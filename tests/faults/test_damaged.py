@@ -1,4 +1,6 @@
-"""Damaged files, and those of others: objects, other runs' files and other formats are refused by name."""
+"""Damaged files, and those of others: objects,
+other runs' files and other formats are refused by name.
+"""
 
 import json
 import shutil

@@ -13,13 +13,13 @@ from small import MAZE, SEARCH
 
 import brns
 from brns import NoveltySearch, Record, RecordError
-from brns.runs.loop import resume, run, start
+from brns.runs.loop import resume, run, run_steps
 
 
 @pytest.fixture
 def half(tmp_path):
-    """The run `whole`, stopped after generation 5."""
-    steps = start(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3)
+    """The run `with_weights`, stopped after generation 5."""
+    steps = run_steps(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3)
     while next(steps)[0].number < 5:
         pass
     steps.close()

@@ -10,7 +10,7 @@ from searches import Distance
 
 import brns
 from brns import Box, Novelty
-from brns.core import observed
+from brns.core import Generation
 from brns.interoperation import novelty as interoperation
 from brns.runs.storage import RecordError, write_arrays
 
@@ -25,7 +25,7 @@ def test_it_says_what_the_pure_functions_say():
     score, update = eqx.filter_jit(estimator.score), eqx.filter_jit(estimator.update)
     state = eqx.filter_jit(estimator.init)(SPACE, jax.random.fold_in(key, 0))
     for number, behaviors in enumerate(BATCHES, 1):
-        batch = observed(behaviors, number)
+        batch = Generation.from_descriptors(behaviors, number)
         descriptors, nobody = batch.offspring.descriptor, batch.parents
         scores = novelty.score(behaviors)
         assert isinstance(scores, np.ndarray)

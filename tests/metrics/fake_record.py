@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.core import Box, individuals
+from brns.core import Box, Population
 from brns.search import SearchState
 
 
@@ -21,7 +21,9 @@ class AlongX(eqx.Module):
 def population(ids, descriptors, parents=None, born=None, solved=None):
     """Individuals by their ids and descriptors; founders unless parents and births are given."""
     given = {"id": ids, "parent": parents, "born": born, "solved": solved}
-    founders = jax.tree.map(np.array, individuals(np.reshape(descriptors, (len(ids), -1))))
+    founders = jax.tree.map(
+        np.array, Population.from_descriptors(np.reshape(descriptors, (len(ids), -1)))
+    )
     return founders._replace(
         **{name: np.asarray(column) for name, column in given.items() if column is not None}
     )
@@ -55,7 +57,9 @@ class FakeRecord:
 
 
 def family():
-    """Two founders; 2, child of 1, is born in generation 1 and 3, child of 2, in generation 2, after 1 has died."""
+    """Two founders; 2, child of 1, is born in generation 1 and 3, child of 2, in generation 2,
+    after 1 has died.
+    """
     founders = population([0, 1], [[0, 0], [3, 0]])
     second = population([2], [[3, 4]], parents=[1], born=[1])
     first_survivors = population([0, 2], [[0, 0], [3, 4]], parents=[-1, 1], born=[0, 1])

@@ -41,7 +41,9 @@ def test_visited_cells_are_those_of_a_histogram(seed, d, n):
 
 
 def test_cumulative_coverage_by_hand():
-    """Generation 1 stays in a cell that is known; generation 2 adds two of the four cells, one of them twice."""
+    """Generation 1 stays in a cell that is known; generation 2 adds two of the four cells,
+    one of them twice.
+    """
     box = Box([0.0, 0.0], [2.0, 2.0])
     generations = np.array(
         [[[0.5, 0.5]] * 3, [[0.1, 0.9]] * 3, [[1.5, 1.5], [1.5, 0.5], [1.1, 0.1]]], np.float32
@@ -69,7 +71,9 @@ def test_a_grid_too_large_to_list():
 
 
 def test_coverage_of_a_record():
-    """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2: the survivors are among the evaluated."""
+    """(0, 0) and (3, 0), then (3, 4), then (5.5, 4), in cells of 2 x 2:
+    the survivors are among the evaluated.
+    """
     record = FakeRecord(family())
     np.testing.assert_allclose(coverage.of_record(record, (3, 3)), np.array([2, 3, 4]) / 9)
     record.history[1] = (

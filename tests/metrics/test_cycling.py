@@ -8,7 +8,7 @@ from fake_record import AlongX, FakeRecord, population
 from scipy.spatial.distance import pdist
 from searches import search
 
-from brns.core import novelty_of
+from brns.core import score_novelty_jit
 from brns.metrics import cycling
 from brns.metrics.cycling import ranks
 from brns.metrics.measures import summary
@@ -54,14 +54,16 @@ def test_eta_by_hand():
 
 
 def test_ranks_and_novelty_regained_by_hand():
-    # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late; row 2 moves by 0.05.
+    # Row 0 falls to 0.2 and comes back to 0.85 and 0.95, within 0.1 of 0.9; row 1 falls late;
+    # row 2 moves by 0.05.
     r = np.array([[0.9, 0.2, 0.85, 0.95], [9, 0.9, 0.85, 0.2], [9, 9, 0.5, 0.55], [9, 9, 9, 0.5]])
     np.testing.assert_allclose(cycling.regained(r), [2 / 3, 0, 0])
     # Novelty that becomes equal everywhere has ranks of one half, which is not where row 0 was.
     np.testing.assert_allclose(
         cycling.regained(np.array([[0.9, 0.2, 0.5], [9, 0.9, 0.5], [9, 9, 0.5]])), [0, 0]
     )
-    # A rank that was low when the population lived, and is again, is not novel again: 0.3 is below one half less 0.1.
+    # A rank that was low when the population lived, and is again, is not novel again:
+    # 0.3 is below one half less 0.1.
     np.testing.assert_allclose(
         cycling.regained(np.array([[0.2, 0.1, 0.3], [9, 0.5, 0.5], [9, 9, 0.5]])), [0, 0]
     )
@@ -71,7 +73,9 @@ def test_ranks_and_novelty_regained_by_hand():
 
 
 class Remembered(eqx.Module):
-    """Novelty = distance to the place that the state tells, to some power: all else was forgotten."""
+    """Novelty = distance to the place that the state tells, to some power:
+    all else was forgotten.
+    """
 
     power: int
 
@@ -104,10 +108,11 @@ def test_what_is_far_below_all_points_of_the_box_is_told_nothing_by_ranks():
 @pytest.mark.parametrize(
     ("epsilon", "expected"),
     [
+        # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
         (
             0.5,
             [1, 1, 0],
-        ),  # row 0: i* = 2, 3 > 1.5; row 1: i* = 1, the first of two minima, 4 > 2.5; row 2: 1 < 1.5
+        ),
         (2.0, [0, 0, 0]),  # 3 > 1 + 2 and 4 > 2 + 2 do not hold: the inequality is strict
     ],
 )
@@ -118,7 +123,8 @@ def test_kappa_by_hand(epsilon, expected):
 def test_kappa_sees_cycles_that_the_index_of_the_minimum_does_not():
     """Novelty falls from 5 to 0 and rises to 5 again, every 10 generations.
 
-    In row 0 of 100, i* = 5. Of the 94 later generations 15, 25 ... 95 are back at the minimum: kappa = 94 - 9.
+    In row 0 of 100, i* = 5. Of the 94 later generations 15, 25 ... 95 are back at the minimum:
+    kappa = 94 - 9.
     """
     i, j = np.indices((100, 100))
     q = np.abs((j - i) % 10 - 5.0)
@@ -146,7 +152,8 @@ def test_epsilon_by_hand_and_of_many_points_close_to_that_of_all_pairs(monkeypat
 
 
 def test_epsilon_is_measured_where_novelty_is():
-    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2, embedded 20.
+    """Distances between 1, 3, 3, 5, 6, 5 sort to 0 0 1 1 2 2 2 2 2 2 3 3 4 4 5: the median is 2,
+    embedded 20.
 
     Novelty that is not embedded was 4, 16 and 27.5 when they lived.
     """
@@ -180,7 +187,7 @@ def test_q_of_a_run_is_its_definition_whatever_the_stride_of_its_states(finished
     for j in range(3):
         for i in range(j + 1):
             there = jnp.asarray(states[i].population.descriptor)
-            expected[i, j] = novelty_of(
+            expected[i, j] = score_novelty_jit(
                 mine.estimator, states[j].estimator, there, states[j].population
             ).mean()
     found = cycling.of_record(finished, [0, 2, 4], mine)

@@ -34,7 +34,9 @@ def test_signatures_are_signaxs_and_place_and_speed_do_not_matter():
 
 
 def test_chens_identity():
-    """The signature of a whole path is the product of those of its parts; of a path and back again it is nothing."""
+    """The signature of a whole path is the product of those of its parts;
+    of a path and back again it is nothing.
+    """
     walk = np.random.default_rng(1).normal(size=(9, 2))
     (whole,), (first,), (then,), (back,) = (
         paths.signatures(part.reshape(1, -1)) for part in (walk, walk[:5], walk[4:], walk[4::-1])
@@ -48,7 +50,9 @@ def test_chens_identity():
 
 
 def recorded(first_novelty=(1, 3), last_novelty=(2, 2)):
-    """Two generations of two paths of two points; of two far away that are born in the second one survives."""
+    """Two generations of two paths of two points;
+    of two far away that are born in the second one survives.
+    """
     near, far = [[0, 0, 1, 1], [0, 0, 2, 1]], [[40, -40, -40, 40], [-40, -40, 40, 40]]
     founders, survivors = population([0, 1], near), population([0, 3], [near[0], far[1]])
     founders.novelty[:] = first_novelty
@@ -63,7 +67,9 @@ def test_coverage_counts_cells_of_signature_space():
 
 
 def test_uniformity_weighs_occupied_cells_by_their_mean_novelty():
-    """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not; where nobody is novel it is unknown."""
+    """One cell, then two of equal novelty: uniform. Novelty 1 and 3 is not;
+    where nobody is novel it is unknown.
+    """
     np.testing.assert_allclose(paths.uniformity_of_record(recorded()), [0, 0], atol=1e-9)
     uneven = recorded(last_novelty=(1, 3))
     expected = jensenshannon([1, 3], [1, 1], base=2)

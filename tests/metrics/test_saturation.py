@@ -12,11 +12,13 @@ from brns.metrics import saturation
 
 @pytest.mark.parametrize("dimension", [1, 2, 32])
 def test_what_is_found_again_is_not_new_at_any_scale(dimension):
-    """Behaviors far apart: 16 in each generation, then the same ones for as long again, and longer."""
+    """Behaviors far apart: 16 in each generation, then the same ones for as long again,
+    and longer.
+    """
     space = brns.Box([-7.0] * dimension, [5.0] * dimension)
     found = np.array(space.uniform(jax.random.key(0), 20 * 16)).reshape(20, 16, dimension)
     seen = saturation.Seen(space)
-    new = np.array([seen.new(behaviors) for behaviors in [*found, *found, *found]])
+    new = np.array([seen.fraction_new(behaviors) for behaviors in [*found, *found, *found]])
     assert new[0] == 1
     if dimension > 1:  # 320 places of a line are not far apart
         assert 0.35 < new[19] < 0.55

@@ -63,7 +63,9 @@ def test_a_seed_that_never_solved_it_is_later_than_all_others():
 
 
 def test_no_p_supports_the_other_side_of_what_its_effect_says():
-    """Twelve small gains and eight large losses: the ranks are sure of less, most seeds are of more."""
+    """Twelve small gains and eight large losses: the ranks are sure of less,
+    most seeds are of more.
+    """
     difference = [0.1 + 0.01 * k for k in range(12)] + [-5.0 - k for k in range(8)]
     assert counted(np.array(difference[8:])) < 0.05  # as few suffice
     assert paired(difference, np.zeros(20))[:2] == (1.0, 0.6)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from fake_record import FakeRecord, family
 
+from brns.formatting import format_csv, format_number
 from brns.metrics import dynamics, measures
 from brns.metrics.measures import Measure, over_seeds, summary
-from brns.metrics.numbers import csv_text, number
 
 
 class Forgetful(eqx.Module):
@@ -34,13 +34,15 @@ FACTS = {
 def test_ages_and_distances_to_parents_by_hand():
     """Generation 1: ages 1 and 0. Generation 2: ages 1 and 0 again, of others."""
     np.testing.assert_array_equal(dynamics.age_of_record(FakeRecord(family())), [0, 0.5, 0.5])
-    # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3, 4) it is 2.5.
+    # Founders have no parent. From (3, 4) to its dead parent (3, 0) it is 4, from (5.5, 4) to (3,
+    # 4) it is 2.5.
     found = dynamics.parent_distance_of_record(FakeRecord(family()))
     np.testing.assert_allclose(found, [np.nan, 4.0, (4 + 2.5) / 2])
 
 
 def test_a_run_without_and_with_states():
-    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1, novelty rises once in a row.
+    """Q = (4 1 3; . 1 3; . . 3): eta is (1/4 + 3/4) / 2 and 3. After its minimum 1,
+    novelty rises once in a row.
 
     All places are equally novel at any time, so that no rank ever changes.
     """
@@ -66,7 +68,9 @@ def test_founders_alone_have_neither_success_nor_parents():
 
 
 def test_over_seeds_by_hand():
-    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36. Only the first run has a success to date."""
+    """Covered 4/36 and 2/36: mean 3/36, deviation sqrt(2)/36.
+    Only the first run has a success to date.
+    """
     found = over_seeds([FakeRecord(family()), FakeRecord(family()[:1])])
     assert found["coverage_survivors"] == pytest.approx((3 / 36, np.sqrt(2) / 36, 2))
     assert found["first_solved"][::2] == (2, 1)
@@ -91,10 +95,10 @@ def test_a_number_is_what_its_row_of_the_table_says(monkeypatch):
 
 def test_numbers_are_printed_with_three_digits():
     numbers = 0.0, 1.0, 0.12345, 12.345, 123.45, 1234.5, 20100.0, 1e-5
-    assert " ".join(map(number, numbers)) == "0 1 0.123 12.3 123 1234 20100 1e-05"
+    assert " ".join(map(format_number, numbers)) == "0 1 0.123 12.3 123 1234 20100 1e-05"
     none = None, float("nan"), float("inf")
-    assert " ".join(map(number, none)) == "– – inf"
+    assert " ".join(map(format_number, none)) == "– – inf"
 
 
 def test_rows_as_csv_have_the_columns_of_all():
-    assert csv_text([{"a": 1, "b": "x,y"}, {"a": 2.5, "c": 3}]) == 'a,b,c\n1,"x,y",\n2.5,,3\n'
+    assert format_csv([{"a": 1, "b": "x,y"}, {"a": 2.5, "c": 3}]) == 'a,b,c\n1,"x,y",\n2.5,,3\n'

@@ -13,7 +13,9 @@ BOX = Box([0.0, 0.0], [6.0, 6.0])
 
 
 def test_one_of_four_cells_by_hand():
-    r"""p = (1, 0, 0, 0), m = (5, 1, 1, 1) / 8: D(p|m) = log2(8/5), D(u|m) = (log2(2/5) + 3 log2(2)) / 4."""
+    r"""p = (1, 0, 0, 0), m = (5, 1, 1, 1) / 8: D(p|m) = log2(8/5),
+    D(u|m) = (log2(2/5) + 3 log2(2)) / 4.
+    """
     expected = np.sqrt((np.log2(8 / 5) + (np.log2(2 / 5) + 3) / 4) / 2)
     assert uniformity.distance_to_uniform(np.array([7, 0, 0, 0])) == pytest.approx(expected)
 
@@ -38,7 +40,9 @@ def test_agrees_with_scipy_whether_empty_cells_are_listed_or_counted():
 
 
 def test_occupancy_and_values_of_cells_by_hand():
-    """Cells of 3 x 3: two points in one, one in another, one outside that counts for its border cell."""
+    """Cells of 3 x 3: two points in one, one in another,
+    one outside that counts for its border cell.
+    """
     points = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 1.0], [9.0, -9.0]])
     expected = jensenshannon([2, 2, 0, 0], np.ones(4), base=2)
     assert uniformity.of_points(points, BOX, (2, 2)) == pytest.approx(expected)
@@ -49,7 +53,9 @@ def test_occupancy_and_values_of_cells_by_hand():
 
 
 def test_the_papers_coverage_rules_out_a_distance_over_the_whole_grid():
-    """54 of 135000 cells, one point in each: 4e-4 of the grid, and yet table I's distances are below 0.2."""
+    """54 of 135000 cells, one point in each: 4e-4 of the grid,
+    and yet table I's distances are below 0.2.
+    """
     box, shape = Box([0.0] * 6, [1.0] * 6), (3, 3, 5, 20, 15, 10)
     points = (np.stack(np.unravel_index(np.arange(54) * 2500, shape), axis=1) + 0.5) / shape
     assert uniformity.of_points(points, box, shape) > 0.99

@@ -10,13 +10,15 @@ from searches import HOST
 
 import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders
-from brns.settings import build, describe
+from brns.settings import part_from_json, part_to_json
 
 KEY = jax.random.key(0)
 
 
 def test_each_layer_fills_one_over_root_fan_in():
-    """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs, the last 3 behind 2."""
+    """Of 4 -> 2 -> 1 the first 10 genes are weights and biases behind 4 inputs,
+    the last 3 behind 2.
+    """
     founders = LayerFounders((4, 2, 1))(KEY, 20_000, Box([-1.0] * 13, [1.0] * 13))
     (first, bias), (second, last) = FeedForward((4, 2, 1)).layers(founders)
     for values, bound in ((first, 1 / 2), (bias, 1 / 2), (second, 0.5**0.5), (last, 0.5**0.5)):
@@ -47,8 +49,8 @@ def test_a_record_knows_founders_by_their_digest_and_is_resumed_without_them(fin
     with pytest.raises(brns.RecordError, match=r"another experiment: founders\.sha256"):
         brns.records(tmp_path / "run", begun_by(GivenFounders(-first)))
     held = brns.Record(tmp_path / "run").experiment["founders"]
-    again = build(held)
-    assert describe(again) == held == describe(GivenFounders(first))
+    again = part_from_json(held)
+    assert part_to_json(again) == held == part_to_json(GivenFounders(first))
     (longer,) = brns.resume(tmp_path / "run", 2, search=begun_by(again))
     np.testing.assert_array_equal(longer.population(0).genotype, first)
     with pytest.raises(ValueError, match=r"GivenFounders\(record.population\(0\).genotype\)"):

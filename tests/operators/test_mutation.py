@@ -18,7 +18,7 @@ from brns.operators.mutation import (
     IsoLineDD,
     MixedMutation,
     PolynomialMutation,
-    Redraw,
+    UniformResampling,
 )
 
 BOX = Box([-1.0, -2.0, 0.0], [1.0, 6.0, 0.5])
@@ -61,7 +61,9 @@ def test_polynomial_mutation_draws_from_the_distribution_of_deap(eta, share):
 
 
 def test_polynomial_mutation_by_hand():
-    """From the middle, delta_1 = delta_2 = 1/2: P(move < -m widths) = P(u < u_m), and delta_q(u_m) = -m."""
+    """From the middle, delta_1 = delta_2 = 1/2: P(move < -m widths) = P(u < u_m),
+    and delta_q(u_m) = -m.
+    """
     eta, m = 1.0, 0.25
     # (2u + (1 - 2u) / 4)^(1/2) = 3/4  <=>  1.5 u = 9/16 - 1/4  <=>  u = 5/24
     moved = mutants(PolynomialMutation(eta=eta, rate=1.0), (LOW + HIGH) / 2)
@@ -109,7 +111,9 @@ def test_gaussian_steps_are_a_share_of_the_width():
 
 
 def test_iso_line_steps_vary_along_the_line_and_all_around():
-    """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it, in an unequal box."""
+    """Two parents, each the other's: s1^2 across the line, s1^2 + s2^2 |y - x|^2 along it,
+    in an unequal box.
+    """
     box, s1, s2 = Box([-100.0, -200.0], [100.0, 200.0]), 0.01, 0.2
     pair = jnp.array(
         [[-30.0, 0.0], [30.0, 0.0]]
@@ -124,7 +128,9 @@ def test_iso_line_steps_vary_along_the_line_and_all_around():
 
 
 def test_iso_line_alone_keeps_to_the_line_of_two_parents():
-    """Without noise all around, each of three parents steps along a line to one of the two others, equally often."""
+    """Without noise all around, each of three parents steps along a line to
+    one of the two others, equally often.
+    """
     corners = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
     keys = jax.random.split(jax.random.key(1), N)
     moved = np.asarray(
@@ -143,8 +149,9 @@ def test_iso_line_alone_keeps_to_the_line_of_two_parents():
 
 @pytest.mark.parametrize("points", [None, 1, 2])
 def test_crossover_takes_each_gene_from_one_of_two_parents(points):
-    """Row i is i everywhere. A cut lies before gene g with probability (g + 1) / (p + 1) = F; of two cuts one alone
-    does with 2 F (1 - F)."""
+    """Row i is i everywhere. A cut lies before gene g with probability (g + 1) / (p + 1) = F; of
+    two cuts one alone does with 2 F (1 - F).
+    """
     p, box = 7, Box([0.0] * 7, [1.0 * N] * 7)
     parents = jnp.tile(jnp.arange(N, dtype=jnp.float32)[:, None], p)
     crossed = np.asarray(mutate(Crossover(points, mutated=0.0), jax.random.key(0), parents, box))
@@ -183,7 +190,9 @@ def test_settings_out_of_range_are_refused_with_their_value(make, wrong):
 
 
 def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
-    """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change, and their steps are those of a fixed rate."""
+    """16 genes: E[16^-u] = (1 - 1/16) / ln 16 of them change,
+    and their steps are those of a fixed rate.
+    """
     box = Box([-1e3] * 16, [1e3] * 16)
     parents = jnp.zeros((N, 16))
     steps, fixed = (
@@ -195,8 +204,10 @@ def test_a_rate_that_is_drawn_reaches_from_one_gene_to_all():
 
 
 def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
-    """Copies and redraws: by themselves half and half; with credit 1 and 0 the redraws are half of `even`."""
-    mixed = MixedMutation((GaussianMutation(rate=0.0), Redraw()), even=0.2)
+    """Copies and redraws: by themselves half and half;
+    with credit 1 and 0 the redraws are half of `even`.
+    """
+    mixed = MixedMutation((GaussianMutation(rate=0.0), UniformResampling()), exploration=0.2)
     parents, vary = jnp.tile((BOX.low + BOX.high) / 2, (N, 1)), jax.jit(mixed.vary)
     for credit, redrawn in [(mixed.credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
         moved, operator = vary(jax.random.key(0), credit, parents, BOX)
@@ -205,20 +216,22 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
 
 
 def test_credit_follows_who_survives():
-    """Of four survivors one is by operator 0, whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is."""
-    mixed = MixedMutation((GaussianMutation(), Redraw()), rate=0.1)
+    """Of four survivors one is by operator 0,
+    whose credit goes a tenth of the way from 1/2 to 1/4; or nobody is.
+    """
+    mixed = MixedMutation((GaussianMutation(), UniformResampling()), credit_rate=0.1)
     operator = jnp.array([0, 0, 1, 1, 1, 1])
     survived = jnp.array([True, False, True, True, True, False])
     np.testing.assert_allclose(
-        mixed.credited(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6
+        mixed.update_credit(mixed.credit(), operator, survived), [0.475, 0.525], rtol=1e-6
     )
     np.testing.assert_array_equal(
-        mixed.credited(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
+        mixed.update_credit(mixed.credit(), operator, jnp.zeros(6, bool)), [0.5, 0.5]
     )
 
 
-def test_a_redraw_is_uniform_and_knows_no_parents():
-    moved = mutants(Redraw(), BOX.low)
-    np.testing.assert_array_equal(moved, mutants(Redraw(), BOX.high))
+def test_resampling_is_uniform_and_knows_no_parents():
+    moved = mutants(UniformResampling(), BOX.low)
+    np.testing.assert_array_equal(moved, mutants(UniformResampling(), BOX.high))
     for gene in range(3):
         assert kstest(moved[:, gene], "uniform", (LOW[gene], HIGH[gene] - LOW[gene])).pvalue > 1e-3

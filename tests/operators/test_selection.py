@@ -7,18 +7,18 @@ from deap import base
 from deap.tools import selNSGA2, sortNondominated
 from deap.tools.emo import assignCrowdingDist
 
-from brns.core import individuals
+from brns.core import Population
 from brns.operators import selection
-from brns.operators.selection import NSGA2, Elitist, Latest
+from brns.operators.selection import NSGA2, Elitist, Generational
 
 
 def population(novelty, fitness=None):
-    rows = individuals(np.zeros((len(novelty), 2)))
+    rows = Population.from_descriptors(np.zeros((len(novelty), 2)))
     fitness = rows.fitness if fitness is None else jnp.asarray(fitness, jnp.float32)
     return rows._replace(novelty=jnp.asarray(novelty, jnp.float32), fitness=fitness)
 
 
-fronts = jax.jit(selection.fronts)
+fronts = jax.jit(selection.assign_fronts)
 crowding_distance = jax.jit(selection.crowding_distance)
 select = jax.jit(NSGA2(), static_argnums=1)
 
@@ -53,22 +53,27 @@ def test_the_latest_are_those_born_last_whatever_their_novelty():
     those = population([9.0, 8.0, 0.1, 0.2, 0.3])._replace(
         born=jnp.array([1, 0, 2, 2, 1], jnp.int32)
     )
-    assert Latest()(those, 3).tolist() == [2, 3, 0]
-    assert Latest()(those, 4).tolist() == [2, 3, 0, 4]
+    assert Generational()(those, 3).tolist() == [2, 3, 0]
+    assert Generational()(those, 4).tolist() == [2, 3, 0, 4]
 
 
 def test_fronts_and_crowding_distance_by_hand():
-    """(2, 2) dominates (1, 1), which dominates (0, 0); (3, 0) is beaten by nobody, (0, 0) by three."""
+    """(2, 2) dominates (1, 1), which dominates (0, 0); (3, 0) is beaten by nobody, (0,
+    0) by three.
+    """
     objectives = jnp.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [2.0, 2.0], [1.0, 2.0]])
     assert fronts(objectives).tolist() == [3, 2, 0, 0, 0, 1]
-    # Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4; (2, 2) 3/4 + 3/4.
+    # Along a front of range 4 by 4: (1, 3) has neighbours (0, 4) and (2, 2), so gaps 2/4 + 2/4;
+    # (2, 2) 3/4 + 3/4.
     objectives = jnp.array([[2.0, 2.0], [0.0, 4.0], [4.0, 0.0], [1.0, 3.0], [-1.0, -1.0]])
     crowding = crowding_distance(objectives, jnp.array([0, 0, 0, 0, 1], jnp.int32))
     assert crowding.tolist() == [1.5, np.inf, np.inf, 1.0, np.inf]
 
 
 def test_fronts_are_those_of_the_definition():
-    """Against peeling by dominance, with ties, one objective constant, all alike, and every point on its own front."""
+    """Against peeling by dominance, with ties, one objective constant, all alike,
+    and every point on its own front.
+    """
     rng = np.random.default_rng(0)
     line = np.arange(50.0)
     cases = [rng.integers(0, top, (80, 2)) for top in (2, 4, 12, 1000)] + [

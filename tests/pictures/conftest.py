@@ -10,7 +10,7 @@ from searches import search
 from shell import SHORT
 
 from brns import ArchiveKNN, PopulationKNN, Record
-from brns.experiments import changed, named
+from brns.experiments import apply_overrides, make_search
 from brns.pictures import FIGURES, report
 from brns.runs.loop import run
 
@@ -42,7 +42,12 @@ def archived(folder):
 @pytest.fixture(scope="session")
 def maze(folder):
     """Every second state of the search that the command line's tests compile, too."""
-    (record,) = run(changed(named("maze"), SHORT[1::2]), 6, out=folder / "maze", checkpoint_every=2)
+    (record,) = run(
+        apply_overrides(make_search("maze"), SHORT[1::2]),
+        6,
+        out=folder / "maze",
+        checkpoint_every=2,
+    )
     return record
 
 

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgba
 
 from brns import ArchiveKNN, NoveltySearch, Record
 from brns import pictures as drawn
-from brns.core import founding, individuals
+from brns.core import Population, initial_generation
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures.style import SOLVED
@@ -218,8 +218,10 @@ def ant_run(path, seed, reach):
     steps = (
         np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     )
-    people = individuals(steps.reshape(3, 32))._replace(genotype=np.zeros((3, 608), np.float32))
-    record.append(0, founding(people), np.zeros(0), search)
+    people = Population.from_descriptors(steps.reshape(3, 32))._replace(
+        genotype=np.zeros((3, 608), np.float32)
+    )
+    record.append(0, initial_generation(people), np.zeros(0), search)
     return record
 
 
@@ -227,8 +229,8 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
     runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
     drawn.signature(runs, ax)
     heights = [bar.get_height() for bar in ax.patches]
-    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0, 15 and 135, then 0,
-    # 45 and 135.
+    # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0,
+    # 15 and 135, then 0, 45 and 135.
     assert heights[0] == pytest.approx(np.sqrt((35**2 + 50**2 + 85**2) / 3))
     assert heights[1] == pytest.approx(
         (np.sqrt((50**2 + 35**2 + 85**2) / 3) + np.sqrt((60**2 + 15**2 + 75**2) / 3)) / 2

@@ -12,7 +12,15 @@ from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.maps import draw_world
 from brns.pictures.records import LOOKS, looks_of
 from brns.pictures.scenes import open_cells
-from brns.pictures.style import Line, Shown, bands, by_rank, colorbar, draw_lines, titled
+from brns.pictures.style import (
+    Line,
+    NotebookFigure,
+    add_title,
+    bands,
+    colorbar,
+    draw_lines,
+    rank_norm,
+)
 from brns.settings import parts
 from brns.tasks.scene import Scene
 
@@ -77,10 +85,10 @@ def closest(points):
     return np.linalg.norm(points[first] - points[second], axis=1).min()
 
 
-# A difference of 2.3 is just noticeable between patches side by side (Mahy, Van Eycken & Oosterlinck
-# 1994); of thin lines apart from each other it takes about ten times that. In grey, eight steps
-# between black and a lightness that still shows on white, 70, can be 8 apart at most; dashes and
-# markers tell the lines apart there, too.
+# A difference of 2.3 is just noticeable between patches side by side (Mahy, Van Eycken &
+# Oosterlinck 1994); of thin lines apart from each other it takes about ten times that. In grey,
+# eight steps between black and a lightness that still shows on white, 70, can be 8 apart at most;
+# dashes and markers tell the lines apart there, too.
 @pytest.mark.parametrize(("eye", "least"), [("all", 40), ("protanopia", 22), ("deuteranopia", 22)])
 def test_colours_of_methods_stay_apart_to_every_eye(eye, least):
     colors = np.array([to_rgb(look.color) for look in LOOKS.values()])
@@ -130,7 +138,9 @@ def test_no_band_of_a_share_reaches_above_all():
 def test_a_long_title_stays_within_its_panel():
     figure = Figure(figsize=(5.4, 4.7), layout="constrained")
     ax = figure.subplots()
-    titled(ax, "archive, capacity=10000, additions=6, entry=novelty, removal=random, k=15, seed 0")
+    add_title(
+        ax, "archive, capacity=10000, additions=6, entry=novelty, removal=random, k=15, seed 0"
+    )
     figure.draw_without_rendering()
     assert ax._left_title.get_window_extent().x1 <= figure.bbox.width
     assert ax._left_title.get_window_extent().y1 <= figure.bbox.height
@@ -144,7 +154,7 @@ def test_points_at_the_border_are_whole():
 
 
 def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
-    scale = by_rank(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
+    scale = rank_norm(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]))
     np.testing.assert_allclose(scale([1, 2, 3, 4, 1000]), [0, 0.25, 0.5, 0.75, 1])
     figure = Figure(figsize=(5, 5))
     ax = figure.subplots()
@@ -156,7 +166,7 @@ def test_colours_of_novelty_are_ranks_and_the_bar_tells_values():
         "4",
         "1000",
     ]
-    assert by_rank(np.zeros(3))(0.0) == 0.0  # nothing to rank
+    assert rank_norm(np.zeros(3))(0.0) == 0.0  # nothing to rank
 
 
 def test_cells_within_walls_and_cut_off_from_the_start_are_not_reached():
@@ -183,5 +193,5 @@ def test_the_table_says_of_which_worlds_each_figure_is():
 
 
 def test_a_notebook_shows_a_figure_by_itself():
-    with Image.open(io.BytesIO(Shown(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
+    with Image.open(io.BytesIO(NotebookFigure(figsize=(2, 1), dpi=50)._repr_png_())) as picture:
         assert picture.size == (100, 50)

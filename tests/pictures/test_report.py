@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from brns import Record
+from brns.formatting import format_number
 from brns.metrics.measures import MEASURES, over_seeds
-from brns.metrics.numbers import number
 from brns.pictures import novelty_grid
 from brns.pictures.records import scene_of
 from brns.pictures.report import page, view
@@ -42,8 +42,8 @@ def test_the_table_holds_the_summarys_numbers(near, archived, page):
     for group in (near, archived):
         for name, estimate in over_seeds(group).items():
             at = cells.index(MEASURES[name].title)
-            expected = number(estimate.mean)
-            expected += f" ± {number(estimate.deviation)}" if estimate.seeds > 1 else ""
+            expected = format_number(estimate.mean)
+            expected += f" ± {format_number(estimate.deviation)}" if estimate.seeds > 1 else ""
             expected += f" (n = {estimate.seeds})" if estimate.seeds != len(group) else ""
             assert expected in cells[at + 1 : at + 3], name
 

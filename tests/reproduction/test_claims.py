@@ -272,7 +272,9 @@ def test_five_seeds_are_not_tested_and_their_effect_is_told():
 
 
 def test_coverage_at_a_generation_is_judged_by_what_the_figure_shows_where_it_was_measured():
-    """Results that were stored before survivors' coverage was kept for each generation lack the row."""
+    """Results that were stored before survivors' coverage was kept
+    for each generation lack the row.
+    """
     old = [
         {name: values for name, values in numbers.items() if name != "coverage_survivors_at_50"}
         for numbers in (GOOD, ARCHIVE)

@@ -5,7 +5,7 @@ from searches import HOST
 from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
-from brns.settings import build, describe
+from brns.settings import part_from_json, part_to_json
 from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 
@@ -22,9 +22,12 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
     ants = ant_methods(1500, 1000)
     assert set(ants) == {*ALONE, "archive-2000", "archive-4000", "archive-6000"}
     assert ants["random"].estimator == ants["archive-6000"].estimator
-    maze = [describe(variant.search) for variant in variants().values()]
+    maze = [part_to_json(variant.search) for variant in variants().values()]
     assert all(a != b for i, a in enumerate(maze) for b in maze[:i])
-    assert all(describe(build(one)) == one for one in [*maze, *map(describe, ants.values())])
+    assert all(
+        part_to_json(part_from_json(one)) == one
+        for one in [*maze, *map(part_to_json, ants.values())]
+    )
     metadata.create(tmp_path / "random", metadata.new(ants["random"], 0, [0], 1, 1))
     assert method(Record(tmp_path / "random")) == "random search"
 

@@ -66,7 +66,9 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
 
 
 def test_costs_speak_of_what_was_asked(tmp_path):
-    """One folder with d = 1 measured with 64 entries over 20 generations, and d = 2 with 100 over 40."""
+    """One folder with d = 1 measured with 64 entries over 20 generations,
+    and d = 2 with 100 over 40.
+    """
     plans = [Timing((1,), (64,), 1, 20), Timing((2,), (100,), 1, 40)]
     for plan in plans:
         (d,), (n,) = plan.dimensions, plan.entries

@@ -1,4 +1,6 @@
-"""Individuals that a task cannot evaluate: neither learned nor selected, and nothing of them is lost."""
+"""Individuals that a task cannot evaluate: neither learned nor selected,
+and nothing of them is lost.
+"""
 
 from dataclasses import replace
 
@@ -13,9 +15,9 @@ from worlds import Fragile, HostIdentity, Identity
 
 import brns
 from brns.checks import check_task
-from brns.core import individuals, unite
+from brns.core import Population, unite
 from brns.metrics.measures import summary
-from brns.operators.selection import Elitist, Latest
+from brns.operators.selection import Elitist, Generational
 from brns.search import _living
 from brns.tasks.workers import Chunked
 
@@ -23,7 +25,9 @@ FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.Vi
 
 
 class Marking(Identity):
-    """The world in JAX, which says that who has a last gene above 0.6 failed, and gives NaN for them."""
+    """The world in JAX, which says that who has a last gene above 0.6 failed,
+    and gives NaN for them.
+    """
 
     def evaluate(self, genotypes, key):
         evaluation, failed = super().evaluate(genotypes, key), genotypes[:, 4] > 0.6
@@ -129,10 +133,13 @@ def test_offspring_that_all_fail_end_the_run_after_what_was_saved(tmp_path):
     assert brns.Record(tmp_path / "run", later).generations == [0]
 
 
-@pytest.mark.parametrize("select", [Elitist(), Latest()])
+@pytest.mark.parametrize("select", [Elitist(), Generational()])
 def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     """Of four parents and four offspring, three of whom failed, four live on, whatever the rule."""
-    union = unite(individuals(np.zeros((4, 2))), individuals(np.zeros((4, 2)), 1, 4))
+    union = unite(
+        Population.from_descriptors(np.zeros((4, 2))),
+        Population.from_descriptors(np.zeros((4, 2)), 1, 4),
+    )
     union = union._replace(
         novelty=jnp.array([1.0, 3.0, 2.0, 4.0, 9.0, 9.0, 9.0, 0.5]),
         failed=jnp.array([False] * 4 + [True] * 3 + [False]),
@@ -140,7 +147,7 @@ def test_no_selection_keeps_who_failed_and_parents_fill_their_places(select):
     rows = _living(union, select(union, 4))
     assert not union.failed[rows].any()
     assert len(set(rows.tolist())) == 4
-    if isinstance(select, Latest):
+    if isinstance(select, Generational):
         assert sorted(rows.tolist()) == [1, 2, 3, 7]
 
 
@@ -163,8 +170,10 @@ def test_what_stands_in_the_row_of_who_failed_changes_no_bit_of_any_other(estima
     def after(places):
         state = estimator.init(box, key)
         for number in (1, 2):
-            parents = individuals(box.uniform(jax.random.key(number), 6))
-            children = individuals(box.uniform(jax.random.key(9 + number), 6), number, 6 * number)
+            parents = Population.from_descriptors(box.uniform(jax.random.key(number), 6))
+            children = Population.from_descriptors(
+                box.uniform(jax.random.key(9 + number), 6), number, 6 * number
+            )
             descriptor = children.descriptor.at[2:4].set(places)
             failed = jnp.arange(6) // 2 == 1
             children = children._replace(descriptor=descriptor, failed=failed)

@@ -9,11 +9,11 @@ from searches import HOST
 from worlds import HostIdentity
 
 from brns import Record, run
-from brns.checks import refuse_nan, refuse_not_finite
-from brns.core import founding, individuals
-from brns.runs.seeds import on_host
+from brns.checks import check_finite, check_state
+from brns.core import Population, initial_generation
+from brns.runs.seeds import to_host
 
-SOUND = on_host(individuals(np.zeros((4, 2)), born=3, first=20))
+SOUND = to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))
 
 
 class Spoiled(HostIdentity):
@@ -31,7 +31,9 @@ class Spoiled(HostIdentity):
 
 
 def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
-    """The fourth call is generation 3, whose offspring have ids 20 ... 25. Bad founders leave no run behind."""
+    """The fourth call is generation 3, whose offspring have ids 20 ... 25.
+    Bad founders leave no run behind.
+    """
     with pytest.raises(ValueError, match=r"task gave .* generation 3 \(first ids 22, 25\)"):
         run(replace(HOST, task=Spoiled()), 10, out=tmp_path / "run", checkpoint_every=1)
     record = Record(tmp_path / "run")
@@ -54,14 +56,14 @@ def test_what_is_not_a_number_stops_the_run_and_names_the_individuals(tmp_path):
 def test_every_column_must_be_numbers(column, source):
     values = np.array(getattr(SOUND, column))
     values[2] = np.inf
-    facts = founding(SOUND)._replace(parents=SOUND)
-    refuse_not_finite(3, facts)
+    facts = initial_generation(SOUND)._replace(parents=SOUND)
+    check_finite(3, facts)
     for who in ("offspring", "parents"):
         with pytest.raises(ValueError, match=rf"{source} gave a {column} .* 1 of 4 .*22\)"):
-            refuse_not_finite(3, facts._replace(**{who: SOUND._replace(**{column: values})}))
+            check_finite(3, facts._replace(**{who: SOUND._replace(**{column: values})}))
 
 
 def test_a_state_may_be_infinite_but_holds_no_nan():
-    refuse_nan(2, {"marks": np.array([np.inf, 0.0])})
+    check_state(2, {"marks": np.array([np.inf, 0.0])})
     with pytest.raises(ValueError, match=r"state has 1 NaN after generation 2 \(in marks\)"):
-        refuse_nan(2, {"marks": np.array([np.nan, 0.0])})
+        check_state(2, {"marks": np.array([np.nan, 0.0])})

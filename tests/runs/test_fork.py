@@ -12,7 +12,7 @@ from searches import HOST
 from worlds import HostIdentity, Identity
 
 from brns import ArchiveKNN, Box, PolynomialMutation, Record, RecordError, fork, resume, run
-from brns.runs.metadata import origin
+from brns.runs.metadata import describe_origin
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_a_fork_with_nothing_changed_is_the_run_itself_to_the_bit(whole, tmp_pat
         assert bits(copy).items() <= bits(whole / "one").items()
         source = whole / "one"
         assert (
-            origin(record.metadata)
+            describe_origin(record.metadata)
             == f"Forked from {source} after generation {at}: nothing changed."
         )
     assert files(whole / "one") == before
@@ -49,7 +49,7 @@ def test_one_seed_of_a_batch_is_forked_alone_up_to_rounding(whole, tmp_path):
     one = replace(HOST, task=Identity())
     source = Record(whole / "batch" / "seed0001", one)
     (record,) = resume(fork(source, 4, out=tmp_path / "fork", generations=8), search=one)
-    assert (record.seed, record.seeds, record.metadata.lanes, record.last) == (1, [1], 1, 8)
+    assert (record.seed, record.seeds, record.metadata.seed_batches, record.last) == (1, [1], 1, 8)
     np.testing.assert_array_equal(
         record.column("offspring.genotype", range(1, 5)),
         source.column("offspring.genotype", range(1, 5)),
@@ -74,7 +74,7 @@ def test_what_is_changed_is_so_from_there_on_and_told(whole, tmp_path):
     )
     rows = [ids.index(parent) for parent in named]
     np.testing.assert_array_equal(genotypes, parents.genotype[jnp.array(rows)])
-    assert "mutate.rate was 0.6 and is 0.0" in origin(record.metadata)
+    assert "mutate.rate was 0.6 and is 0.0" in describe_origin(record.metadata)
     assert record.metadata.forked.id == Record(tmp_path / "first").metadata.id
 
 

@@ -47,7 +47,9 @@ def test_a_loop_that_is_left_frees_the_run_and_goes_on_to_the_same_bits(tmp_path
 def test_ctrl_c_in_the_middle_of_a_generation_keeps_what_was_saved(
     seeds, saved, tmp_path, monkeypatch
 ):
-    """It comes in the fourth evaluation: of one seed generation 3, of two the second's of generation 1."""
+    """It comes in the fourth evaluation: of one seed generation 3,
+    of two the second's of generation 1.
+    """
     evaluate, calls = HostIdentity.evaluate, []
 
     def interrupted(self, genotypes, key):
@@ -121,8 +123,8 @@ def test_a_terminal_shows_where_a_run_is_and_what_is_no_terminal_nothing(
     assert "3/3" in text
     row = record.frame().iloc[-1]
     assert (
-        f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new, solutions {row.solutions:.0f}"
-        in text
+        f"coverage {row.coverage_evaluated:.0%} (evaluated), {row.new:.0%} new, solutions "
+        f"{row.solutions:.0f}" in text
     )
     brns.resume(tmp_path / "run", 5, search=HOST)
     assert "5/5" in shown.file.getvalue()[len(text) :]

@@ -1,4 +1,6 @@
-"""Where a run may stand: links, volumes, closed folders, names of any bytes, and a working directory that moves."""
+"""Where a run may stand: links, volumes, closed folders, names of any bytes,
+and a working directory that moves.
+"""
 
 import errno
 import fcntl
@@ -18,7 +20,7 @@ from worlds import HostIdentity
 import brns
 from brns import PopulationKNN, Record, RecordError
 from brns.runs import compilation_cache, provenance
-from brns.runs.loop import start
+from brns.runs.loop import run_steps
 
 
 class Wanderer(HostIdentity):
@@ -141,7 +143,7 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     assert record.last == 2
     assert r"stra\udcdfe" in copy.metadata.forked.path
     assert r"stra\udcdfe" in provenance.command()
-    assert brns.settings.describe(place)["path"].endswith(r"stra\udcdfe")
+    assert brns.settings.part_to_json(place)["path"].endswith(r"stra\udcdfe")
 
 
 @pytest.fixture
@@ -206,7 +208,7 @@ def test_without_its_founders_there_is_no_run(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     monkeypatch.setattr(HostIdentity, "evaluate", full)
     with pytest.raises(OSError, match="No space left"):  # the task's own error, as it is
-        next(start(HOST, 1, out=tmp_path / "run"))
+        next(run_steps(HOST, 1, out=tmp_path / "run"))
     assert [path.name for path in tmp_path.rglob("*")] == ["run"]
     monkeypatch.undo()
     brns.run(HOST, 1, out=tmp_path / "run", progress=False)

@@ -35,7 +35,7 @@ def test_a_repository_that_only_surrounds_brns_is_not_its_commit(tmp_path, monke
 
 def test_a_run_names_its_device_and_what_the_compiler_was_told(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
-    facts = provenance.here()
+    facts = provenance.describe_process()
     assert facts["xla_flags"] == "--xla_cpu_enable_fast_math=false"
     (device, *_) = jax.devices()
     kind = f" ({device.device_kind})" if device.device_kind != device.platform else ""

@@ -12,10 +12,10 @@ from searches import HOST, search
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
-from brns.core import founding, individuals
+from brns.core import Population, initial_generation
 from brns.metrics import coverage
 from brns.runs.progress import Progress, Row
-from brns.runs.seeds import on_host
+from brns.runs.seeds import to_host
 
 SEARCH = search()
 
@@ -42,7 +42,7 @@ def test_numpy_alone_reads_a_generation(whole):
     assert found == {
         "seal": ((), []),
         "offspring.genotype": ((3, 5), []),
-        "kept": ((6,), []),
+        "stored": ((6,), []),
         "digest": ((8,), []),
         "fingerprint": ((6,), []),
         "failed": ((), []),
@@ -90,18 +90,18 @@ def test_genotypes_are_found_where_they_were_born(whole):
 
 
 def test_genotypes_that_are_not_on_disk_are_made_again(whole, tmp_path):
-    mixed = brns.MixedMutation((PolynomialMutation(rate=0.5), brns.Redraw()))
+    mixed = brns.MixedMutation((PolynomialMutation(rate=0.5), brns.UniformResampling()))
     one = dataclasses.replace(HOST, mutate=mixed)
     (record,) = brns.run(one, 4, out=tmp_path / "mixed", seed=3)
     key = jax.random.key(3)
     state = one.init(key)
     for g in range(1, 5):
         state, generation = one.step(state, key)
-        assert not record.arrays("generations", g)["kept"].all()
+        assert not record.arrays("generations", g)["stored"].all()
         found = record.column("offspring.genotype", [g])[0]
         np.testing.assert_allclose(found, generation.offspring.genotype, rtol=1e-5)
     drawn = Record(whole, SEARCH)
-    drawn.search = dataclasses.replace(SEARCH, mutate=brns.Redraw())
+    drawn.search = dataclasses.replace(SEARCH, mutate=brns.UniformResampling())
     with pytest.raises(RecordError, match="cannot be made again"):
         drawn.column("offspring.genotype", [3])
 
@@ -170,7 +170,7 @@ def test_a_record_knows_the_search_that_it_was_made_with(whole):
     assert record.search is SEARCH
     assert record.state(9).population.id.shape == (8,)
     alone = Record(whole)
-    with pytest.raises(ValueError, match=r"not a part of brns"):
+    with pytest.raises(ValueError, match=r"not in brns"):
         alone.search  # noqa: B018
     assert (alone.behavior_space.low.tolist(), alone.behavior_space.high.tolist()) == (
         [0, 0],
@@ -189,22 +189,26 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
 
 
 def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
-    """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line; then comes one at 0.99."""
+    """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
+    then comes one at 0.99.
+    """
     boxes = [brns.Box([0.0] * d, [1.0] * d) for d in range(1, 5)]
     assert [coverage.grid(box) for box in boxes] == [(36,), (6, 6), (6, 6, 6), None]
     with pytest.raises(ValueError, match="4 dimensions has no cells"):
         coverage.cells_of(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]
     for box, expected in zip(boxes, shares, strict=True):
-        founders = on_host(individuals(np.tile([[0.0], [0.1], [0.5]], box.dimension)))
+        founders = to_host(
+            Population.from_descriptors(np.tile([[0.0], [0.1], [0.5]], box.dimension))
+        )
         tables = {
             "offspring": founders._asdict(),
             "survivors": founders._asdict(),
             "failed": 0,
         }
         progress = Progress(tmp_path, box, [tables])
-        last = on_host(individuals([[0.99] * box.dimension], 1, 3))
-        progress.add(1, founding(last))
+        last = to_host(Population.from_descriptors([[0.99] * box.dimension], 1, 3))
+        progress.add(1, initial_generation(last))
         np.testing.assert_allclose(
             pandas.read_csv(tmp_path / "progress.csv").coverage_evaluated, expected
         )

@@ -1,4 +1,6 @@
-"""Genotypes that are not on disk: those that are made again are those that were born, or it is said."""
+"""Genotypes that are not on disk: those that are made again are those that were born,
+or it is said.
+"""
 
 import json
 from dataclasses import replace
@@ -25,7 +27,7 @@ def born(tmp_path_factory):
     for _ in range(12):
         state, generation = HOST.step(state, key)
         everybody.append(np.asarray(generation.offspring.genotype))
-    assert not all(record._facts(g)["kept"].all() for g in range(1, 13))
+    assert not all(record._facts(g)["stored"].all() for g in range(1, 13))
     return path, np.stack(everybody)
 
 
@@ -39,7 +41,7 @@ def test_what_is_made_again_has_the_bits_of_what_was_born(born):
 
 
 @pytest.mark.parametrize(
-    "other", [PolynomialMutation(eta=5.0, rate=0.5), GaussianMutation(), brns.Redraw()]
+    "other", [PolynomialMutation(eta=5.0, rate=0.5), GaussianMutation(), brns.UniformResampling()]
 )
 def test_other_operators_are_refused_where_nobody_survived_too(born, other):
     record = Record(born[0])
@@ -53,7 +55,9 @@ def test_other_operators_are_refused_where_nobody_survived_too(born, other):
 
 
 class Rounded(eqx.Module):
-    """Polynomial mutation that rounds otherwise than that of the run, by so much of a gene's box."""
+    """Polynomial mutation that rounds otherwise than that of the run,
+    by so much of a gene's box.
+    """
 
     by: float
 
@@ -136,7 +140,7 @@ def test_a_run_that_goes_on_elsewhere_says_what_it_cannot_make_again(tmp_path):
     rewrite(tmp_path / "run", facts)
     lost = np.zeros(8, np.uint8)
     record = Record(tmp_path / "run", HOST)
-    number = next(g for g in range(1, 5) if not record._facts(g)["kept"].all())
+    number = next(g for g in range(1, 5) if not record._facts(g)["stored"].all())
     arrays = record.arrays("generations", number)
     moved = {"digest": lost, "fingerprint": arrays["fingerprint"] + 1}
     record.write("generations", number, arrays | moved)

@@ -20,8 +20,8 @@ from worlds import HostIdentity, Identity
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, resume, run
-from brns.runs.loop import start
-from brns.runs.paths import chosen
+from brns.runs.loop import run_steps
+from brns.runs.paths import resolve_seeds
 
 SEARCHES = {
     "host": HOST,
@@ -81,8 +81,8 @@ CHILD = """
 import sys, time
 sys.path[:0] = sys.argv[1:2]
 from searches import HOST
-from brns.runs.loop import start
-for saved in start(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
+from brns.runs.loop import run_steps
+for saved in run_steps(HOST, 6, out=sys.argv[2], seeds=2, checkpoint_every=3):
     print(saved[0].number, flush=True)
     time.sleep(600 if saved[0].number == 5 else 0.02)
 """
@@ -161,7 +161,7 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     out = tmp_path / "run"
     (tmp_path / ".run.1.tmp").mkdir()
     (tmp_path / ".run.1.tmp" / "run.json").write_text("half")
-    late = start(replace(HOST), 3, out=out)
+    late = run_steps(replace(HOST), 3, out=out)
     init = type(HOST).init
 
     def slow(*arguments):
@@ -187,7 +187,7 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     ],
 )
 def test_seeds_have_one_meaning(asked, found):
-    assert chosen(**asked) == ("seeds" in asked, found)
+    assert resolve_seeds(**asked) == ("seeds" in asked, found)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,9 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(
 
 
 def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, monkeypatch):
-    """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later. Resuming compiles at first."""
+    """JAX's arrays, Python's and NumPy's, of generation 20 and 60 later.
+    Resuming compiles at first.
+    """
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which is most of the time
     held, peaks = {}, []
     try:
@@ -234,7 +236,7 @@ def test_memory_is_flat_over_a_run_and_over_what_a_resumed_one_reads(tmp_path, m
         for number in (20, 20, 80):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
-            Record(tmp_path / "run", SEARCHES["counts"]).go_on(number, 80)
+            Record(tmp_path / "run", SEARCHES["counts"]).prepare_resume(number, 80)
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()

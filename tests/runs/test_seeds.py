@@ -21,7 +21,7 @@ from worlds import HostIdentity, Identity
 
 from brns import NoveltySearch, Record, RecordError, fork, resume, run
 from brns.runs import seeds
-from brns.runs.loop import start
+from brns.runs.loop import run_steps
 from brns.tasks.workers import Chunked
 
 KEYS = [jax.random.key(0), jax.random.key(1)]
@@ -32,11 +32,11 @@ def search(task):
 
 
 @pytest.mark.parametrize(
-    ("n", "lanes", "sizes"),
+    ("n", "batches", "sizes"),
     [(8, 2, [4, 4]), (5, 2, [3, 2]), (3, 3, [1, 1, 1]), (4, 1, [4]), (25, 16, [2] * 12 + [1])],
 )
-def test_seeds_are_cut_evenly_and_in_order(n, lanes, sizes):
-    parts = seeds.cut(n, lanes)
+def test_seeds_are_cut_evenly_and_in_order(n, batches, sizes):
+    parts = seeds.split_seeds(n, batches)
     assert [part.stop - part.start for part in parts] == sizes
     assert [i for part in parts for i in range(n)[part]] == [*range(n)]
 
@@ -62,15 +62,17 @@ class Lanes(Identity):
 
 
 def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
-    """Four seeds on two cores, then on one, against two all along. One lane would be another run."""
+    """Four seeds on two cores, then on one, against two all along.
+    One batch would be another run.
+    """
     one = search(Lanes())
     monkeypatch.setattr(seeds, "cores", lambda: 2)
     run(one, 4, out=tmp_path / "whole", seeds=4, checkpoint_every=2)
     run(one, 2, out=tmp_path / "part", seeds=4, checkpoint_every=2)
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     (first, *_) = resume(tmp_path / "part", 4, search=one)
-    assert first.metadata.lanes == 2
-    assert seeds.lanes(HostIdentity(), 3) == 1
+    assert first.metadata.seed_batches == 2
+    assert seeds.count_seed_batches(HostIdentity(), 3) == 1
     assert bits(tmp_path / "whole") == bits(tmp_path / "part")
 
 
@@ -90,7 +92,7 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
         NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
     )
     monkeypatch.setattr(Record, "append", saving)
-    for (shown,) in start(search(Identity()), 3, out=tmp_path):
+    for (shown,) in run_steps(search(Identity()), 3, out=tmp_path):
         assert saved[-1] == shown.number
     assert saved == [0, 1, 2, 3]
     assert begun.empty()

@@ -12,7 +12,7 @@ from worlds import HostIdentity
 
 import brns
 from brns import Record, RecordError
-from brns.runs.loop import start
+from brns.runs.loop import run_steps
 
 
 def ends_at(number):
@@ -105,7 +105,7 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
 
 
 def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):
-    steps = start(HOST, 3, out=tmp_path / "run")
+    steps = run_steps(HOST, 3, out=tmp_path / "run")
     next(steps)
     before = bits(tmp_path / "run")
 

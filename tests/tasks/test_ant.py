@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from brns import AntMaze, check_task
-from brns.settings import build, describe
+from brns.settings import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
 from brns.tasks.ant.physics import Physics, observation, pictures, position
@@ -199,11 +199,11 @@ def test_conforms_and_is_its_own_description():
     task = AntMaze("huge", steps=48, integrator="RK4", stuck_distance=0.5)
     check_task(task, n=2)
     assert task.behavior_space.dimension == 96
-    assert describe(task)["stuck_distance"] == 0.5
+    assert part_to_json(task)["stuck_distance"] == 0.5
     assert (
-        describe(build(describe(task)))
-        == describe(task)
-        == describe(pickle.loads(pickle.dumps(task)))
+        part_to_json(part_from_json(part_to_json(task)))
+        == part_to_json(task)
+        == part_to_json(pickle.loads(pickle.dumps(task)))
     )
 
 

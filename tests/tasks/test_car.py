@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from brns import MountainCar
-from brns.tasks.car import POLICY, START, scaled, step
+from brns.tasks.car import POLICY, START, step, to_unit
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,10 @@ def test_whole_episodes_come_as_far_as_gymnasiums(theirs):
         places, ended = [START], False
         while len(places) <= 150 and not ended:
             position, speed = theirs.state
-            push = POLICY.act(layers, np.array([[scaled(position)], [speed / 0.07]]))[:, 0]
+            push = POLICY.act(layers, np.array([[to_unit(position)], [speed / 0.07]]))[:, 0]
             state, _, ended, _, _ = theirs.step(push)
             places.append(state[0])
-        assert_allclose(found.descriptor[i], [scaled(min(places)), scaled(max(places))], atol=1e-3)
+        assert_allclose(
+            found.descriptor[i], [to_unit(min(places)), to_unit(max(places))], atol=1e-3
+        )
         assert bool(found.solved[i]) == ended

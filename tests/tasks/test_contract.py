@@ -7,7 +7,7 @@ import pytest
 
 import brns
 from brns import DeceptiveMaze, LinearProjection, PlanarArm, RoomsMaze, Sharded
-from brns.settings import build, describe
+from brns.settings import part_from_json, part_to_json
 from brns.tasks.workers import Chunked
 
 WORLDS = [
@@ -27,9 +27,9 @@ def test_worlds_keep_the_contract_and_are_rebuilt_from_little(task):
     brns.check_task(task, sizes=())
     pickled = pickle.dumps(task)
     assert len(pickled) < 3000
-    for again in (build(describe(task)), pickle.loads(pickled)):
+    for again in (part_from_json(part_to_json(task)), pickle.loads(pickled)):
         assert type(again) is type(task)
-        assert describe(again) == describe(task)
+        assert part_to_json(again) == part_to_json(task)
         mine, its = (getattr(one, "obstacles", None) for one in (task, again))
         np.testing.assert_array_equal(its, mine)
 

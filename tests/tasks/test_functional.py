@@ -18,7 +18,7 @@ from brns import (
     TimeStepEnv,
     check_task,
 )
-from brns.settings import describe
+from brns.settings import part_to_json
 
 KEY = jax.random.key(0)
 SPACE = Box([-10.0] * 2, [10.0] * 2)
@@ -32,7 +32,9 @@ class State(NamedTuple):
 
 
 class Corridor:
-    """x moves by 1 + the action; the reward is the new x, and the end is at 3. The reset draws the start."""
+    """x moves by 1 + the action; the reward is the new x, and the end is at 3.
+    The reset draws the start.
+    """
 
     action_size = 1
 
@@ -132,7 +134,7 @@ def test_environments_of_other_forms_give_the_same(env):
     rows = task.genotype_space.uniform(KEY, 4)
     for one, other in zip(task.evaluate(rows, KEY), plain.evaluate(rows, KEY), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert describe(task)["env"]["name"] == type(env).__name__
+    assert part_to_json(task)["env"]["name"] == type(env).__name__
 
 
 class Wide(Corridor):
@@ -147,7 +149,9 @@ def test_a_reward_of_two_numbers_is_refused():
 
 
 class Stepped:
-    """An environment of jumanji's shape: a place and a turn; the action goes one back, stays, or goes one on."""
+    """An environment of jumanji's shape: a place and a turn; the action goes one back, stays,
+    or goes one on.
+    """
 
     action_spec = SimpleNamespace(num_values=3, shape=(), dtype=np.int32)
 
@@ -180,7 +184,9 @@ def test_an_environment_that_returns_a_time_step():
 
 
 class Keyed:
-    """An environment of gymnax's shape: two pushes of at most `most` and a wind; `step` begins anew by itself."""
+    """An environment of gymnax's shape: two pushes of at most `most` and a wind;
+    `step` begins anew by itself.
+    """
 
     def __init__(self, space):
         self.space = space

@@ -24,7 +24,9 @@ KEY = jax.random.key(0)
 
 
 class Corridor(gymnasium.Env):
-    """x moves by the action; the reward is the new x; the end is at 3. The reset draws the start from [0, 1)."""
+    """x moves by the action; the reward is the new x; the end is at 3.
+    The reset draws the start from [0, 1).
+    """
 
     observation_space = spaces.Box(-10.0, 10.0, (1,), np.float64)
     action_space = spaces.Box(0.0, 4.0, (1,), np.float64)
@@ -177,7 +179,9 @@ class Counting:
 
 
 def test_a_policy_of_ones_own_may_remember_within_an_episode():
-    """Gain 0.5: x = 0, then + 0.5, + 1, + 1.5, which is 3 and the end. The second episode begins anew."""
+    """Gain 0.5: x = 0, then + 0.5, + 1, + 1.5, which is 3 and the end.
+    The second episode begins anew.
+    """
     task = corridor(policy=Counting())
     assert task.genotype_space.high.tolist() == [4]
     for _ in range(2):

@@ -1,8 +1,9 @@
-"""The deceptive maze held against recordings of the original simulator, and against its rules told literally.
+"""The deceptive maze held against recordings of the original simulator,
+and against its rules told literally.
 
-`reference.npz` holds rollouts and 10,000 single steps of libfastsim. Single steps are the sharp test; over 2000 steps
-chaos multiplies differences in the last bit, and the original's own two implementations of a rollout agree on 90 % of
-the final positions within 1 unit.
+`reference.npz` holds rollouts and 10,000 single steps of libfastsim. Single steps are the sharp
+test; over 2000 steps chaos multiplies differences in the last bit, and the original's own two
+implementations of a rollout agree on 90 % of the final positions within 1 unit.
 """
 
 import math
@@ -75,7 +76,8 @@ def test_the_hard_maze_has_the_original_s_pixels_and_goal(hard):
     obstacles = hard.obstacles
     assert obstacles.shape == (200, 200)
     assert obstacles.sum() == 5208
-    # The recorded geometry's rows: 25 holds the tip of the roof, 46 the left ledge and the roof, 117 three walls.
+    # The recorded geometry's rows: 25 holds the tip of the roof, 46 the left ledge and the roof,
+    # 117 three walls.
     assert np.flatnonzero(obstacles[25, 3:197]).tolist() == list(range(126 - 3, 132 - 3 + 1))
     assert np.flatnonzero(obstacles[46, 3:197]).tolist() == list(range(76 - 3))
     runs = [*range(56, 61), *range(82, 91), *range(142, 152)]
@@ -97,12 +99,15 @@ def test_single_steps_are_those_of_the_original(hard):
 
 
 def test_the_first_steps_of_an_episode_are_those_of_the_original(hard):
-    """From the recorded poses, not from our own: thirty steps in a closed loop are enough to feel the last bit."""
+    """From the recorded poses, not from our own:
+    thirty steps in a closed loop are enough to feel the last bit.
+    """
     observation, action, pose = RECORDED["observation"], RECORDED["action"], RECORDED["pose"]
     np.testing.assert_array_equal(
         pose[:, 0], np.broadcast_to(np.array(hard.start, np.float32), (100, 3))
     )
-    # The first episode alone began with nothing seen: the original passed the last readings on to the next robot.
+    # The first episode alone began with nothing seen:
+    # the original passed the last readings on to the next robot.
     np.testing.assert_array_equal(observation[0, 0], np.array(module.NOTHING_SEEN, np.float32))
     for t in range(30):
         acted = POLICY(jnp.asarray(RECORDED["weights"]), jnp.asarray(observation[:, t]))
@@ -125,7 +130,9 @@ def test_final_positions_are_those_of_the_original(hard):
 
 
 def scattered() -> DeceptiveMaze:
-    """No border: what lies outside is wall. Scattered pixels try every corner of the lasers' walk."""
+    """No border: what lies outside is wall.
+    Scattered pixels try every corner of the lasers' walk.
+    """
     bitmap = np.random.default_rng(3).random((80, 80)) < 0.02
     bitmap[35:46, 35:46] = False
     return DeceptiveMaze(bitmap=bitmap, start=(120.0, 120.0, 0.0), goal=(30.0, 30.0))
@@ -161,7 +168,8 @@ def test_motion_by_hand(maze):
     pose, observation = one_step(maze, (150, 300, 0), (3, 3))
     np.testing.assert_allclose(pose, (153, 300, 0), atol=1e-4)
     np.testing.assert_array_equal(observation, (100, 100, 100, 0, 0))
-    # y points down, so that a heading of +90 degrees leads down; wheels faster than 4 are held to 4.
+    # y points down, so that a heading of +90 degrees leads down;
+    # wheels faster than 4 are held to 4.
     np.testing.assert_allclose(
         one_step(maze, (150, 300, math.pi / 2), (9, 4.5))[0], (150, 304, math.pi / 2), atol=1e-4
     )
@@ -169,7 +177,8 @@ def test_motion_by_hand(maze):
     np.testing.assert_allclose(
         one_step(maze, (150, 300, 0), (-2, 2))[0], (150, 300, 0.2), atol=1e-4
     )
-    # The left wheel held, the right one at 4: an arc of 0.2 about the left wheel, 10 away on the side of -y.
+    # The left wheel held, the right one at 4: an arc of 0.2 about the left wheel,
+    # 10 away on the side of -y.
     pose, _ = one_step(maze, (150, 300, 0), (0, 4))
     np.testing.assert_allclose(
         pose, (150 + 10 * math.sin(0.2), 300 + 10 - 10 * math.cos(0.2), 0.2), atol=1e-4
@@ -188,7 +197,8 @@ def test_collision_and_lasers_by_hand(maze):
     np.testing.assert_allclose(
         observation, (math.hypot(30, 30), 30, math.hypot(30, 30), 0, 0), atol=1e-3
     )
-    # At x = 318 the centre is on pixel 106, four from the wall; at 321 on 107, three from it: that collides.
+    # At x = 318 the centre is on pixel 106, four from the wall; at 321 on 107, three from it:
+    # that collides.
     assert one_step(maze, (316, 300, 0), (2, 2))[0][0] == 318
     pose, observation = one_step(maze, (318, 300, 0.1), (3, 3.2))
     np.testing.assert_allclose(
@@ -203,7 +213,9 @@ def test_collision_and_lasers_by_hand(maze):
 
 
 def test_every_bumper_at_every_bearing(literal):
-    """One obstacle pixel in each of eight places of the disc, headings just below and just above every bearing."""
+    """One obstacle pixel in each of eight places of the disc,
+    headings just below and just above every bearing.
+    """
     bearings = {math.atan2(j, i) for i in range(-2, 3) for j in range(-2, 3)}
     headings = np.array(
         [b + d for b in sorted(bearings) for d in (-1e-3, 1e-3) if b + d <= math.pi], np.float32

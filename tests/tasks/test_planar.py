@@ -44,7 +44,8 @@ def test_all_link_ends_are_those_of_forward_kinematics_in_numpy():
 
 def test_a_straight_arm_looks_like_a_bar_to_the_right():
     picture = does(PlanarArm(descriptor="picture"), [STRAIGHT] * 7).reshape(16, 16)
-    # It lies between the rows 7 and 8, whose centres are half a pixel away from it, from the middle to the right edge.
+    # It lies between the rows 7 and 8, whose centres are half a pixel away from it,
+    # from the middle to the right edge.
     assert_allclose(picture[7:9, 8:], 0.5, atol=1e-4)
     assert picture[:7].max() == picture[9:].max() == picture[:, :7].max() == 0
     upright = does(PlanarArm(descriptor="picture"), [LEFT_TURN] + [STRAIGHT] * 6).reshape(16, 16)

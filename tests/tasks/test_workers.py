@@ -23,8 +23,8 @@ from searches import HOST
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
-from brns.core import conform, take
-from brns.settings import build, describe
+from brns.core import take, validate_evaluation
+from brns.settings import part_from_json, part_to_json
 from brns.tasks.workers import (
     Chunked,
     Dask,
@@ -41,7 +41,7 @@ GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0
 
 def alone(task, genotypes=GENOTYPES):
     """What a task says about all of them at once."""
-    return conform(task.evaluate(genotypes, KEY), len(genotypes), task)
+    return validate_evaluation(task.evaluate(genotypes, KEY), len(genotypes), task)
 
 
 EXPECTED = alone(HostIdentity())
@@ -140,7 +140,11 @@ def test_a_run_of_two_workers_is_resumed_without_any_to_the_same_bits(shared, tm
     brns.run(windy(executor=shared), 2, out=tmp_path / "a")
     (resumed,) = brns.resume(tmp_path / "a", 4, search=windy())
     (whole,) = brns.run(windy(), 4, out=tmp_path / "b")
-    assert resumed.experiment["task"] == {"name": "Chunked", "task": describe(Windy()), "chunk": 4}
+    assert resumed.experiment["task"] == {
+        "name": "Chunked",
+        "task": part_to_json(Windy()),
+        "chunk": 4,
+    }
     assert bits(resumed.path) == bits(whole.path)
     with pytest.raises(brns.RecordError, match=r"task\.chunk was 4 and is 5"):
         brns.resume(tmp_path / "a", 5, search=windy(chunk=5))
@@ -150,10 +154,10 @@ def test_a_record_rebuilds_the_task_without_workers():
     maze = brns.DeceptiveMaze(steps=20)
     processes = Processes(maze, workers=8, timeout=1.0, chunk=5)
     for spread in (processes, Dask(maze, "tcp://10.0.0.1:8786", chunk=5)):
-        rebuilt = build(describe(spread))
+        rebuilt = part_from_json(part_to_json(spread))
         assert type(rebuilt) is Chunked
         assert rebuilt.executor is None
-        assert (rebuilt.chunk, describe(rebuilt.task)) == (5, describe(maze))
+        assert (rebuilt.chunk, part_to_json(rebuilt.task)) == (5, part_to_json(maze))
         assert innermost(Chunked(spread)) is maze
 
 
@@ -212,7 +216,7 @@ def test_without_workers_too_and_more_than_may_fail_end_the_run():
             EvaluationError, match=r"4 of 26 .*failures=0.1 3 may(.|\n)*no friction"
         ):
             task.evaluate(genotypes.at[:4, 4].set(0.9), KEY)
-    assert describe(Chunked(Fragile(), chunk=None)) == describe(Fragile())
+    assert part_to_json(Chunked(Fragile(), chunk=None)) == part_to_json(Fragile())
     with pytest.raises(ValueError, match="share of a batch that may fail"):
         Chunked(Fragile(), failures=1.0)
     with pytest.raises(ValueError, match=r"Identity is JAX code.*isfinite"):
@@ -267,7 +271,9 @@ def test_an_initializer_that_raises_is_told_once(capfd):
 
 
 def test_a_worker_keeps_a_task_so_that_chunks_come_without_it(shared, monkeypatch):
-    """In bytes of the pickles of what is sent: a task of 1 MB goes at most once to each of two workers."""
+    """In bytes of the pickles of what is sent:
+    a task of 1 MB goes at most once to each of two workers.
+    """
     sizes = []
 
     def counting(executor, function, *arguments):

@@ -15,18 +15,18 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
+from brns.formatting import format_number, format_range
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
-from brns.metrics.numbers import number, ranges
 from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import FIGURES, draw
-from brns.pictures.records import mapped, methods, scene_of, without_search
+from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED
-from brns.runs.metadata import origin
+from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.runs.storage import replacing
-from brns.settings import leaves
+from brns.settings import flatten
 
 BORN = "#ff9f1c"
 SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]
@@ -65,7 +65,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         except ValueError as error:
             not_drawn[name] = f"{error}"
     watched = view.view(firsts)
-    columns = [leaves(record.experiment) for record in firsts.values()]
+    columns = [flatten(record.experiment) for record in firsts.values()]
     names = sorted(set().union(*columns))
     rows = table(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
@@ -75,21 +75,21 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     filled = pages.get_template("page.html").render(
         world=firsts[reference].metadata.world,
         runs=runs,
-        lengths={label: ranges(found) for label, found in lengths.items()},
+        lengths={label: format_range(last) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=rows,
         measures=MEASURES,
-        number=number,
+        number=format_number,
         zip=zip,
         reference=reference,
         tested=any(not math.isnan(test.p) for test in tested),
         level=LEVEL,
-        left_out=without_search(records),
+        left_out=explain_left_out(records),
         view=watched,
         script=(Path(__file__).parent / "view.js").read_text(encoding="utf-8"),
         frames=len(watched["generations"]),
         walled=scene_of(firsts[reference]).walls is not None,
-        mapped=mapped(firsts[reference]),
+        mapped=has_map(firsts[reference]),
         areas=scene_of(firsts[reference]).areas,
         colors={"born": BORN, "solved": SOLVED, "scale": ", ".join(SCALE)},
         cells=view.MAP_CELLS,
@@ -97,7 +97,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         drawn=drawn,
         not_drawn=not_drawn,
         settings={name: _row(name, columns) for name in names},
-        origin=origin,
+        origin=describe_origin,
     )
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
@@ -123,38 +123,40 @@ def table(
     p is corrected for the whole table.
     """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    found, measures = {}, {}
+    summaries, measures = {}, {}
     for name, seeds in runs.items():
-        found[name] = [summary(record, of_paths=of_paths) for record in seeds]
-        for row in found[name]:
+        summaries[name] = [summary(record, of_paths=of_paths) for record in seeds]
+        for row in summaries[name]:
             measures |= dict.fromkeys(row)
     estimates, values = {}, {}
     for measure, name in itertools.product(measures, runs):
-        known = [seed[measure] for seed in found[name] if measure in seed]
-        estimates[measure, name] = estimate(known) if known else None
+        present = [seed[measure] for seed in summaries[name] if measure in seed]
+        estimates[measure, name] = estimate(present) if present else None
         late = {record.seed: math.inf for record in runs[name]} if measure == NEVER_LATE else {}
-        numbers = zip(runs[name], found[name], strict=True)
+        numbers = zip(runs[name], summaries[name], strict=True)
         values[measure, name] = late | {
             record.seed: seed[measure] for record, seed in numbers if measure in seed
         }
-    told = differences(values, next(iter(runs)))
+    significances = differences(values, next(iter(runs)))
     rows = {measure: [] for measure in measures}
     for measure, name in itertools.product(measures, runs):
-        rows[measure].append((estimates[measure, name], told.get((measure, name))))
+        rows[measure].append((estimates[measure, name], significances.get((measure, name))))
     return rows
 
 
 def differences(
     values: Mapping[tuple[str, str], Mapping[int, float]], reference: str
 ) -> dict[tuple[str, str], Difference]:
-    """Each measure of each method against that of the reference, seed by seed, corrected together."""
+    """Each measure of each method against that of the reference, seed by seed,
+    corrected together.
+    """
     places = [
         (measure, name)
         for measure, name in values
         if measure not in NOT_TESTED and name != reference
     ]
-    found = [by_seed(values[place], values[place[0], reference]) for place in places]
-    return dict(zip(places, corrected(found), strict=True))
+    rows = [by_seed(values[place], values[place[0], reference]) for place in places]
+    return dict(zip(places, corrected(rows), strict=True))
 
 
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:

@@ -13,9 +13,9 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather
 from brns.pictures.gather import Living, NoveltyMap
-from brns.pictures.records import mapped, scene_of
+from brns.pictures.records import has_map, scene_of
 from brns.pictures.scenes import with_start
-from brns.pictures.style import NOVELTY, WALL, by_rank
+from brns.pictures.style import NOVELTY, WALL, rank_norm
 from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
@@ -61,17 +61,17 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     now = np.minimum(generations, record.last).tolist()
     living = [gather.population(record, g) for g in now]
     panel = {"last": record.last, **_people(living)}
-    if mapped(record):
-        kept = np.array(record.snapshots)
-        until = kept[(np.searchsorted(kept, now, "right") - 1).clip(0)].tolist()
-        shown = sorted(set(until))
-        maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in shown]
+    if has_map(record):
+        snapshots = np.array(record.snapshots)
+        until = snapshots[(np.searchsorted(snapshots, now, "right") - 1).clip(0)].tolist()
+        layers = sorted(set(until))
+        maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         over = maps[0].over
         panel["map"] = {
             "cells": MAP_CELLS,
             "low": _plain(over.low),
             "high": _plain(over.high),
-            "of": [shown.index(g) for g in until],
+            "of": [layers.index(g) for g in until],
             "levels": [_encoded(levels(each), "u1") for each in maps],
         }
     return panel
@@ -107,7 +107,7 @@ def _people(living: Sequence[Living]) -> dict[str, Any]:
 def levels(shown: NoveltyMap) -> UInt8[np.ndarray, "y x"]:
     """Novelty as ranks from 1 to 255 among the cells in reach, 0 for others."""
     reached = np.isfinite(shown.novelty)
-    ranks = by_rank(shown.novelty[reached])(np.where(reached, shown.novelty, 0.0))
+    ranks = rank_norm(shown.novelty[reached])(np.where(reached, shown.novelty, 0.0))
     return np.where(reached, 1 + np.round((LEVELS - 2) * np.float64(ranks)), 0).astype(np.uint8)
 
 

@@ -67,17 +67,20 @@ ARENAS = {
 def ant_xml(arena: str, integrator: str) -> str:
     """MuJoCo's description of the ant in an arena: `ant.xml`, filled in.
 
-    Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01 m. The ant's parts
-    collide with the arena, not with each other. The model never resets itself, so that the task sees unstable physics.
+    Since MuJoCo 3.5 the margins of two geoms in contact add up, so that each has half of the 0.01
+    m. The ant's parts collide with the arena, not with each other. The model never resets itself,
+    so that the task sees unstable physics.
 
-    Each wall is a body of its own, because MuJoCo skips bodies whose bounding boxes are far away. Two balls far out on
-    the x axis align these boxes with the walls. Floor, walls and balls come after the ant, so that contacts have the
-    same order, and the same bits, as with one body for all.
+    Each wall is a body of its own, because MuJoCo skips bodies whose bounding boxes are far away.
+    Two balls far out on the x axis align these boxes with the walls. Floor, walls and balls come
+    after the ant, so that contacts have the same order, and the same bits, as with one body for
+    all.
     """
     floor, walls, areas, _ = ARENAS[arena]
     half = walls[0][2]  # the arena's half size
     boxes = "".join(
-        f'<body><geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="0.55 0.5 0.45 0.4"/></body>'
+        f'<body><geom type="box" pos="{x} {y} 2.0" size="{a} {b} 2.0" class="arena" rgba="0.55 '
+        '0.5 0.45 0.4"/></body>'
         for x, y, a, b in walls
     )
     balls = "".join(
@@ -85,7 +88,8 @@ def ant_xml(arena: str, integrator: str) -> str:
         for x in (-FAR, FAR)
     )
     discs = "".join(
-        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" rgba="{_rgb(COLOURS[colour])} 1"/>'
+        f'<site type="cylinder" pos="{x} {y} 0.01" size="{AREA_RADIUS} 0.01" '
+        f'rgba="{_rgb(COLOURS[colour])} 1"/>'
         for colour, (x, y) in areas.items()
     )
     return TEMPLATE.read_text().format(

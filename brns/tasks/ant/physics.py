@@ -26,8 +26,8 @@ SOUND = np.array(
     [np.inf, *3 * [BOUND], *26 * [1e10]]
 )  # of time, the torso's place; MuJoCo's own limit for the rest
 WIDTH, HEIGHT = 480, 360
-# MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a display, or the variable
-# MUJOCO_GL from before MuJoCo was first imported.
+# MuJoCo's back ends by platform, each with the library that it needs. Its `Renderer` needs a
+# display, or the variable MUJOCO_GL from before MuJoCo was first imported.
 BACKENDS = {"linux": {"egl": "EGL", "osmesa": "OSMesa"}, "darwin": {"cgl": "OpenGL"}}
 ADVICE = "On Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri (or libosmesa6)"
 
@@ -37,12 +37,13 @@ def load_mujoco() -> Any:
     try:
         importlib.import_module("mujoco.rollout")
         mujoco = importlib.import_module("mujoco")
-        found = mujoco.__version__
+        version = mujoco.__version__
     except ImportError:
-        found = "none"
-    if tuple(int(number) for number in re.findall(r"\d+", found)[:2]) < (3, 5):
+        version = "none"
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < (3, 5):
         raise ImportError(
-            f"the ant maze needs MuJoCo 3.5 or later; found {found}: pip install --upgrade 'brns[ant]'"
+            f"the ant maze needs MuJoCo 3.5 or later; found {version}: pip install --upgrade "
+            "'brns[ant]'"
         )
     return mujoco
 
@@ -69,8 +70,8 @@ class Physics:
     ) -> tuple[Float[np.ndarray, "n s"], Bool[np.ndarray, " n"]]:
         """One control step of n ants: their next states, and which of them are sound.
 
-        The solver's warm start is cleared first, so that the next state depends on state and action alone. After a
-        warning MuJoCo stops a simulation and its clock.
+        The solver's warm start is cleared first, so that the next state depends on state and action
+        alone. After a warning MuJoCo stops a simulation and its clock.
         """
         n = len(state)
         states = np.empty((n, physics_steps, state.shape[1]))
@@ -107,14 +108,16 @@ def observation(state: Float[np.ndarray, "n s"]) -> Float[np.ndarray, "n 29"]:
 
 def threads() -> int:
     """As many as OMP_NUM_THREADS says, which is 1 in worker processes, or as there are cores."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return int(said) if said.isdecimal() and int(said) else cores()
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and int(text) else cores()
 
 
 def pictures(
     model, states: Iterable[Float[np.ndarray, " s"]], camera: str = "follow"
 ) -> Iterator[UInt8[np.ndarray, "360 480 3"]]:
-    """What a camera of the model sees in each full physics state; a `RuntimeError` where there is no renderer."""
+    """What a camera of the model sees in each full physics state;
+    a `RuntimeError` where there is no renderer.
+    """
     mujoco = load_mujoco()
     context = _context()
     context.make_current()

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START
@@ -39,17 +39,19 @@ class Episodes(NamedTuple):
 class AntMaze(eqx.Module):
     r"""An ant that a feed-forward network moves through an arena with areas to visit.
 
-    Behavior is the torso's path in metres: K = 16 positions (48 in the huge arena), the k-th of them after
-    $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number of areas visited. Visiting all solves the task
-    and ends the episode. Unstable physics (a number that is not finite, a warning of MuJoCo's, a torso beyond 50 m)
-    also ends it, with a warning. The last sound position then stands for the rest of the time.
+    Behavior is the torso's path in metres: K = 16 positions (48 in the huge arena), the k-th of
+    them after $\lfloor k T / K \rfloor$ of T control steps. Fitness is the number of areas visited.
+    Visiting all solves the task and ends the episode. Unstable physics (a number that is not
+    finite, a warning of MuJoCo's, a torso beyond 50 m) also ends it, with a warning. The last sound
+    position then stands for the rest of the time.
 
-    Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh everywhere; descriptors
-    `(n, 32)` or `(n, 96)`. A genotype gives the same bits in any batch and with any number of threads, but not with
-    another MuJoCo or processor.
-    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. The published code differs: its paths run backwards in
-    time, visiting all areas gives 1 more, "stuck" episodes end by a sum of observations with a reward of -5 and a
-    history that leaks between individuals, and the integrator is RK4, with which other individuals go far.
+    Shapes: genotypes `(n, 608)`, the weights and biases of 29 -> 10 -> 10 -> 10 -> 8, tanh
+    everywhere; descriptors `(n, 32)` or `(n, 96)`. A genotype gives the same bits in any batch and
+    with any number of threads, but not with another MuJoCo or processor.
+    Source: Salehi, Coninx & Doncieux, GECCO 2021, section 5.2. The published code differs: its
+    paths run backwards in time, visiting all areas gives 1 more, "stuck" episodes end by a sum of
+    observations with a reward of -5 and a history that leaks between individuals, and the
+    integrator is RK4, with which other individuals go far.
     """
 
     arena: Literal["large", "huge"] = "large"
@@ -61,16 +63,17 @@ class AntMaze(eqx.Module):
     frame_skip: int = 5
     """physics steps of 0.005 s in a control step; published code"""
     stuck_distance: float = 0.0
-    """metres; an episode ends when the ant stays within a square of this side for a whole window; 0 is off"""
+    """metres; an episode ends when the ant stays within a square of
+    this side for a whole window; 0 is off"""
     stuck_window: int = 100
     """control steps of a window; one window begins where the other ends"""
 
     traceable = False
 
     def __check_init__(self):
-        refuse_unless(self)  # first the arena's name
+        check_settings(self)  # first the arena's name
         samples = ARENAS[self.arena].samples
-        refuse_unless(
+        check_settings(
             self,
             steps=(self.steps >= samples, f"at least {samples}, the positions of a path"),
             frame_skip=(self.frame_skip >= 1, "at least 1"),
@@ -104,8 +107,8 @@ class AntMaze(eqx.Module):
 
     def trajectory(self, genotypes: Genotypes, every: int = 10) -> Float[np.ndarray, "n times 2"]:
         """The torso's position at the start, after each `every` control steps, and at the end."""
-        shown = np.union1d(np.arange(0, self.steps, every), self.steps)
-        return self.episodes(genotypes).path[:, shown]
+        frames = np.union1d(np.arange(0, self.steps, every), self.steps)
+        return self.episodes(genotypes).path[:, frames]
 
     def scene(self) -> Scene:
         """The arena from above, with its areas, in metres."""

@@ -22,7 +22,8 @@ DISC = {
     for j in range(-RADIUS, RADIUS + 1)
     if i * i + j * j <= RADIUS * RADIUS
 }
-"""the pixels under a robot, by their offset from its centre, and the direction in which each lies, in (-pi, pi]"""
+"""the pixels under a robot, by their offset from its centre,
+and the direction in which each lies, in (-pi, pi]"""
 BEARINGS = sorted(set(DISC.values()))
 """these directions, 16"""
 
@@ -35,7 +36,8 @@ def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
     """The map of `side` x `side` rooms whose doors are drawn from a seed; all rooms are joined."""
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
-            f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} and {seed}"
+            f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} "
+            f"and {seed}"
         )
     random = np.random.default_rng(seed)
     edges = [round(i * (PIXELS - WALL) / side) for i in range(side + 1)]
@@ -65,11 +67,14 @@ class Tables(NamedTuple):
     """What a robot meets on a map of k x k pixels. Row j, column i are of pixel (i, j)."""
 
     touched: UInt[Array, "k k"]
-    """bit b: a robot on that pixel has an obstacle under its disc in direction `BEARINGS[b]`; 0: it stands free"""
+    """bit b: a robot on that pixel has an obstacle under its disc in direction `BEARINGS[b]`;
+    0: it stands free"""
     ends: Int[Array, "reach reach"]
-    """the first index into `stops` of a laser, by the offset (+ REACH) of its end from the robot's pixel"""
+    """the first index into `stops` of a laser,
+    by the offset (+ REACH) of its end from the robot's pixel"""
     stops: Int[Array, "ends k k"]
-    """where that laser stops for a robot on that pixel: an offset, (i, j) packed as (i + 64) << 7 | (j + 64)"""
+    """where that laser stops for a robot on that pixel: an offset, (i,
+    j) packed as (i + 64) << 7 | (j + 64)"""
 
 
 @lru_cache(maxsize=4)
@@ -111,7 +116,9 @@ def tables(obstacles: bytes) -> Tables:
 
 
 def _laser_ends() -> list[tuple[int, int]]:
-    """Offsets that a laser's end can have from the robot's pixel: two roundings move it by less than a pixel."""
+    """Offsets that a laser's end can have from the robot's pixel:
+    two roundings move it by less than a pixel.
+    """
     span = range(-REACH, REACH + 1)
     return [
         (i, j)
@@ -126,8 +133,9 @@ def _laser_ends() -> list[tuple[int, int]]:
 def _line(end_i: int, end_j: int) -> Iterator[list[tuple[int, int]]]:
     """The line of pixels from (0, 0): for each move the pixels that it touches, its goal last.
 
-    Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the neighbour that the line
-    crosses, or both at a corner. If a neighbour is the obstacle, the laser ends at the move's goal, as in libfastsim.
+    Bresenham's algorithm in its supercover form (Dedu 2001): a diagonal move also touches the
+    neighbour that the line crosses, or both at a corner. If a neighbour is the obstacle, the laser
+    ends at the move's goal, as in libfastsim.
     """
     steep = abs(end_j) > abs(end_i)
     along, across = (end_j, end_i) if steep else (end_i, end_j)

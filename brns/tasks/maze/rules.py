@@ -1,4 +1,6 @@
-"""The deceptive maze: a robot with two wheels, three lasers and two bumpers, and walls that keep it from its goal."""
+"""The deceptive maze: a robot with two wheels, three lasers and two bumpers,
+and walls that keep it from its goal.
+"""
 
 import dataclasses
 import math
@@ -12,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns.checks import refuse_unless
+from brns.checks import check_settings
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import BEARINGS, PIXEL, PIXELS, RANGE, REACH, Tables, rooms, tables
@@ -30,19 +32,21 @@ Rows = tuple[Float[Array, " n"], ...]
 
 
 class DeceptiveMaze(eqx.Module):
-    r"""The "hard maze" of Lehman & Stanley, by the rules of libfastsim, on which the literature runs it.
+    r"""The "hard maze" of Lehman & Stanley, by the rules of libfastsim,
+    on which the literature runs it.
 
-    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with walls all around. The
-    robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45 degrees and two bumpers; the documentation
-    has its rules, "The deceptive maze" under "The method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden
-    layers, sees the lasers, then the left and the right bumper; an episode begins with (100, 100, 100, 0, 0). Behavior
-    is the last position, or the path x1, y1, x2, y2, ... up to it; fitness is 0.
+    The world is 600 x 600 units, x to the right and y down, on a map of 200 x 200 pixels, with
+    walls all around. The robot is a disc of radius 10 on two wheels, with lasers at 45, 0 and -45
+    degrees and two bumpers; the documentation has its rules, "The deceptive maze" under "The
+    method". The policy, 5 -> 10 -> 10 -> 10 -> 2 with tanh in the hidden layers, sees the lasers,
+    then the left and the right bumper; an episode begins with (100, 100, 100, 0, 0). Behavior is
+    the last position, or the path x1, y1, x2, y2, ... up to it; fitness is 0.
 
-    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`, or `(n, 2 positions)`. Steps are chaotic: another machine or
-    another JAX may move a final position.
-    Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012, libfastsim (the rules);
-    BR-NS paper, section 5.1. Departs from libfastsim, where an episode began with the last observation of the one
-    before, and pixels outside the map set no bumper.
+    Shapes: genotypes `(n, 302)`, descriptors `(n, 2)`, or `(n, 2 positions)`. Steps are chaotic:
+    another machine or another JAX may move a final position.
+    Source: Lehman & Stanley 2011, doi:10.1162/EVCO_a_00025 (the maze); Mouret & Doncieux 2012,
+    libfastsim (the rules); BR-NS paper, section 5.1. Departs from libfastsim, where an episode
+    began with the last observation of the one before, and pixels outside the map set no bumper.
     """
 
     steps: int = 2000
@@ -54,9 +58,11 @@ class DeceptiveMaze(eqx.Module):
     goal_radius: float = 42.0
     """world units; published code"""
     bitmap: tuple[str, ...] | Bool[np.ndarray, "rows columns"] | None = None
-    """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall; the world is 3 k units wide"""
+    """k rows of k pixels, '#' for wall and '.' for free, or a bool array, True for wall;
+    the world is 3 k units wide"""
     positions: int | None = None
-    """places of the path that are the behavior, evenly in time; a divisor of `steps`. None is the last place alone"""
+    """places of the path that are the behavior, evenly in time; a divisor of `steps`.
+    None is the last place alone"""
     tables: Tables = eqx.field(init=False)
 
     traceable = True
@@ -72,11 +78,13 @@ class DeceptiveMaze(eqx.Module):
 
     def __check_init__(self):
         x, y, heading = self.start
-        whole = self.positions is None or (self.positions >= 1 and self.steps % self.positions == 0)
-        refuse_unless(
+        divides = self.positions is None or (
+            self.positions >= 1 and self.steps % self.positions == 0
+        )
+        check_settings(
             self,
             steps=(self.steps >= 1, "at least 1"),
-            positions=(whole, f"a divisor of the maze's {self.steps} steps, or None"),
+            positions=(divides, f"a divisor of the maze's {self.steps} steps, or None"),
             start=(-math.pi < heading <= math.pi, "x, y and a heading in radians, in (-pi, pi]"),
         )
         touched = np.asarray(self.tables.touched)
@@ -108,8 +116,8 @@ class DeceptiveMaze(eqx.Module):
         rows = tuple(HARD.read_text().split() if self.bitmap is None else self.bitmap)
         if any(len(row) != len(rows) or set(row) - set("#.") for row in rows):
             raise ValueError(
-                "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool array (k, k); "
-                f"got {rows[:3]}"
+                "a bitmap is k rows of k characters, '#' for wall and '.' for free, or a bool "
+                f"array (k, k); got {rows[:3]}"
             )
         return np.array(list(map(list, rows))) == "#"
 
@@ -131,8 +139,9 @@ class DeceptiveMaze(eqx.Module):
         every = math.gcd(self.steps, 20) if every is None else every
         if every < 1 or self.steps % every:
             raise ValueError(f"every must divide steps={self.steps}; got every={every}")
-        # Each coordinate is an array of its own: stacked within the loop, they would take three times as long.
-        rows = cpu.filled(jnp.asarray(genotypes))
+        # Each coordinate is an array of its own: stacked within the loop,
+        # they would take three times as long.
+        rows = cpu.pad_rows(jnp.asarray(genotypes))
         layers = POLICY.layers(rows)
         pose = tuple(jnp.full(len(rows), value, jnp.float32) for value in self.start)
         observation = tuple(jnp.full(len(rows), value, jnp.float32) for value in NOTHING_SEEN)
@@ -183,16 +192,19 @@ class DeceptiveMaze(eqx.Module):
 
 
 class RoomsMaze(DeceptiveMaze):
-    """A maze of rooms whose doors are drawn from a seed; its robot and rules are those of `DeceptiveMaze`.
+    """A maze of rooms whose doors are drawn from a seed;
+    its robot and rules are those of `DeceptiveMaze`.
 
-    `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of the other walls
-    have a door too. A door is 42 units wide, anywhere in its wall. `bitmap` is not for this maze.
+    `rooms` x `rooms` rooms on 200 x 200 pixels. A random tree of doors joins all rooms, and 15 % of
+    the other walls have a door too. A door is 42 units wide, anywhere in its wall. `bitmap` is not
+    for this maze.
     """
 
     steps: int = 1000
     """steps of an evaluation: 4000 units at full speed"""
     start: tuple[float, float, float] | None = None  # ty: ignore[incompatible-attribute-override]
-    """x, y in world units and heading in radians, in (-pi, pi]; None is the middle of the room at the lower left"""
+    """x, y in world units and heading in radians, in (-pi, pi];
+    None is the middle of the room at the lower left"""
     goal: tuple[float, float] | None = None  # ty: ignore[incompatible-attribute-override]
     """x, y in world units; None is the middle of the room at the upper right"""
     seed: int = 1
@@ -221,9 +233,9 @@ def _step(tables: Tables, pose: Rows, action: Float[Array, "2 n"]) -> tuple[Rows
     v1, v2 = jnp.clip(action, -FASTEST, FASTEST)
     v, turn = (v1 + v2) / 2, (v2 - v1) / AXLE
     # Series in the turn avoid dividing by it; with |turn| <= 0.4 four terms are exact in float32.
-    ahead, aside = v * _series(turn**2, 1, terms=4), -v * turn * _series(turn**2, 2, terms=4)
+    ahead, sideways = v * _series(turn**2, 1, terms=4), -v * turn * _series(turn**2, 2, terms=4)
     cos, sin = _cos_sin(heading)
-    next_x, next_y = x + ahead * cos + aside * sin, y + ahead * sin - aside * cos
+    next_x, next_y = x + ahead * cos + sideways * sin, y + ahead * sin - sideways * cos
     heading = heading + turn
     heading = jnp.where(heading > math.pi, heading - 2 * math.pi, heading)
     heading = jnp.where(heading <= -math.pi, heading + 2 * math.pi, heading)
@@ -240,8 +252,11 @@ def _lasers(
     cos, sin = _cos_sin(heading)
     readings = []
     for direction in DIRECTIONS:
-        ahead, aside = RANGE * math.cos(direction), RANGE * math.sin(direction)
-        end_i, end_j = _pixel(x + ahead * cos - aside * sin), _pixel(y + ahead * sin + aside * cos)
+        ahead, sideways = RANGE * math.cos(direction), RANGE * math.sin(direction)
+        end_i, end_j = (
+            _pixel(x + ahead * cos - sideways * sin),
+            _pixel(y + ahead * sin + sideways * cos),
+        )
         end = tables.ends.at[end_j - j + REACH, end_i - i + REACH].get(mode="clip")
         stop = tables.stops.at[end, j, i].get(mode="clip").astype(jnp.int32)
         stop_i, stop_j = (stop >> 7) - 64, (stop & 127) - 64
@@ -253,9 +268,10 @@ def _lasers(
 def _bumpers(touched: UInt[Array, " n"], heading: Float[Array, " n"]) -> Rows:
     """The left and the right bumper.
 
-    There are four bearings a quarter turn, `up_to` of all 16 at or below the heading and `below` of them below it. The
-    open quarter to its right has the bearings up_to ... below + 3, that to its left up_to - 4 ... below - 1, modulo 16:
-    a shift of the 16 bits, written twice, brings either run to the lowest bits.
+    There are four bearings a quarter turn, `up_to` of all 16 at or below the heading and `below` of
+    them below it. The open quarter to its right has the bearings up_to ... below + 3, that to its
+    left up_to - 4 ... below - 1, modulo 16: a shift of the 16 bits, written twice, brings either
+    run to the lowest bits.
     """
     up_to = sum((heading >= bearing).astype(jnp.uint32) for bearing in BEARINGS)
     below = sum((heading > bearing).astype(jnp.uint32) for bearing in BEARINGS)
@@ -270,14 +286,18 @@ def _pixel(coordinate):
 
 
 def _cos_sin(angle: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Cosine and sine of an angle in [-pi, pi], from those of its half; this makes the whole step twice as fast."""
+    """Cosine and sine of an angle in [-pi, pi], from those of its half;
+    this makes the whole step twice as fast.
+    """
     half = angle / 2
     cos, sin = _series(half**2, 0, terms=7), half * _series(half**2, 1, terms=6)
     return 1 - 2 * sin**2, 2 * sin * cos
 
 
 def _series(square: Float[Array, " n"], first: int, terms: int) -> Float[Array, " n"]:
-    r"""$\sum_k (-1)^k x^{2k} / (2k + first)!$ of `square` $= x^2$: cos x, sin(x) / x, (1 - cos x) / x^2 for 0, 1, 2."""
+    r"""$\sum_k (-1)^k x^{2k} / (2k + first)!$ of `square` $= x^2$: cos x, sin(x) / x,
+    (1 - cos x) / x^2 for 0, 1, 2.
+    """
     total = jnp.zeros_like(square)
     for k in reversed(range(terms)):
         total = total * square + (-1) ** k / math.factorial(2 * k + first)

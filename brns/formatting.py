@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def number(value: float | int | None) -> str:
+def format_number(value: float | int | None) -> str:
     """Three digits, and whole from 100 on; a dash for none."""
     if value is None or math.isnan(value):
         return "–"
-    whole = math.isinf(value) or value == round(value) or abs(value) >= 100
-    return f"{value:.0f}" if whole else f"{value:.3g}"
+    integral = math.isinf(value) or value == round(value) or abs(value) >= 100
+    return f"{value:.0f}" if integral else f"{value:.3g}"
 
 
-def ranges(numbers: list[int]) -> str:
+def format_range(numbers: list[int]) -> str:
     """Numbers in short: `0, 10 ... 400 (41 of them)`."""
     if len(numbers) < 4:
         return ", ".join(map(str, numbers)) or "none"
     return f"{numbers[0]}, {numbers[1]} ... {numbers[-1]} ({len(numbers)} of them)"
 
 
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as CSV under the names of all columns; what a row lacks is empty."""
     text = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)
@@ -32,7 +32,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def legible(text: str) -> str:
+def escape_control(text: str) -> str:
     """The text with its control characters escaped, which a terminal would obey."""
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text

@@ -1,0 +1,63 @@
+"""`jax.jit` whose results no number of cores changes, by a bit."""
+
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+FOR_ANY_CORES = {
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+    "xla_disable_hlo_passes": "transpose-folding",
+}
+"""what tells XLA to give matrix products to YNNPACK, which sums each number in one order,
+and sums to nobody.
+
+YNNPACK's sums, and Eigen's products, are cut by the number of threads.
+Products of folded transposes would be Eigen's.
+"""
+
+
+@cache
+def _options() -> dict[str, str]:
+    """Those of this machine: none for accelerators,
+    and none where JAX's compiler does not know them.
+    """
+    if jax.default_backend() != "cpu":
+        return {}
+    try:
+        jax.jit(jnp.negative, compiler_options=FOR_ANY_CORES)(jnp.zeros(1)).block_until_ready()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return FOR_ANY_CORES
+
+
+def _from_host(leaf: Any) -> Any:
+    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+
+def deterministic_jit(function: Callable) -> Callable:
+    """`equinox.filter_jit` of the function,
+    so that the number of cores changes no bit of what it computes.
+    """
+    part = eqx.filter_jit(function)
+
+    @cache
+    def compile_once() -> Callable:
+        jit = eqx.filter_jit(compiler_options=_options())  # ty: ignore[no-matching-overload]
+        return jit(function)
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        # Without compiling, arrays of the host would stay as they are.
+        if jax.config.jax_disable_jit:  # ty: ignore[missing-attribute]
+            arguments = jax.tree.map(_from_host, arguments)
+        # Within another program it is a part of that one, which has options of its own.
+        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
+        return (part if traced else compile_once())(*arguments)
+
+    return call
