@@ -115,7 +115,7 @@ class VisitCounts(eqx.Module):
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
         """Nothing visited: grids drawn, the box as scale."""
-        turn, pick, place, row = jax.random.split(key, 4)
+        turn, choose, choose_turned, place, row = jax.random.split(key, 5)
         d = space.dimension
         axes = min(d, self.grid_dims)
         total = self.grids or min(GRIDS * d, MOST_GRIDS)
@@ -123,11 +123,9 @@ class VisitCounts(eqx.Module):
         blocks = max(1, direction.shape[1] // d)
         number = jnp.arange(total, dtype=jnp.int32)
         first = d + number // 2 % blocks * d  # of the directions that one grid's axes are among
-        draw = jax.vmap(lambda key: jax.random.permutation(key, min(d, DIRECTIONS))[:axes])
-        turned = first[:, None] + draw(jax.random.split(jax.random.fold_in(pick, 0), total))
-        draw = jax.vmap(lambda key: jax.random.permutation(key, d)[:axes])
-        coordinates = draw(jax.random.split(pick, total))
-        axis = jnp.where(number[:, None] % 2, turned, coordinates).astype(jnp.int32)
+        turned = _draw_axes(choose_turned, total, min(d, DIRECTIONS), axes)
+        coordinates = _draw_axes(choose, total, d, axes)
+        axis = jnp.where(number[:, None] % 2, first[:, None] + turned, coordinates)
         shape = (total, axes)
         shift = jax.random.uniform(place, shape, jnp.float32)
         grids = Grids(direction, axis, shift, jax.random.bits(row, shape, jnp.uint32) | 1)
@@ -283,6 +281,13 @@ def _directions(key: Key[Array, ""], d: int) -> Int16[Array, "d directions"]:
     # Of many thousand dimensions only the largest entries are left, as in a sparse projection.
     scale = jnp.maximum(LONGEST / sums, 0.25 * (d > DIRECTIONS))
     return jnp.trunc(direction * scale).astype(jnp.int16)
+
+
+def _draw_axes(key: Key[Array, ""], grids: int, number: int, axes: int) -> Int[Array, "grids axes"]:
+    """For each grid so many of the first numbers, drawn without replacement."""
+    keys = jax.random.split(key, grids)
+    drawn = jax.vmap(lambda key: jax.random.permutation(key, number)[:axes])(keys)
+    return drawn.astype(jnp.int32)
 
 
 def _roots(grids: int) -> Int[np.ndarray, " bins"]:

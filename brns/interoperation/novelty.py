@@ -96,13 +96,13 @@ class Novelty:
             self.estimator,
             state,
             self.space,
-            _padded(rows),
-            _padded(living),
+            self._padded(rows),
+            self._padded(living),
             np.int32(len(living)),
             np.int32(number),
             np.int32(first),
         )
-        return np.asarray(novelty)[: len(rows)]
+        return np.array(novelty)[: len(rows)]
 
     def learn(self, descriptors: Any, novelty: Any = None) -> None:
         """Remember behaviors, as one generation's offspring; of none nothing changes.
@@ -125,7 +125,7 @@ class Novelty:
             )
         if not len(rows):
             return
-        batch = _padded(rows), _padded(scores), np.int32(len(rows))
+        batch = self._padded(rows), self._padded(scores), np.int32(len(rows))
         with self._lock:
             numbers = np.int32(self.batches + 1), np.int32(self.learned)
             after = _learn(self.estimator, self.state, *batch, *numbers, jax.random.key(self.seed))
@@ -189,12 +189,13 @@ class Novelty:
             )
         return rows
 
-
-def _padded(rows: np.ndarray) -> np.ndarray:
-    """The rows, and up to a power of two the last again; zeros where there are none."""
-    size = max(SMALLEST, 1 << (len(rows) - 1).bit_length()) if len(rows) else SMALLEST
-    filling = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
-    return np.pad(rows, filling, mode="edge" if len(rows) else "constant")
+    def _padded(self, rows: np.ndarray) -> np.ndarray:
+        """The rows, and up to a power of two the last again; zeros where there are none."""
+        if not type(self.estimator).__module__.startswith("brns."):
+            return rows
+        size = max(SMALLEST, 1 << max(len(rows) - 1, 0).bit_length())
+        filling = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
+        return np.pad(rows, filling, mode="edge" if len(rows) else "constant")
 
 
 def _behaviors(rows: Any, number: Any, born: Any, first: Any) -> Population:

@@ -20,6 +20,7 @@ from typing import Any, SupportsIndex
 import filelock
 import numpy as np
 
+from brns.formatting import escape_control
 from brns.runs import metadata
 from brns.runs.storage import RecordError, sync
 
@@ -178,11 +179,11 @@ def run_locks(paths: Iterable[Path]) -> Generator[None, None, None]:
                         f"could not write to {folder} ({error.strerror}): choose another place"
                     ) from error
                 if not owner:
-                    warnings.warn(
+                    text = (
                         f"the file system of {folder} has no locks ({error}): see to it that no "
-                        "other process writes there",
-                        stacklevel=2,
+                        "other process writes there"
                     )
+                    warnings.warn(escape_control(text), stacklevel=2)
                 owner = True
         yield
 

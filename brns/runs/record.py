@@ -30,7 +30,7 @@ from brns.core import (
     init_estimator,
     initial_generation,
 )
-from brns.formatting import format_range
+from brns.formatting import escape_control, format_range
 from brns.runs import metadata, progress, remaking, sources, storage
 from brns.runs.paths import is_running
 from brns.runs.provenance import describe_process
@@ -483,12 +483,12 @@ class Record:
             )
         if likeness == "rounded" and not self._rounded:
             self._rounded = True
-            warnings.warn(
+            text = (
                 f"{self.path} has only genotypes of survivors and solutions; those of others, as "
                 f"in generation {number}, are made again up to rounding: "
-                f"{self._other_than_here(number)}",
-                stacklevel=2,
+                f"{self._other_than_here(number)}"
             )
+            warnings.warn(escape_control(text), stacklevel=2)
         again[stored] = facts[GENOTYPE]
         return again
 
@@ -541,14 +541,13 @@ class Record:
             ("rounded", "are made again up to rounding"),
         ):
             if wrong := [g for g, row in genotypes.items() if row == likeness]:
-                warnings.warn(
+                text = (
                     f"{self.path}: here the genotypes of those who died at once {word} (tried: "
-                    "generations "
-                    f"{format_range(wrong)}): {self._other_than_here(wrong[0])}. Read them where "
-                    "they were made; "
-                    'genotypes="all" (--genotypes all) stores everybody\'s in a run that begins',
-                    stacklevel=2,
+                    f"generations {format_range(wrong)}): {self._other_than_here(wrong[0])}. Read "
+                    'them where they were made; genotypes="all" (--genotypes all) stores '
+                    "everybody's in a run that begins"
                 )
+                warnings.warn(escape_control(text), stacklevel=2)
 
     def population(self, generation: int | None = None) -> Population:
         """The survivors of a generation, by default the last, with their genotypes."""

@@ -17,15 +17,11 @@ NOT_YET = {
     "Comparison",
     "GivenFounders",
     "Record",
-    "check_estimator",
-    "check_task",
     "compare",
     "fork",
     "frame",
     "generations",
     "records",
-    "resume",
-    "run",
 }
 """names some of whose parameters have no words; the list only gets shorter"""
 
