@@ -11,6 +11,7 @@ same for all methods.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
@@ -123,9 +124,10 @@ class RescaledBehaviorSpace(Wrapper):
 
     @property
     def behavior_space(self) -> Box:
-        box = self.task.behavior_space
-        middle, half = (box.high + box.low) / 2, self.times * (box.high - box.low) / 2
-        return Box(middle - half, middle + half)
+        with jax.ensure_compile_time_eval():  # a box is known, in a program too
+            box = self.task.behavior_space
+            middle, half = (box.high + box.low) / 2, self.times * (box.high - box.low) / 2
+            return Box(middle - half, middle + half)
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
         return self.task.evaluate(genotypes, key)

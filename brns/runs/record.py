@@ -534,7 +534,7 @@ class Record:
         """
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._facts(g, "kept")["stored"].all()]
+        lacking = [g for g in some if not self._facts(g, "stored")["stored"].all()]
         genotypes = {g: self._remake(g)[1] for g in lacking}
         for likeness, word in (
             ("other", "cannot be made again"),

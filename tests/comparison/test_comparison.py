@@ -353,3 +353,8 @@ def test_the_arms_reachable_cells_are_those_that_its_disc_meets():
         len(met) <= int((np.hypot(corners[:, None], corners[None]) < 0.5).sum()) == reach.reachable
     )
     assert reach.reachable - len(met) < 15  # corners of cells that few random tips find
+
+
+def test_the_box_of_a_world_in_a_larger_box_is_known_in_a_program_too():
+    boxes = jax.jit(lambda x: x + world("arm-loose").task().behavior_space.high)(0.0)
+    assert_array_equal(boxes, [5.5, 5.5])

@@ -162,14 +162,14 @@ def test_of_two_starts_one_is_refused(tmp_path, monkeypatch):
     (tmp_path / ".run.1.tmp").mkdir()
     (tmp_path / ".run.1.tmp" / "run.json").write_text("half")
     late = run_steps(replace(HOST), 3, out=out)
-    init = type(HOST).init
+    begin = type(HOST).begin
 
     def slow(*arguments):
-        monkeypatch.setattr(type(HOST), "init", init)
+        monkeypatch.setattr(type(HOST), "begin", begin)
         run(HOST, 2, out=out)
-        return init(*arguments)
+        return begin(*arguments)
 
-    monkeypatch.setattr(type(HOST), "init", slow)
+    monkeypatch.setattr(type(HOST), "begin", slow)
     with pytest.raises(RecordError, match="was taken"):
         next(late)
     assert Record(out).planned == 2

@@ -78,7 +78,7 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
     """Each is begun before the one before it is saved, and nothing beyond the last is."""
-    begun, saved, step, append = queue.SimpleQueue(), [], NoveltySearch.step, Record.append
+    begun, saved, step, save = queue.SimpleQueue(), [], NoveltySearch.step, Record._save
 
     def saving(record, number, *rest):
         for _ in range(
@@ -86,12 +86,12 @@ def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch)
         ):  # 1 and 2 are begun when 1 is saved, and then 3
             begun.get(timeout=120)
         saved.append(number)
-        return append(record, number, *rest)
+        return save(record, number, *rest)
 
     monkeypatch.setattr(
         NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
     )
-    monkeypatch.setattr(Record, "append", saving)
+    monkeypatch.setattr(Record, "_save", saving)
     for (shown,) in run_steps(search(Identity()), 3, out=tmp_path):
         assert saved[-1] == shown.number
     assert saved == [0, 1, 2, 3]
