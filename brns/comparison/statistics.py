@@ -100,12 +100,15 @@ class Comparison(NamedTuple):
     """What a comparison found; a notebook shows it as a table."""
 
     worlds: dict[str, World]
+    """by name"""
     results: dict[str, dict[str, MethodResult]]
     """by world, then by method"""
     seeds: list[int]
+    """row s of all results is seed s of these"""
     reference: str
     """the method that the others are compared with: the first"""
     out: Path
+    """the folder of the files"""
     mutation: str
     """the operators of the methods, where their names do not say them"""
     provenance: list[dict[str, Any]]
@@ -168,14 +171,13 @@ class Comparison(NamedTuple):
         """Every method at the end of the run.
 
         Args:
-            worlds: Names of some of the worlds.
+            worlds: names of some of the worlds.
 
         Returns:
             A head, and a line for each method: its coverage, the mean over worlds of the share of
             the reachable cells that anything evaluated lies in; this over the reference's, with an
-            interval over seeds and, of several worlds, over worlds too;
-                and in how many worlds it is
-            better, worse, undecided.
+            interval over seeds and, of several worlds, over worlds too; and in how many worlds it
+            is better, worse, undecided.
         """
         several = len(worlds) > 1
         of_worlds = ["95 % over worlds too"] if several else []

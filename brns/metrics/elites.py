@@ -67,6 +67,16 @@ def frame(population: Population) -> "pandas.DataFrame":
 
     For elites, solutions and any population that a record gives. Needs pandas:
     `pip install 'brns[frame]'`.
+
+    Args:
+        population: individuals, such as those of `record.population()`, `record.solutions()` or
+            `elites`.
+
+    Returns:
+        A row for each individual.
+
+    Raises:
+        ValueError: where it is no `Population`.
     """
     import pandas
 
