@@ -44,7 +44,16 @@ class Embeds(Protocol):
     or one of its own such as that of xi*.
     """
 
-    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
+    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+        """Where descriptors lie in that space.
+
+        Args:
+            state: the estimator's.
+            descriptors: `(n, d)` in the units of the behavior space.
+
+        Returns:
+            `(n, e)`.
+        """
 
 
 class Cycling(NamedTuple):

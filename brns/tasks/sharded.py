@@ -36,7 +36,12 @@ class Sharded(Wrapper):
     of a batch, such as `FunctionalTask`, differs by as much. A record names the task alone, whoever
     evaluated it.
 
-    Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
+    Args:
+        task: in JAX.
+        devices: how many, the first of `jax.devices()`; by default all.
+
+    Raises:
+        ValueError: where the task is no JAX code, or where there are fewer devices.
     """
 
     mesh: Mesh = eqx.field(static=True)
@@ -45,7 +50,6 @@ class Sharded(Wrapper):
     traceable = True
 
     def __init__(self, task: Task, devices: int | None = None):
-        """`devices` is how many, the first of `jax.devices()`."""
         many = jax.device_count() if devices is None else devices
         if not task.traceable:
             raise ValueError(
