@@ -69,6 +69,7 @@ class Sharded(Wrapper):
         )
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """The task's own evaluation, on all devices; see `Task.evaluate`."""
         n = len(genotypes)
         filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
         specs = INDIVIDUALS, PartitionSpec()

@@ -122,6 +122,7 @@ class Chunked(Wrapper):
         return {}
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
+        """The task's own evaluation, chunk by chunk; see `Task.evaluate`."""
         genotypes, n = np.asarray(genotypes), len(genotypes)
         size = self.chunk or n
         chunks = [range(first, min(first + size, n)) for first in range(0, n, size)]
@@ -276,7 +277,16 @@ class Batch:
 def why_failed(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
-    """Why a task could not evaluate these genotypes with this key; asked once."""
+    """Why a task could not evaluate genotypes; asked once.
+
+    Args:
+        task: that evaluated them.
+        genotypes: `(n, p)`.
+        key: the data of the key that the task was given.
+
+    Returns:
+        A text for each, such as an error with its traceback.
+    """
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
     request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
@@ -390,7 +400,14 @@ def innermost(task: Task) -> Task:
 
 
 def has_workers(task: Task) -> bool:
-    """Whether others evaluate it, who take the batches of several threads side by side."""
+    """Whether a task's evaluation is left to others.
+
+    Args:
+        task: any.
+
+    Returns:
+        True for one with an executor, which takes the batches of several threads side by side.
+    """
     return isinstance(task, Chunked) and task.executor is not None
 
 
