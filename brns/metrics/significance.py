@@ -103,6 +103,12 @@ def least_p(seeds: int) -> float:
 def enough_seeds(tests: int = 1) -> int:
     """The fewest seeds with which so many tests, corrected together,
     can all confirm a difference.
+
+    Args:
+        tests: how many.
+
+    Returns:
+        At least 2.
     """
     return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
 
@@ -110,6 +116,12 @@ def enough_seeds(tests: int = 1) -> int:
 def holm(p: Values) -> Float[np.ndarray, " n"]:
     r"""p-values corrected for their number, Holm 1979:
     $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
+
+    Args:
+        p: n p-values.
+
+    Returns:
+        In the order of `p`.
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")

@@ -176,7 +176,7 @@ class DeceptiveMaze(eqx.Module):
 
         Args:
             pose: x, y and heading, `(n, 3)`.
-            action: of the left and the right wheel, `(n, 2)`.
+            action: the speeds of the two wheels in world units a step, clipped to 4, `(n, 2)`.
 
         Returns:
             Their next poses and observations: three lasers, and the left and the right bumper.
