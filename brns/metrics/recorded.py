@@ -81,7 +81,7 @@ def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
         column: of `Population`.
 
     Returns:
-        One array a generation: the founders, then each generation's offspring.
+        One array a generation, the first of the founders, the others of its offspring.
     """
     rows = []
     for g in record.generations:

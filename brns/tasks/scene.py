@@ -53,8 +53,7 @@ class Scene(NamedTuple):
             descriptors: `(..., d)`.
 
         Returns:
-            x and y, `(..., 2)`: the end of a path, or the first two dimensions; of a line, at y =
-            0.
+            x and y, `(..., 2)`, of a path's end, or the first two dimensions; of a line, y = 0.
         """
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:

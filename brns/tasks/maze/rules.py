@@ -179,7 +179,7 @@ class DeceptiveMaze(eqx.Module):
             action: the speeds of the two wheels in world units a step, clipped to 4, `(n, 2)`.
 
         Returns:
-            Their next poses and observations: three lasers, and the left and the right bumper.
+            Their next poses, and their observations by three lasers, the left and the right bumper.
         """
         next_pose, observation = _step(self.tables, tuple(pose.T), action.T)
         return jnp.stack(next_pose, axis=1), jnp.stack(observation, axis=1)
