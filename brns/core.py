@@ -21,9 +21,6 @@ def columns(rows: Any) -> str:
 
     Args:
         rows: a NamedTuple of arrays, possibly nested, or one array.
-
-    Returns:
-        The text of a `repr`.
     """
     if not isinstance(rows, tuple):
         return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
@@ -131,9 +128,6 @@ class Population(NamedTuple):
             descriptors: `(n, d)`, of NumPy or any other kind.
             born: the generation of all.
             first: the id of row 0; the others' follow.
-
-        Returns:
-            A population of n.
 
         Raises:
             ValueError: for descriptors of another shape.
@@ -302,9 +296,6 @@ class Compactable(Protocol):
             state: as `compact` gave it.
             descriptors: of those born in each generation, `(n, d)`, from generation 0 on, without
                 those who failed.
-
-        Returns:
-            The state that `compact` was given.
         """
         ...
 
@@ -459,9 +450,6 @@ def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
     Args:
         columns: a NamedTuple of arrays, such as a population.
         rows: indices, a slice, or one index.
-
-    Returns:
-        Another tuple of its kind.
     """
     return jax.tree.map(lambda column: column[rows], columns)
 
@@ -486,9 +474,6 @@ def make_individuals(
         parent: ids of the parents, `(n,)`; -1 for none.
         first: the id of row 0; the others' follow.
         born: the generation of birth.
-
-    Returns:
-        A population of n.
     """
     n = genotype.shape[0]
     return Population(

@@ -181,9 +181,6 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
         search: as it is.
         changes: such as `estimator.epochs=5` or `mutate=gaussian`.
 
-    Returns:
-        Another search.
-
     Raises:
         SettingsError: which reports all changes that are wrong.
     """

@@ -27,9 +27,6 @@ def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         rows: name to value; what a row lacks is empty.
-
-    Returns:
-        The text.
     """
     text = io.StringIO()
     columns = dict.fromkeys(name for row in rows for name in row)

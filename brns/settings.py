@@ -172,9 +172,6 @@ def lookup(what: str, name: str, *kinds: Kind) -> Part:
         name: on the command line.
         *kinds: of part that may be meant.
 
-    Returns:
-        The part.
-
     Raises:
         SettingsError: where there is none of these kinds.
     """
@@ -219,9 +216,6 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
     Args:
         part: as it is.
         changes: name to value.
-
-    Returns:
-        Another part of its class.
 
     Raises:
         SettingsError: which reports all changes that are wrong.

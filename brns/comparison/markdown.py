@@ -30,9 +30,6 @@ def table(lines: Sequence[Sequence[str]]) -> str:
 
     Args:
         lines: of cells; the first is the head.
-
-    Returns:
-        The text.
     """
     head, *rows = lines
     written = []

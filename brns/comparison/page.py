@@ -44,9 +44,6 @@ def place(out: Path) -> Path:
     Args:
         out: the folder.
 
-    Returns:
-        The page.
-
     Raises:
         ValueError: where that is another page.
     """
@@ -72,9 +69,6 @@ def text(comparison: Comparison, folder: str) -> str:
     Args:
         comparison: what was compared.
         folder: of the pictures, as the page names it.
-
-    Returns:
-        In Markdown.
     """
     reference = comparison.reference
     kappas = [facts.kappa for world in comparison.results.values() for facts in world.values()]

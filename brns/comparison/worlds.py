@@ -237,9 +237,6 @@ def world(name: str) -> World:
     Args:
         name: on the command line.
 
-    Returns:
-        The world.
-
     Raises:
         SettingsError: where there is no such name.
     """

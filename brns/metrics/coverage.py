@@ -146,9 +146,6 @@ def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
         space: the behavior space.
         shape: one that was chosen; None for that of `grid`.
 
-    Returns:
-        The shape.
-
     Raises:
         ValueError: where there is neither.
     """

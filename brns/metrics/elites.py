@@ -64,7 +64,8 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     Args:
         record: the run.
         shape: the number of cells in each dimension.
-        offset: of fitness; with the task's least fitness a new cell never lowers the score.
+        offset: subtracted from fitness; with the task's least fitness a new cell never lowers the
+            score.
 
     Returns:
         In the task's unit of fitness.

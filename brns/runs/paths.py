@@ -89,9 +89,6 @@ def require_integer(name: str, value: Any, least: int = 1) -> int:
         value: of any type.
         least: that it may be.
 
-    Returns:
-        The integer.
-
     Raises:
         ValueError: where it is no whole number from `least` on.
     """

@@ -135,9 +135,6 @@ class Progress:
         Args:
             number: of the generation.
             generation: who was born and who survived.
-
-        Returns:
-            The row.
         """
         tables = {
             "offspring": generation.offspring._asdict(),
@@ -303,9 +300,6 @@ def track(things: Iterable[Thing], title: str, total: int, visible: bool = True)
         title: what is counted.
         total: how many there will be.
         visible: whether a bar is shown.
-
-    Returns:
-        The things.
     """
     with Bar(title, total, visible=visible) as bar:
         for thing in things:

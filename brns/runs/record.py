@@ -325,7 +325,7 @@ class Record:
         storage.write_arrays(file, arrays, self.seal(number), synced)
 
     def seal(self, number: int) -> str:
-        """Where the files of a generation belong, which each says within: it is read nowhere else."""
+        """Where the files of a generation belong; each says so within, and is read nowhere else."""
         return f"generation {number} of run {self.metadata.id}"
 
     def prepare_resume(self, number: int, generations: int) -> SearchState:

@@ -47,9 +47,6 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
         arrays: by the names of `named_leaves`.
         source: the file that they are from, for errors.
 
-    Returns:
-        The tree.
-
     Raises:
         RecordError: where names, shapes or types differ.
     """

@@ -400,14 +400,7 @@ def innermost(task: Task) -> Task:
 
 
 def has_workers(task: Task) -> bool:
-    """Whether a task's evaluation is left to others.
-
-    Args:
-        task: any.
-
-    Returns:
-        True for one with an executor, which takes the batches of several threads side by side.
-    """
+    """Whether others evaluate it, who take the batches of several threads side by side."""
     return isinstance(task, Chunked) and task.executor is not None
 
 
