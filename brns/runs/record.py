@@ -487,8 +487,7 @@ class Record:
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
     def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-        """What the file of a generation holds, or the arrays of these names;
-        its `kind` is one of those of `write`.
+        """What the file of a generation holds.
 
         Args:
             kind: `generations`, `states` or `failed`.
