@@ -18,6 +18,9 @@ WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
 def columns(rows: Any) -> str:
     """A tuple of arrays by name, with types and shapes in place of numbers:
     `descriptor=float32[100, 2]`.
+
+    Args:
+        rows: a NamedTuple of arrays, possibly nested, or one array.
     """
     if not isinstance(rows, tuple):
         return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
@@ -63,7 +66,15 @@ class Box(eqx.Module):
         return self.low.shape[-1]
 
     def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
-        """`n` points drawn uniformly from the box."""
+        """`n` points drawn uniformly from the box.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+
+        Returns:
+            `(n, d)` in float32.
+        """
         shape = (n, self.dimension)
         return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)
 
@@ -110,11 +121,16 @@ class Population(NamedTuple):
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
-        """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros,
-        and nobody has parents.
+        """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros, and
+        nobody has parents.
 
-        `descriptors` `(n, d)` are of NumPy or any other kind; `born` is the generation of all,
-        `first` the id of row 0.
+        Args:
+            descriptors: `(n, d)`, of NumPy or any other kind.
+            born: the generation of all.
+            first: the id of row 0; the others' follow.
+
+        Raises:
+            ValueError: for descriptors of another shape.
         """
         descriptor = jnp.asarray(descriptors, jnp.float32)
         if descriptor.ndim != 2:
@@ -146,9 +162,18 @@ class Generation(NamedTuple):
     def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":
         """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
 
-        `descriptors` `(n, d)`, of NumPy or any other kind, are the `number`-th batch of a stream,
-        from 1 on. They become the offspring and the survivors. Ids go on from batch to batch where
-        all have n rows.
+        They become the offspring and the survivors. Ids go on from batch to batch where all have n
+        rows.
+
+        Args:
+            descriptors: `(n, d)`, of NumPy or any other kind.
+            number: of the batch in its stream, from 1 on.
+
+        Returns:
+            A generation without parents.
+
+        Raises:
+            ValueError: for a number below 1 or descriptors of another shape.
         """
         if number < 1:
             raise ValueError(
@@ -176,16 +201,19 @@ class Task(Protocol):
     def traceable(self) -> bool: ...
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """What the genotypes do: an `Evaluation` whose row i depends on row i
-        of `genotypes` and on `key` alone.
+        """What the genotypes do. Row i depends on row i of `genotypes` and on `key` alone.
 
-        Shapes: genotypes `(n, p)` within `genotype_space`, float32, for any n; descriptors `(n, d)`
-        in the units of `behavior_space`; grids count what lies outside at their border. `key` is
-        another one in every generation and all of a task's chance; chance of an individual's own
-        comes from its genotype folded into the key.
+        In a run, what is not finite is a `ValueError` before the generation is saved; but for rows
+        that the evaluation's `failed` names.
 
-        A wrong shape is a `ValueError`, and so is, in a run, what is not finite, before the
-        generation is saved; but for rows that the evaluation's `failed` names.
+        Args:
+            genotypes: `(n, p)` within `genotype_space`, float32, for any n.
+            key: another one in every generation and all of a task's chance; chance of an
+                individual's own comes from its genotype folded into the key.
+
+        Returns:
+            An evaluation with descriptors `(n, d)` in the units of `behavior_space`; grids count
+            what lies outside at their border. Another shape is a `ValueError`.
         """
         ...
 
@@ -200,34 +228,46 @@ class NoveltyEstimator(Protocol):
     """
 
     def init(self, space: Box, key: Key[Array, ""]) -> PyTree:
-        """The state before anything was seen,
-        for descriptors `(n, space.dimension)` in the units of `space`.
+        """The state before anything was seen.
 
-        What may grow has its capacity from the start.
+        Args:
+            space: where behaviors lie; descriptors are `(n, space.dimension)` in its units.
+            key: for what is random.
+
+        Returns:
+            A tree of arrays. What may grow has its capacity from the start.
         """
         ...
 
     def score(
         self, state: PyTree, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty `(n,)` of descriptors `(n, d)`: higher is more novel, finite,
-        in the estimator's own unit.
+        """The novelty of descriptors: higher is more novel, in the estimator's own unit.
 
-        `population` is who lives now, and may be who is scored: the loop scores the union of
-        parents and offspring against itself. The same descriptor has the same novelty wherever it
-        stands in the batch.
+        The same descriptor has the same novelty wherever it stands in the batch.
 
-        Rows of `population.failed` count for nothing. Their descriptors are a parent's,
-        so that no number is NaN.
+        Args:
+            state: as `init` or `update` gave it.
+            descriptors: `(n, d)` in the units of the space.
+            population: who lives now, and may be who is scored: the loop scores the union of
+                parents and offspring against itself. Rows of `population.failed` count for nothing;
+                their descriptors are a parent's, so that no number is NaN.
+
+        Returns:
+            Novelty `(n,)`, finite.
         """
         ...
 
     def update(self, state: PyTree, generation: Generation, key: Key[Array, ""]) -> PyTree:
-        """The state after one more generation was seen, with the structure,
-        shapes and types of the one before.
+        """The state after one more generation was seen. Called once a generation, after selection.
 
-        Called once a generation, after selection; `key` is another one each time. Rows of
-        `offspring.failed` are not learned.
+        Args:
+            state: of the generation before.
+            generation: who was born and who survived. Rows of `offspring.failed` are not learned.
+            key: another one in each generation.
+
+        Returns:
+            A state with the structure, shapes and types of the one before.
         """
         ...
 
@@ -239,12 +279,23 @@ class Compactable(Protocol):
     """
 
     def compact(self, state: PyTree) -> PyTree:
-        """The state without that part."""
+        """The state without what follows from the descriptors.
+
+        Args:
+            state: the whole state.
+
+        Returns:
+            What a run saves.
+        """
         ...
 
     def restore(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
-        """The state with it again, from the descriptors of each generation's newborn,
-        to the same bits.
+        """The whole state again, to the same bits.
+
+        Args:
+            state: as `compact` gave it.
+            descriptors: of those born in each generation, `(n, d)`, from generation 0 on, without
+                those who failed.
         """
         ...
 
@@ -253,7 +304,17 @@ class Compactable(Protocol):
 class Founders(Protocol):
     """The genotypes of generation 0: `n` of them, all inside the box."""
 
-    def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]: ...
+    def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
+        """Draw founders.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+            box: the genotype space.
+
+        Returns:
+            Their genotypes, `(n, p)`, inside the box.
+        """
 
 
 @runtime_checkable
@@ -262,22 +323,51 @@ class Mutation(Protocol):
 
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
-    ) -> Float[Array, "n p"]: ...
+    ) -> Float[Array, "n p"]:
+        """Vary genotypes.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: of the parents, `(n, p)`.
+            box: the genotype space.
+
+        Returns:
+            Row i is the mutant of row i, inside the box.
+        """
 
 
 @runtime_checkable
 class Selection(Protocol):
     """Survivor selection: the rows of the `size` individuals of `population` that live on."""
 
-    def __call__(self, population: Population, size: int) -> Int[Array, " size"]: ...
+    def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        """Select survivors.
+
+        Args:
+            population: parents and offspring with their novelty.
+            size: how many live on.
+
+        Returns:
+            Their rows, each at most once.
+        """
 
 
 def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
-    """The evaluation as float32 and bool columns;
-    a `ValueError` that names the task where it is none of n genotypes.
+    """The evaluation as float32 and bool columns.
 
     One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness,
     is the default.
+
+    Args:
+        evaluation: what the task returned.
+        n: how many genotypes it was given.
+        task: by which errors are named.
+
+    Returns:
+        An evaluation whose columns have n rows.
+
+    Raises:
+        ValueError: where it is no evaluation of n genotypes.
     """
     must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
     if not isinstance(evaluation, Evaluation):
@@ -336,7 +426,17 @@ def _shapes(values: Any) -> str:
 
 
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
-    """A `ValueError` where what an operator gave is of another shape than the search needs."""
+    """Check the shape of what an operator gave.
+
+    Args:
+        name: of the operator's setting, such as `founders`.
+        part: the operator.
+        actual: what it gave.
+        expected: the shape that the search needs.
+
+    Raises:
+        ValueError: for another shape.
+    """
     if jnp.shape(actual) != expected:
         whose = getattr(part, "__name__", type(part).__name__)
         raise ValueError(
@@ -345,7 +445,12 @@ def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) ->
 
 
 def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
-    """The given rows of every column."""
+    """The given rows of every column.
+
+    Args:
+        columns: a NamedTuple of arrays, such as a population.
+        rows: indices, a slice, or one index.
+    """
     return jax.tree.map(lambda column: column[rows], columns)
 
 
@@ -361,8 +466,14 @@ def make_individuals(
     first: Any,
     born: Any,
 ) -> Population:
-    """Individuals of generation `born` whose novelty is not known yet: zeros.
-    `first` is the id of row 0.
+    """Individuals whose novelty is not known yet: zeros.
+
+    Args:
+        genotype: `(n, p)`.
+        evaluation: of these genotypes.
+        parent: ids of the parents, `(n,)`; -1 for none.
+        first: the id of row 0; the others' follow.
+        born: the generation of birth.
     """
     n = genotype.shape[0]
     return Population(
@@ -397,8 +508,19 @@ def in_float32() -> Generator[None, None, None]:
 def score_novelty(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    r"""$\Omega^g$ of descriptors by whatever has an estimator's `score`;
-    a `ValueError` where the shape is another.
+    r"""$\Omega^g$ of descriptors, in float32.
+
+    Args:
+        estimator: whatever has an estimator's `score`.
+        state: the estimator's.
+        descriptors: `(n, d)` in the units of the behavior space.
+        population: who lives now.
+
+    Returns:
+        Novelty `(n,)` in the estimator's unit.
+
+    Raises:
+        ValueError: where `score` gave another shape.
     """
     with in_float32():
         novelty = estimator.score(state, descriptors, population)
@@ -409,7 +531,7 @@ def score_novelty(
 def update_estimator(
     estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
 ) -> PyTree:
-    """The estimator's state after one more generation."""
+    """`estimator.update` in float32; see `NoveltyEstimator.update`."""
     with in_float32():
         return estimator.update(state, generation, key)
 
@@ -417,8 +539,16 @@ def update_estimator(
 def init_estimator(
     estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
 ) -> tuple[Population, PyTree]:
-    """The founders with their novelty, and the estimator's state,
-    which has not learned them yet.
+    """The founders' novelty, and the estimator's state, which has not learned them yet.
+
+    Args:
+        estimator: whose state it is.
+        space: the behavior space.
+        founders: evaluated, not scored.
+        key: for what is random.
+
+    Returns:
+        The founders with their novelty, and the state.
     """
     with in_float32():
         state = estimator.init(space, key)
@@ -431,7 +561,9 @@ def init_estimator(
 def score_novelty_jit(
     estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
 ) -> Float[Array, " n"]:
-    """`score_novelty`, compiled: for measures and pictures, which ask again and again."""
+    """`score_novelty`, compiled, with the same arguments: measures and pictures ask again and
+    again.
+    """
     # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
     state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
     return score_novelty(estimator, state, descriptors, population)

@@ -40,7 +40,14 @@ PARTS = ("task", "estimator", *OPERATORS)
 
 
 def maze(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
-    """The deceptive maze of section 5.1: 100 + 100 individuals, elitist on novelty."""
+    """The deceptive maze of section 5.1: 100 + 100 individuals, elitist on novelty.
+
+    Args:
+        estimator: by default `VisitCounts()`.
+
+    Returns:
+        With the paper's sizes, selection and mutation.
+    """
     return NoveltySearch(DeceptiveMaze(), estimator or VisitCounts(), mutate=PolynomialMutation())
 
 
@@ -55,7 +62,14 @@ def paper_recognition() -> NoveltyEstimator:
 
 
 def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
-    """The ant maze of section 5.2: 25 + 25 individuals, NSGA-II on novelty and reward."""
+    """The ant maze of section 5.2: 25 + 25 individuals, NSGA-II on novelty and reward.
+
+    Args:
+        estimator: by default `VisitCounts()`.
+
+    Returns:
+        With the paper's sizes, selection and mutation.
+    """
     return NoveltySearch(
         task=AntMaze(),
         estimator=estimator or VisitCounts(),
@@ -67,7 +81,14 @@ def ant(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
 
 
 def car(estimator: NoveltyEstimator | None = None) -> NoveltySearch:
-    """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty."""
+    """A car too weak for its mountain: 20 + 20 individuals, elitist on novelty.
+
+    Args:
+        estimator: by default `VisitCounts()`.
+
+    Returns:
+        With the library's default mutation.
+    """
     return NoveltySearch(
         MountainCar(), estimator or VisitCounts(), population_size=20, offspring_size=20
     )
@@ -115,7 +136,14 @@ class CliName(NamedTuple):
 
 
 def cli_name(search: NoveltySearch) -> CliName:
-    """What the command line, figures and tables call a search."""
+    """What the command line, figures and tables call a search.
+
+    Args:
+        search: of any parts.
+
+    Returns:
+        Of names that fit, those from which it differs least.
+    """
     task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
     world = words.get(type(task).__name__)
@@ -147,9 +175,14 @@ def cli_name(search: NoveltySearch) -> CliName:
 
 
 def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySearch:
-    """The search with settings changed by texts such as `estimator.epochs=5` or `mutate=gaussian`.
+    """The search with settings changed by texts.
 
-    One `SettingsError` reports all changes that are wrong.
+    Args:
+        search: as it is.
+        changes: such as `estimator.epochs=5` or `mutate=gaussian`.
+
+    Raises:
+        SettingsError: which reports all changes that are wrong.
     """
     overrides: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "")}
     problems = []

@@ -152,8 +152,14 @@ class NoveltySearch(eqx.Module):
         """Generation 0, and the genotypes of founders that failed:
         mutants of the others stand in their places.
 
+        Args:
+            key: the run's key.
+
+        Returns:
+            The state from which `step` goes on, and the genotypes `(f, p)` of those that failed.
+
         Raises:
-            ValueError: no founder lives, or as many failed as there shall be.
+            ValueError: where no founder lives, or as many failed as there shall be.
         """
         draw, evaluate, estimate = keys(key, 0)
         n, space, credit = self.population_size, self.task.genotype_space, self.mixture.credit()
@@ -281,7 +287,15 @@ def check_generation(search: NoveltySearch, generation: Generation) -> None:
 
 
 def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
-    """A generation's keys of a run's key: for `ask`, `evaluate` and `tell`."""
+    """A generation's keys.
+
+    Args:
+        key: the run's.
+        generation: its number; 0 for the founders.
+
+    Returns:
+        Three, for `ask`, `evaluate` and `tell`.
+    """
     return jax.random.split(jax.random.fold_in(key, generation), 3)
 
 

@@ -165,7 +165,16 @@ def parts(*kinds: Kind) -> dict[str, Part]:
 
 
 def lookup(what: str, name: str, *kinds: Kind) -> Part:
-    """The part of this name; a `SettingsError` where there is none."""
+    """The part of a name.
+
+    Args:
+        what: the setting, for errors.
+        name: on the command line.
+        *kinds: of part that may be meant.
+
+    Raises:
+        SettingsError: where there is none of these kinds.
+    """
     if name not in (candidates := parts(*kinds)):
         raise SettingsError(
             f"{what} must be one of {', '.join(candidates)}; got "
@@ -181,8 +190,13 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def settings(part: Any) -> dict[str, tuple[Any, str]]:
-    """The fields of a class that can be set as text: name to type and meaning,
-    the string under the field.
+    """The fields of a class that can be set as text.
+
+    Args:
+        part: the class.
+
+    Returns:
+        Name to type and meaning, the string under the field.
     """
     hints, meanings = typing.get_type_hints(part), _read_meanings(part)
     names = [
@@ -194,10 +208,17 @@ def settings(part: Any) -> dict[str, tuple[Any, str]]:
 
 
 def configure(part: Any, changes: Mapping[str, Any]) -> Any:
-    """The part with some settings changed. One `SettingsError` reports all errors.
+    """The part with some settings changed.
 
-    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float,
-    a list as a tuple.
+    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a
+    list as a tuple.
+
+    Args:
+        part: as it is.
+        changes: name to value.
+
+    Raises:
+        SettingsError: which reports all changes that are wrong.
     """
     name = type(part).__name__
     fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
@@ -541,7 +562,15 @@ def equal(before: Any, after: Any) -> bool:
 
 
 def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
-    """The settings of a description by dotted name, such as `estimator.epochs`."""
+    """The settings of a description by dotted name.
+
+    Args:
+        description: nested JSON of a part.
+        prefix: of the names.
+
+    Returns:
+        Such as `estimator.epochs` to 5.
+    """
     if not isinstance(description, Mapping):
         return {prefix.lstrip("."): description}
     flat = {}
@@ -551,8 +580,14 @@ def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two descriptions differ: dotted name to (before, after),
-    None where one is missing.
+    """The settings in which two descriptions differ.
+
+    Args:
+        before: nested JSON of a part.
+        after: likewise.
+
+    Returns:
+        Dotted name to (before, after), None where one is missing.
     """
     old, new = flatten(before), flatten(after)
     both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
@@ -566,8 +601,14 @@ def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
 
 
 def non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:
-    """The settings of a part and of its parts that differ from those of `usual`,
-    else from the defaults.
+    """The settings of a part and of its parts that differ from the usual ones.
+
+    Args:
+        part: a dataclass.
+        usual: another of its class; by default one with the default settings.
+
+    Returns:
+        Dotted name to value.
     """
     overrides, described = {}, part_to_json(part)
     for field in _fields(part):

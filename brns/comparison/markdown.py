@@ -10,8 +10,14 @@ from brns.runs import provenance
 
 
 def check_page(page: Path, heading: str) -> None:
-    """A `ValueError` where there is a page that does not begin with this heading:
-    it is another's.
+    """Check that a page may be written over.
+
+    Args:
+        page: its file.
+        heading: with which ours begin.
+
+    Raises:
+        ValueError: where there is a page that begins otherwise: it is another's.
     """
     if page.exists() and not page.read_bytes().startswith(heading.encode()):
         raise ValueError(
@@ -20,7 +26,11 @@ def check_page(page: Path, heading: str) -> None:
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """A table, of which the first line is the head."""
+    """A table in Markdown.
+
+    Args:
+        lines: of cells; the first is the head.
+    """
     head, *rows = lines
     written = []
     for line in (head, ["---"] * len(head), *rows):
@@ -30,8 +40,14 @@ def table(lines: Sequence[Sequence[str]]) -> str:
 
 
 def provenance_text(results: Mapping[str, Any]) -> str:
-    """Where a table's numbers come from: what made the runs, if anything did,
-    and what measured them.
+    """Where a table's numbers come from: what made the runs, if anything did, and what measured
+    them.
+
+    Args:
+        results: with `provenance` and `scale`, and with `made` where other processes made the runs.
+
+    Returns:
+        In Markdown.
     """
     measured = provenance.text(results["provenance"])
     lead = f"Command: `{results['provenance']['command']}`."

@@ -46,7 +46,14 @@ class MethodResult(NamedTuple):
     """of wall time on a core, for one generation of one seed, without what is compiled first"""
 
     def at(self, fraction: float) -> Float[np.ndarray, " s"]:
-        """The cells covered by each seed after a fraction of the run, one of POINTS."""
+        """The cells covered by each seed after a fraction of the run, one of POINTS.
+
+        Args:
+            fraction: one of POINTS.
+
+        Returns:
+            `(s,)`.
+        """
         return self.covered[:, POINTS.index(fraction)]
 
 
@@ -62,11 +69,21 @@ def run_method(
     stop: Event | None = None,
     peer: Peer | None = None,
 ) -> MethodResult:
-    """The facts of a search in a world.
-    The same list of seeds gives the same bits on one machine and its versions.
+    """The numbers of a search in a world. The same list of seeds gives the same bits on one machine
+    and its versions.
 
-    Seeds go side by side as those of a run do. Once `stop` is set it ends with `CancelledError`,
-    after a generation. A `peer` has the founders and the evaluations of the search in its place.
+    Args:
+        search: with the world's task.
+        world: of which cells and generations are taken.
+        seeds: side by side as those of a run.
+        stop: once it is set, the work ends after a generation.
+        peer: a method of pyribs in the search's place, with its founders and as many evaluations.
+
+    Returns:
+        Row s is of the s-th seed.
+
+    Raises:
+        CancelledError: where `stop` was set.
     """
     generations = world.generations
     keys = [jax.random.key(seed) for seed in seeds]

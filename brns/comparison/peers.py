@@ -200,6 +200,16 @@ def offspring_of(
 
     Solutions are points of the unit box over the genotype space,
     at whose border they are reflected.
+
+    Args:
+        peer: makes the scheduler.
+        search: of which task and sizes are taken.
+        cells: the world's, over which archives have their cells.
+        seed: of the run.
+        state: of generation 0.
+
+    Returns:
+        Generation after generation, from 1 on.
     """
     task, key = search.task, jax.random.key(seed)
     founders, box = state.population, task.genotype_space

@@ -59,27 +59,41 @@ def compare(
     workers: int | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage,
-    cycling and cost.
+    """Compare estimators in a task, a search, or the suite's worlds, over seeds: coverage, cycling
+    and cost.
 
-    `what` is a task or a search of your own, a `World`, the name of one, several of them, or
-    "suite". The first estimator is the reference, with which the others are compared. Offspring are
-    made as `NoveltySearch` makes them by default, or as the search that is given does; with
-    `mutations`, each estimator runs with each, as "estimator, mutation". Among the estimators may
-    be methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function that makes a
-    scheduler of its `Terms`: they have the same founders and as many evaluations. `generations` is
-    by default the world's own, and 200 for a task of your own. `cells` says where individuals of
-    your task lie, if its behavior is not planar. `workers` jobs run side by side, by default 2,
-    each on all cores.
+    Offspring are made as `NoveltySearch` makes them by default, or as the search that is given
+    does. Methods of pyribs have the same founders and as many evaluations.
 
     `out` gets a file for each world and method when it is done: a second call continues a stopped
     one, and can add worlds and methods. At the end it gets runs.csv, with all numbers, and
     comparison.png; the page is OUT.md. After Ctrl-C jobs end at their next generation, and their
-    numbers are lost. `progress=False` shows no bar.
+    numbers are lost. Take another folder after a change of your own code: only names and settings
+    are compared.
 
-    Errors: `ValueError` for settings that make no comparison, and for files in `out` that other
-    settings made. Take another folder after a change of your own code: only names and settings are
-    compared.
+    Args:
+        what: a task or a search of your own, a `World`, the name of one, several of them, or
+            "suite".
+        estimators: by name; the first is the reference, with which the others are compared. Among
+            them may be methods of pyribs, such as `brns.comparison.peers.PEERS`, or any function
+            that makes a scheduler of its `Terms`.
+        seeds: how many, from 0 on, or a list.
+        generations: of each run; by default the world's own, and 200 for a task of your own.
+        out: the folder of the results.
+        mutations: operators by name; each estimator runs with each, as "estimator, mutation". By
+            default the search's own.
+        cells: where individuals of your task lie, if its behavior is not planar.
+        workers: jobs that run side by side, each on all cores; by default 2.
+        progress: whether a bar is shown.
+
+    Returns:
+        The numbers of all methods, worlds and seeds, and every method's test against the reference.
+
+    Raises:
+        ValueError: for settings that make no comparison, such as `cells` for a world that has its
+            own.
+        RecordError: where a file in `out` is damaged, or other settings made it.
+        ImportError: where a method needs pyribs, and it is not installed.
     """
     _, seeds = resolve_seeds(seeds=seeds)
     generations = None if generations is None else require_integer("generations", generations, 2)

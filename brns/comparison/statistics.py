@@ -47,8 +47,14 @@ class Verdict(NamedTuple):
 
 
 def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> list[Verdict]:
-    """Every method against the reference in every world, at every fraction.
-    Row s of all facts is the same seed.
+    """Every method against the reference in every world, at every fraction of the run.
+
+    Args:
+        results: by world, then by method; row s of all is the same seed.
+        reference: the method's name.
+
+    Returns:
+        Fraction after fraction, with p corrected over all methods and worlds at each.
     """
     rows = []
     for fraction in FRACTIONS:
@@ -67,8 +73,14 @@ def judge(results: Mapping[str, Mapping[str, MethodResult]], reference: str) -> 
 
 
 def too_few(seeds: int, tests: int) -> str:
-    """Says that so many seeds can confirm nothing in a table of so many tests,
-    and how many can; else empty.
+    """Whether seeds can confirm nothing in a table of tests.
+
+    Args:
+        seeds: how many.
+        tests: how many, corrected together.
+
+    Returns:
+        A text that says how many seeds are enough; empty where these are.
     """
     enough = enough_seeds(tests)
     return f"{seeds} seeds are too few to test; {enough} are enough" if seeds < enough else ""
@@ -78,10 +90,14 @@ def interval(
     pairs: Sequence[tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]],
     of_worlds: bool = False,
 ) -> tuple[float, float]:
-    """Between what the mean share lies with 95 %: a bootstrap over seeds,
-    and over worlds too if `of_worlds`.
+    """The 95 % interval of the mean share of the reference's coverage, by a bootstrap over seeds.
 
-    A pair is what a method and the reference cover in a world, row s by seed s of both.
+    Args:
+        pairs: what a method and the reference cover in each world, row s by seed s of both.
+        of_worlds: whether worlds are drawn again too.
+
+    Returns:
+        The 2.5 % and 97.5 % quantiles.
     """
     generator = np.random.default_rng(0)
     drawn_shares = []
@@ -100,12 +116,15 @@ class Comparison(NamedTuple):
     """What a comparison found; a notebook shows it as a table."""
 
     worlds: dict[str, World]
+    """by name"""
     results: dict[str, dict[str, MethodResult]]
     """by world, then by method"""
     seeds: list[int]
+    """row s of all results is seed s of these"""
     reference: str
     """the method that the others are compared with: the first"""
     out: Path
+    """the folder of the files"""
     mutation: str
     """the operators of the methods, where their names do not say them"""
     provenance: list[dict[str, Any]]
@@ -168,14 +187,13 @@ class Comparison(NamedTuple):
         """Every method at the end of the run.
 
         Args:
-            worlds: Names of some of the worlds.
+            worlds: names of some of the worlds.
 
         Returns:
-            A head, and a line for each method: its coverage, the mean over worlds of the share of
-            the reachable cells that anything evaluated lies in; this over the reference's, with an
-            interval over seeds and, of several worlds, over worlds too;
-                and in how many worlds it is
-            better, worse, undecided.
+            A head, and a line for each method with its coverage, the mean over worlds of the share
+            of the reachable cells that anything evaluated lies in; this over the reference's, with
+            an interval over seeds and, of several worlds, over worlds too; and in how many worlds
+            it is better, worse, undecided.
         """
         several = len(worlds) > 1
         of_worlds = ["95 % over worlds too"] if several else []

@@ -79,7 +79,7 @@ class ArchiveKNN(eqx.Module):
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Archive:
-        """An empty archive."""
+        """An empty archive; see `NoveltyEstimator.init`."""
         nobody = jnp.full(self.capacity, -1, jnp.int32)
         return Archive(
             jnp.zeros((self.capacity, space.dimension)),
@@ -92,16 +92,18 @@ class ArchiveKNN(eqx.Module):
     def score(
         self, state: Archive, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The mean distance to the k nearest others of A united with P."""
+        """The mean distance to the k nearest others of A united with P; see
+        `NoveltyEstimator.score`.
+        """
         archived = (state.id >= 0) & ~_isin(state.id, population.id)
         return _sparseness(self.k, descriptors, population, References(state.descriptor, archived))
 
     def embed(self, state: Archive, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Behavior space itself: novelty is a distance there."""
+        """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""
         return descriptors
 
     def update(self, state: Archive, generation: Generation, key: Key[Array, ""]) -> Archive:
-        """The archive with `additions` individuals more."""
+        """The archive with `additions` individuals more; see `NoveltyEstimator.update`."""
         key_entry, key_removal = jax.random.split(key)
         everyone = unite(generation.parents, generation.offspring)
         eligible = _living(everyone) & ~_isin(everyone.id, state.id)
@@ -155,13 +157,17 @@ class PopulationKNN(eqx.Module):
         check_settings(self, k=(self.k >= 1, "at least 1"))
 
     def init(self, space: Box, key: Key[Array, ""]) -> tuple[()]:
-        """Nothing is remembered."""
+        """Nothing is remembered; see `NoveltyEstimator.init`."""
         return ()
 
     def score(
         self, state: tuple[()], descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The mean distance to the k nearest others of P."""
+        """The mean distance to the k nearest others of P; see `NoveltyEstimator.score`.
+
+        Raises:
+            ValueError: where the population has k individuals or fewer.
+        """
         rows = len(population.id)
         if rows <= self.k:
             raise ValueError(
@@ -170,11 +176,11 @@ class PopulationKNN(eqx.Module):
         return _sparseness(self.k, descriptors, population)
 
     def embed(self, state: tuple[()], descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-        """Behavior space itself: novelty is a distance there."""
+        """Behavior space itself: novelty is a distance there; see `metrics.cycling.Embeds`."""
         return descriptors
 
     def update(self, state: tuple[()], generation: Generation, key: Key[Array, ""]) -> tuple[()]:
-        """Nothing is learned."""
+        """Nothing is learned; see `NoveltyEstimator.update`."""
         return ()
 
 

@@ -114,7 +114,7 @@ class VisitCounts(eqx.Module):
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> Counts:
-        """Nothing visited: grids drawn, the box as scale."""
+        """Nothing visited: grids drawn, the box as scale; see `NoveltyEstimator.init`."""
         turn, choose, choose_turned, place, row = jax.random.split(key, 5)
         d = space.dimension
         axes = min(d, self.grid_dims)
@@ -135,7 +135,7 @@ class VisitCounts(eqx.Module):
     def score(
         self, state: Counts, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The rarity of descriptors.
+        """The rarity of descriptors; see `NoveltyEstimator.score`.
 
         Whoever of the population is not learned yet counts as a visit.
         """
@@ -155,7 +155,9 @@ class VisitCounts(eqx.Module):
         return 1 / self._rarity(state, descriptors) - 1
 
     def update(self, state: Counts, generation: Generation, key: Key[Array, ""]) -> Counts:
-        """The offspring counted, and at a search's beginning the founders."""
+        """The offspring counted, and at a search's beginning the founders; see
+        `NoveltyEstimator.update`.
+        """
         # In the order in which the loop scored them, so that the compiler does both at once.
         state = self._count(state, unite(generation.parents, generation.offspring))
         return state._replace(newest=jnp.max(generation.offspring.born))
@@ -165,6 +167,12 @@ class VisitCounts(eqx.Module):
 
         It begins a new search, or goes on with the one that `state` is from, whose population does
         not count again.
+
+        Args:
+            state: one that was updated at least once, so that its scale is fixed.
+
+        Returns:
+            Its counters are zeros.
         """
         return state._replace(visits=jnp.zeros_like(state.visits), seen=jnp.int32(0))
 
@@ -190,15 +198,25 @@ class VisitCounts(eqx.Module):
         return tuple(state._replace(visits=visits, seen=seen) for state in states)
 
     def subtract(self, state: Counts, other: Counts) -> Counts:
-        """The state without the visits of another, such as one of those that were merged."""
+        """The state without the visits of another.
+
+        Args:
+            state: the one with more visits.
+            other: with the same grids, such as one of those that were merged.
+
+        Returns:
+            A state of the behaviors that `other` has not seen.
+        """
         return state._replace(visits=state.visits - other.visits, seen=state.seen - other.seen)
 
     def compact(self, state: Counts) -> Counts:
-        """The state without its visits, which follow from the descriptors in a run's record."""
+        """The state without its visits, which follow from a run's descriptors; see
+        `Compactable.compact`.
+        """
         return state._replace(visits=state.visits[:0])
 
     def restore(self, state: Counts, descriptors: Iterable[np.ndarray]) -> Counts:
-        """The emptied state with the visits of these descriptors, generation after generation."""
+        """The state with the visits of these descriptors; see `Compactable.restore`."""
         visits = np.zeros(len(state.grids.axis) * self.rows, np.int64)
         place = eqx.filter_jit(self._place)
         for part in _chunks(descriptors if state.seen else ()):

@@ -17,12 +17,22 @@ BIAS = 0.3
 def init_weights(
     encoder: Callable[..., Any], d: int, depth: int, key: Key[Array, ""]
 ) -> tuple[PyTree, int]:
-    """The weights of an encoder of the user's own, `encoder(key, depth)`,
-    and the number of its outputs.
+    """The weights of an encoder of the user's own, and the number of its outputs.
 
     The weights are its JAX arrays. All else, such as a constant of NumPy's, is the same for every
-    key; `with_weights` makes it again. Errors: `ValueError` where it does not map `(n, d)` to
-    `(n, m)`.
+    key; `with_weights` makes it again.
+
+    Args:
+        encoder: makes the module, `encoder(key, depth)`.
+        d: dimensions of a descriptor.
+        depth: hidden layers.
+        key: for what is drawn.
+
+    Returns:
+        The weights, and m.
+
+    Raises:
+        ValueError: where the module does not map `(n, d)` to `(n, m)`.
     """
     network = encoder(key, depth)
     outputs = jax.eval_shape(network, jax.ShapeDtypeStruct((2, d), jnp.float32))
@@ -34,7 +44,16 @@ def init_weights(
 
 
 def with_weights(encoder: Callable[..., Any], weights: PyTree, depth: int) -> Callable[..., Any]:
-    """The user's encoder with these weights."""
+    """The user's encoder with these weights.
+
+    Args:
+        encoder: makes the module, `encoder(key, depth)`.
+        weights: as `init_weights` gave them.
+        depth: hidden layers, the same as there.
+
+    Returns:
+        The module, from `(n, d)` to `(n, m)`.
+    """
     others = []
 
     def make(key: Key[Array, ""]) -> None:
@@ -51,6 +70,14 @@ def _is_weight(leaf: Any) -> bool:
 class Encoder(eqx.Module):
     r"""Fully connected, $y^l = \sigma(V^l y^{l-1} + c^l)$ with leaky ReLU,
     and a linear last layer; section 3.2.
+
+    Args:
+        inputs: dimensions of a descriptor.
+        outputs: dim(E).
+        width: neurons in a hidden layer.
+        depth: hidden layers.
+        initialisation: `he`, `he-biased` or `uniform`, as `BehaviorRecognition` says.
+        key: for the weights.
     """
 
     layers: tuple[eqx.nn.Linear, ...]
@@ -77,6 +104,14 @@ class Encoder(eqx.Module):
             self.layers = init_he(undrawn, key, BIAS if initialisation == "he-biased" else 0.0)
 
     def __call__(self, points: Float[Array, "n i"]) -> Float[Array, "n e"]:
+        """Embed descriptors.
+
+        Args:
+            points: `(n, inputs)`.
+
+        Returns:
+            `(n, outputs)`.
+        """
         *hidden, last = self.layers
         for layer in hidden:
             points = jax.nn.leaky_relu(_affine(layer, points))
@@ -96,6 +131,14 @@ def init_he(module: PyTree, key: Key[Array, ""], bias: float = 0.0) -> PyTree:
     Weights from N(0, 2 / fan_in), biases from U(+-bias). For encoders of your own: Equinox's own
     draws, both from U(+-1 / sqrt(fan_in)), have a sixth of He's variance, with which novelty hardly
     tells behaviors apart.
+
+    Args:
+        module: whose layers are drawn anew; the rest stays.
+        key: for the weights.
+        bias: the largest bias, by default 0 as in the paper.
+
+    Returns:
+        A module of the same structure.
     """
 
     def is_layer(node):

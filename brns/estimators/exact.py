@@ -59,8 +59,9 @@ class ExactRecognition(eqx.Module):
     for novelty as recognition error.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; novelty `(n,)`,
     from 0 to $|\phi|^2$.
-    Errors: `ValueError` for settings out of range, and for an `encoder` whose output is not
-    `(n, m)`, not finite or too large for float32.
+
+    Raises:
+        ValueError: for settings out of range.
     """
 
     size: int = 256
@@ -90,7 +91,12 @@ class ExactRecognition(eqx.Module):
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> ExactState:
-        """Nothing seen: features drawn, the box as scale."""
+        """Nothing seen: features drawn, the box as scale; see `NoveltyEstimator.init`.
+
+        Raises:
+            ValueError: where the features of an `encoder` are not finite, too large or of no shape
+                `(n, m)`.
+        """
         cpu.one_blas_thread()
         d = space.dimension
         if self.encoder is None:
@@ -101,7 +107,7 @@ class ExactRecognition(eqx.Module):
         return ExactState(features, frame_from_box(space), jnp.eye(m), jnp.int32(0), jnp.int32(-1))
 
     def embed(self, state: ExactState, descriptors: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """phi(b), the space in which this novelty is measured."""
+        """phi(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
         if self.encoder is not None:
             return with_weights(self.encoder, state.features, DEPTH)(
                 to_frame(frame_from_box(state.frame.space), descriptors)
@@ -111,8 +117,9 @@ class ExactRecognition(eqx.Module):
     def score(
         self, state: ExactState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """The novelty of descriptors, after all that was learned and whoever
-        of the population is not learned yet.
+        """The novelty that remains; see `NoveltyEstimator.score`.
+
+        It counts all that was learned, and whoever of the population is not learned yet.
         """
         state = state._replace(frame=fit_frame(state.frame, population))
         rows, _ = self._project_new(state, population)
@@ -121,8 +128,9 @@ class ExactRecognition(eqx.Module):
         )
 
     def update(self, state: ExactState, generation: Generation, key: Key[Array, ""]) -> ExactState:
-        """The state after learning who is not learned yet: the offspring,
-        and at a search's beginning the founders.
+        """The state after learning who is not learned yet; see `NoveltyEstimator.update`.
+
+        These are the offspring, and at a search's beginning the founders too.
         """
         # In the order in which the loop scored them,
         # so that the compiler does the work for both once.
@@ -151,6 +159,12 @@ class ExactRecognition(eqx.Module):
 
         It begins a new search, or goes on with the one that `state` is from,
         whose population it does not learn again.
+
+        Args:
+            state: one that was updated at least once, so that its scale is fixed.
+
+        Returns:
+            Its root is the identity.
         """
         return state._replace(root=jnp.eye(state.root.shape[0]), seen=jnp.int32(0))
 
@@ -218,6 +232,14 @@ def posterior_variance(
 
     It is $\lambda z^\top (\lambda I + Z^\top Z)^{-1} z = \lambda |C^{-\top} Q^\top z|^2 + |z - Q
     Q^\top z|^2$.
+
+    Args:
+        rows: z of the k behaviors whose novelty is asked for.
+        seen: Z, zeros in rows that do not count.
+        regularization: lambda.
+
+    Returns:
+        The novelty that is left, `(k,)`, from 0 on.
     """
     basis, triangle = _factor(seen, regularization)
     along = rows if basis is None else rows @ basis
@@ -232,6 +254,14 @@ def update_root(
     $R'^\top R' = \lambda (A + \Phi^\top \Phi)^{-1}$.
 
     $R' = R + Q (\sqrt{\lambda} C^{-\top} Q^\top R - Q^\top R)$.
+
+    Args:
+        root: R before.
+        seen: Z, zeros in rows that do not count.
+        regularization: lambda.
+
+    Returns:
+        R', `(m, m)`.
     """
     basis, triangle = _factor(seen, regularization)
     along = root if basis is None else basis.T @ root
@@ -259,6 +289,13 @@ def decay_root(root: Float[Array, "m m"], forgetting: float) -> Float[Array, "m 
     r"""R after a generation's fading, $A' = \gamma A + (1 - \gamma) \lambda I$.
 
     $R' = C^{-\top} R$ with $C^\top C = \gamma I + (1 - \gamma) R R^\top$.
+
+    Args:
+        root: R before.
+        forgetting: gamma, what is left of a visit.
+
+    Returns:
+        R', `(m, m)`.
     """
     stacked = jnp.concatenate(
         [math.sqrt(forgetting) * jnp.eye(root.shape[0]), math.sqrt(1 - forgetting) * root.T]

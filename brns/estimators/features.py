@@ -51,6 +51,13 @@ def fit_frame(frame: Frame, population: Population) -> Frame:
     dimensions: one that hardly moves at first would drown the others later. Where founders fill
     less than a sixteenth of the box, they may be alike or the box too large: then the scales reach
     from theirs to that sixteenth.
+
+    Args:
+        frame: as it is; one that was taken from founders stays.
+        population: of which the founders are the oldest.
+
+    Returns:
+        The frame from then on.
     """
     half = (frame.space.high - frame.space.low) / 2
     oldest = population.born == jnp.min(population.born, initial=jnp.iinfo(jnp.int32).max)
@@ -67,7 +74,15 @@ def fit_frame(frame: Frame, population: Population) -> Frame:
 
 
 def to_frame(frame: Frame, descriptors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Descriptors from the frame's center, in its unit."""
+    """Descriptors from the frame's center, in its unit.
+
+    Args:
+        frame: center and unit.
+        descriptors: `(n, d)` in the units of the behavior space.
+
+    Returns:
+        `(n, d)`, mostly in [-1, 1].
+    """
     return 2 * (descriptors - frame.center) / ((frame.space.high - frame.space.low) * frame.scale)
 
 
@@ -78,6 +93,14 @@ def is_new(
 
     Where nothing was seen these are the first two generations of a search, whatever the age of the
     state: that of an island has the age of the search that it is from.
+
+    Args:
+        seen: how many behaviors were learned.
+        newest: the latest generation of birth among them; -1 before the first update.
+        population: who is asked about.
+
+    Returns:
+        True for whom to learn, `(n,)`.
     """
     beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
     new = (population.born > newest) | (beginning & (population.born >= 0))
@@ -85,7 +108,14 @@ def is_new(
 
 
 def check_mergeable(shared: Sequence[PyTree]) -> None:
-    """A `ValueError` where states cannot be merged, since what they must share is not the same."""
+    """Check that what merged states must share is the same.
+
+    Args:
+        shared: of each state, features, box and scale.
+
+    Raises:
+        ValueError: where one differs from the first.
+    """
     for number, each in enumerate(shared[1:], 2):
         if not eqx.tree_equal(shared[0], each):
             raise ValueError(
@@ -104,6 +134,13 @@ class Cosines(eqx.Module):
 
     Source: Rahimi & Recht 2007, random features of a shift-invariant kernel;
     here a mixture over its width.
+
+    Args:
+        d: dimensions of a descriptor.
+        size: m, even.
+        low: the lowest scale of frequencies, in radians over the frame's unit.
+        high: the highest.
+        key: for the frequencies.
     """
 
     frequency: Float[Array, "d half"]
@@ -120,8 +157,14 @@ class Cosines(eqx.Module):
     def __call__(
         self, points: Float[Array, "n d"], wide: Float[Array, ""] | float = 1.0
     ) -> Float[Array, "n m"]:
-        """phi; where `wide` is above 1, the lowest frequency is as much lower,
-        and the others reach from there.
+        """phi.
+
+        Args:
+            points: `(n, d)` in the frame's unit.
+            wide: above 1 the lowest frequency is as much lower, and the others reach from there.
+
+        Returns:
+            `(n, m)`, rows of length 1.
         """
         angle = points @ self.frequency * wide ** -((1 - self.place) ** LONGER)
         pairs = jnp.concatenate(cosine_and_sine(angle), axis=1)
@@ -143,6 +186,12 @@ def cosine_and_sine(angle: Float[Array, "*n"]) -> tuple[Float[Array, "*n"], Floa
     On one core XLA's own take 6 to 15 times as long, and they were most of what novelty cost. With
     y half the angle less whole turns, $|y| \le \pi / 2$: $\cos 2y = 1 - 2 \sin^2 y$ and
     $\sin 2y = 2 \sin y \cos y$.
+
+    Args:
+        angle: in radians.
+
+    Returns:
+        The cosines and the sines.
     """
     turn = angle / (2 * math.pi)
     y = math.pi * (turn - jnp.round(turn))

@@ -32,6 +32,14 @@ def nearest(
 
     Exact up to the rounding of float32 differences; their squares lose distances below 1e-19.
     Memory follows the references alone, since queries are taken in chunks.
+
+    Args:
+        queries: `(n, d)`.
+        references: among whom neighbours are looked for.
+        count: how many are wanted for each query.
+
+    Returns:
+        Squared distances `(n, count)`.
     """
     n, (m, d) = len(queries), references.point.shape
     if n == 0:
@@ -67,6 +75,13 @@ def squared_distances(
 ) -> Float[Array, "m n"]:
     """The squared Euclidean distance between every point and every query,
     from their differences.
+
+    Args:
+        queries: one a column, `(d, n)`.
+        points: one a row, `(m, d)`.
+
+    Returns:
+        `(m, n)`.
     """
 
     def add(total, q, p):

@@ -41,8 +41,10 @@ class BehaviorRecognition(eqx.Module):
     `experiments.paper_recognition()` has the paper's settings.
     Shapes: descriptors `(n, d)` in the units of `task.behavior_space`; embeddings `(n, dim(E))`;
     novelty `(n,)`, a squared embedding distance, comparable only within one run.
-    Errors: `ValueError` for settings out of range. Where training overflows novelty is NaN,
-    with which a run ends.
+    Where training overflows novelty is NaN, with which a run ends.
+
+    Raises:
+        ValueError: for settings out of range.
     """
 
     embedding: int | None = 32
@@ -92,7 +94,11 @@ class BehaviorRecognition(eqx.Module):
         )
 
     def init(self, space: Box, key: Key[Array, ""]) -> RecognitionState:
-        """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2)."""
+        """Draw xi* and xi1 and drive xi1 away from xi* (section 3.2); see `NoveltyEstimator.init`.
+
+        Raises:
+            ValueError: where an `encoder` gives xi* and xi1 different numbers of outputs.
+        """
         d = space.dimension
         key_target, key_predictor, key_diverge = jax.random.split(key, 3)
         target, e = self._init_encoder(d, self.depths[0], key_target)
@@ -111,20 +117,23 @@ class BehaviorRecognition(eqx.Module):
     def embed(
         self, state: RecognitionState, descriptors: Float[Array, "n d"]
     ) -> Float[Array, "n e"]:
-        """xi*(b), the space in which this novelty is measured."""
+        """xi*(b), the space in which this novelty is measured; see `metrics.cycling.Embeds`."""
         return self._with_weights(state.target, 0)(_normalise(state, descriptors))
 
     def score(
         self, state: RecognitionState, descriptors: Float[Array, "n d"], population: Population
     ) -> Float[Array, " n"]:
-        """M(b, w). The population plays no part: what was seen is in the weights."""
+        """M(b, w); see `NoveltyEstimator.score`.
+
+        The population plays no part: what was seen is in the weights.
+        """
         points = _normalise(state, descriptors)
         return self._error(state.predictor, points, self._with_weights(state.target, 0)(points))
 
     def update(
         self, state: RecognitionState, generation: Generation, key: Key[Array, ""]
     ) -> RecognitionState:
-        """Train xi1 on D, then forget D."""
+        """Train xi1 on D, then forget D; see `NoveltyEstimator.update`."""
         (key_train,) = jax.random.split(key, 1)
         predictor, optimiser = self._train(state, generation, key_train)
         # Where Adam's state has overflowed its weights would not move again: novelty is NaN,

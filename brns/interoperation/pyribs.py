@@ -22,6 +22,12 @@ class NoveltyArchive(ArchiveBase):
     stores no elites: give the scheduler a `result_archive` for them; `sample_elites` draws from the
     last batch. Unlike pyribs' ProximityArchive, `brns.ArchiveKNN` compares a batch with itself too,
     and needs more than k solutions in it.
+
+    Args:
+        estimator: the novelty, such as `brns.VisitCounts()`.
+        space: where measures lie, in their units.
+        solution_dim: the length or shape of a solution.
+        seed: decides all that is random.
     """
 
     def __init__(
@@ -54,8 +60,18 @@ class NoveltyArchive(ArchiveBase):
     def add(
         self, solution: Any, objective: Any, measures: Any, **fields: Any
     ) -> dict[str, np.ndarray]:
-        """The novelty of each solution, as it was before any of the batch was learned;
-        all have status 2, "new".
+        """The novelty of each solution, as it was before any of the batch was learned.
+
+        Args:
+            solution: `(n, ...)`.
+            objective: `(n,)`, or None for zeros; novelty does not depend on it.
+            measures: behaviors `(n, d)`, finite, in the units of the space.
+
+        Returns:
+            `novelty` `(n,)`, and `status` `(n,)`, which is 2, "new", for all.
+
+        Raises:
+            ValueError: where measures have another shape or are not finite.
         """
         measures = np.asarray(measures)
         novelty = self.novelty.score(measures)
@@ -66,7 +82,17 @@ class NoveltyArchive(ArchiveBase):
         return {"status": np.full(len(measures), 2, np.int32), "novelty": novelty}
 
     def sample_elites(self, n: int, *_: Any, **__: Any) -> dict[str, np.ndarray]:
-        """Solutions of the last batch, drawn with replacement."""
+        """Solutions of the last batch, drawn with replacement.
+
+        Args:
+            n: how many.
+
+        Returns:
+            `solution`, `objective` and `measures`, n rows each.
+
+        Raises:
+            IndexError: where no solution was added yet.
+        """
         if self._last is None:
             raise IndexError("no solution was added yet, so that none can be drawn")
         rows = self._random.integers(len(self), size=n)

@@ -16,17 +16,35 @@ Points = Float[Numbers, "n d"]
 def grid(space: Box) -> tuple[int, ...] | None:
     """The default cells of a behavior space: 36, 6 x 6 (paper, section 5.1) or 6 x 6 x 6;
     none beyond 3 dimensions.
+
+    Args:
+        space: the behavior space.
+
+    Returns:
+        How many cells in each dimension.
     """
     return {1: (36,), 2: (6, 6), 3: (6, 6, 6)}.get(space.dimension)
 
 
 def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n d"]:
-    r"""The cell of each point:
-    $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every dimension.
+    r"""The cell of each point: $\lfloor shape \cdot (b - low) / (high - low) \rfloor$ in every
+    dimension.
 
-    `shape` is the number of cells in each of the box's d dimensions. A cell holds its lower edges,
-    the last one the upper edge too. Points outside the box count for the border cell next to them.
-    A cell is known by its d coordinates, since one number would overflow in high dimension.
+    A cell holds its lower edges, the last one the upper edge too. Points outside the box count for
+    the border cell next to them. A cell is known by its d coordinates, since one number would
+    overflow in high dimension.
+
+    Args:
+        points: `(n, d)`, in the units of the box.
+        box: the behavior space.
+        shape: the number of cells in each of its d dimensions.
+
+    Returns:
+        `(n, d)`, from 0 on.
+
+    Raises:
+        ValueError: for points that are not finite, or of other dimensions than the box and the
+            shape.
     """
     points = np.asarray(points, np.float64)
     if not points.shape[1] == box.dimension == len(shape) or min(shape) < 1:
@@ -41,14 +59,31 @@ def cells(points: Points, box: Box, shape: Sequence[int]) -> Int[np.ndarray, "n 
 
 
 def centers(box: Box, shape: Sequence[int]) -> Float[np.ndarray, "n d"]:
-    """The middle of every cell, the last dimension running fastest."""
+    """The middle of every cell, the last dimension running fastest.
+
+    Args:
+        box: the behavior space.
+        shape: the number of cells in each dimension.
+
+    Returns:
+        `(cells, d)` in float32.
+    """
     places = np.indices(tuple(shape)).reshape(box.dimension, -1).T
     low, high = np.asarray(box.low, np.float64), np.asarray(box.high, np.float64)
     return (low + (places + 0.5) / np.asarray(shape) * (high - low)).astype(np.float32)
 
 
 def coverage(points: Points, box: Box, shape: Sequence[int]) -> float:
-    """The share of the grid's cells in which at least one point lies."""
+    """The share of the grid's cells in which at least one point lies.
+
+    Args:
+        points: `(n, d)`, in the units of the box.
+        box: the behavior space.
+        shape: the number of cells in each dimension.
+
+    Returns:
+        From 0 to 1.
+    """
     return float(cumulative_coverage([points], box, shape)[-1])
 
 
@@ -57,11 +92,16 @@ def cumulative_coverage(
     box: Box,
     shape: Sequence[int],
 ) -> Float[np.ndarray, " g"]:
-    """The share of cells visited up to each generation:
-    entry g counts the points of generations 0 ... g.
+    """The share of cells visited up to each generation. Time and memory grow with the number of
+    points, not of cells.
 
-    `generations` is an array `(g, n, d)` or one array `(n_g, d)` a generation. Time and memory grow
-    with the number of points, not of cells.
+    Args:
+        generations: an array `(g, n, d)`, or one array `(n_g, d)` a generation.
+        box: the behavior space.
+        shape: the number of cells in each dimension.
+
+    Returns:
+        Entry g counts the points of generations 0 ... g.
     """
     when = np.repeat(np.arange(len(generations)), [len(points) for points in generations])
     _, first = np.unique(
@@ -77,8 +117,17 @@ def of_record(
 ) -> Float[np.ndarray, " g"]:
     """Cumulative coverage of the behavior space over a run; figure 3a.
 
-    By the survivors of each generation, or by everything that was evaluated;
-    in the cells of `grid` by default.
+    Args:
+        record: the run.
+        shape: the number of cells in each dimension; by default those of `grid`.
+        individuals: whose behaviors count: the survivors' of each generation, or everything that
+            was evaluated.
+
+    Returns:
+        The share of cells after each generation.
+
+    Raises:
+        ValueError: without a shape, for behaviors of more than 3 dimensions.
     """
     points = (
         record.column("survivors.descriptor")
@@ -91,7 +140,15 @@ def of_record(
 
 
 def cells_of(space: Box, shape: Sequence[int] | None) -> Sequence[int]:
-    """The shape given, or that of `grid`; a `ValueError` where there is neither."""
+    """The number of cells in each dimension.
+
+    Args:
+        space: the behavior space.
+        shape: one that was chosen; None for that of `grid`.
+
+    Raises:
+        ValueError: where there is neither.
+    """
     grid_shape = shape or grid(space)
     if grid_shape is None:
         raise ValueError(

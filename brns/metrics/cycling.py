@@ -44,7 +44,16 @@ class Embeds(Protocol):
     or one of its own such as that of xi*.
     """
 
-    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]: ...
+    def embed(self, state: PyTree, descriptors: Float[Array, "n d"]) -> Float[Array, "n e"]:
+        """Where descriptors lie in that space.
+
+        Args:
+            state: the estimator's.
+            descriptors: `(n, d)` in the units of the behavior space.
+
+        Returns:
+            `(n, e)`.
+        """
 
 
 class Cycling(NamedTuple):
@@ -74,10 +83,20 @@ figures and reports ask again"""
 def of_record(
     record: Record, generations: Sequence[int] | None = None, search: NoveltySearch | None = None
 ) -> Cycling:
-    """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept.
+    """Q, epsilon, eta, kappa, R and novelty regained of a run whose states were kept. The result is
+    kept as long as the record is.
 
-    `generations` are some of `record.snapshots`, by default all. `search` is needed where the
-    record cannot rebuild a part of your own. The result is kept as long as the record is.
+    Args:
+        record: the run.
+        generations: some of `record.snapshots`, two or more in order; by default all.
+        search: the experiment, needed where a part of it is your own and the record was not given
+            it.
+
+    Returns:
+        The statistics; row and column i are of generation `generations[i]`.
+
+    Raises:
+        ValueError: where the run does not have these states.
     """
     generations = require_states(
         record, "Q(i, j), on which eta and kappa rest,", generations, least=2
@@ -117,10 +136,18 @@ def _margin(
 def matrices(
     record: Record, generations: list[int], search: NoveltySearch
 ) -> tuple[Float[np.ndarray, "g g"], Float[np.ndarray, "g g"]]:
-    """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere, over generations whose states were kept.
+    """Q(i, j) and R(i, j) for j >= i, and NaN elsewhere.
 
-    One state is in memory at a time. Each state scores the probes,
-    then once every individual that survived until then.
+    One state is in memory at a time. Each state scores the probes, then once every individual that
+    survived until then.
+
+    Args:
+        record: the run.
+        generations: whose states were kept.
+        search: the experiment.
+
+    Returns:
+        Q in the estimator's unit, and R in [0, 1].
     """
     points = record.column("survivors.descriptor", generations)
     g, mu, d = points.shape
@@ -167,7 +194,15 @@ def _novelty(
 
 
 def ranks(novelty: Float[Numbers, " n"], probes: Float[Numbers, " m"]) -> Float[np.ndarray, " n"]:
-    """The share of probes that are less novel than each individual, equals counted half."""
+    """The share of probes that are less novel than each individual, equals counted half.
+
+    Args:
+        novelty: of the individuals, `(n,)`.
+        probes: novelty of the probes by the same state, `(m,)`.
+
+    Returns:
+        From 0 to 1, `(n,)`.
+    """
     ordered = np.sort(np.asarray(probes))
     return (
         np.searchsorted(ordered, novelty, "left") + np.searchsorted(ordered, novelty, "right")
@@ -179,6 +214,12 @@ def eta(q: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     below 1 where novelty fades.
 
     Infinite, or NaN, where Q(i, i) = 0. The published code averages all pairs into one number.
+
+    Args:
+        q: Q(i, j), of which j >= i is read.
+
+    Returns:
+        One number for each i but the last.
     """
     q = _mask_past(q)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,10 +232,17 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
     r"""$\kappa(P_i) = \sum_{j > i^*} \mathbb{I}[Q(i, i^*) + \epsilon < Q(i, j)]$,
     $i^* = argmin_{j \ge i} Q(i, j)$.
 
-    For every i but the last: in how many generations the population was novel again after it had
-    been known best, in the first minimum i*. The count grows with the number of generations;
-    `kappa_share` does not. The published script compares with the index i* in place of Q(i, i*);
-    its numbers are not this kappa.
+    In how many generations the population was novel again after it had been known best, in the
+    first minimum i*. The count grows with the number of generations; `kappa_share` does not. The
+    published script compares with the index i* in place of Q(i, i*); its numbers are not this
+    kappa.
+
+    Args:
+        q: Q(i, j), of which j >= i is read.
+        epsilon: the margin, in Q's unit.
+
+    Returns:
+        A count for each i but the last.
     """
     q = _mask_past(q)
     after = np.arange(len(q)) > q.argmin(axis=1, keepdims=True)
@@ -206,6 +254,13 @@ def kappa(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]
 def kappa_share(q: Float[Numbers, "g g"], epsilon: float) -> Float[np.ndarray, " g-1"]:
     """kappa per later generation, in [0, 1]:
     comparable between runs of different lengths and strides.
+
+    Args:
+        q: Q(i, j), of which j >= i is read.
+        epsilon: the margin, in Q's unit.
+
+    Returns:
+        A share for each i but the last.
     """
     count = kappa(q, epsilon)
     return count / np.arange(len(count), 0, -1)
@@ -221,6 +276,12 @@ def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
     of the space. So a population that was among the most novel does not count when all novelty
     becomes equal, nor founders whose rank was low because they crowd at the start, and whose place
     others visit less from then on. Ours.
+
+    Args:
+        r: R(i, j), of which j >= i is read.
+
+    Returns:
+        A share for each i but the last.
     """
     r = _mask_past(r)
     least = np.minimum.accumulate(r, axis=1)
@@ -230,11 +291,17 @@ def regained(r: Float[Numbers, "g g"]) -> Float[np.ndarray, " g-1"]:
 
 
 def epsilon(points: Float[Numbers, "n e"]) -> float:
-    """0.1 x the median distance between pairs of vectors of the space in
-    which novelty is measured; section 4.
+    """0.1 x the median distance between pairs; section 4. The published code takes 0.1 x the box's
+    diagonal.
 
     Of more than a million pairs a million are drawn, always the same: the median's rank is within
-    0.1 % of the middle. The published code takes 0.1 x the box's diagonal.
+    0.1 % of the middle.
+
+    Args:
+        points: `(n, e)` in the space in which novelty is measured.
+
+    Returns:
+        A distance in that space.
     """
     points = np.asarray(points, np.float64)
     n = len(points)

@@ -13,8 +13,13 @@ def parent_distance(
 ) -> Float[np.ndarray, " g"]:
     r"""$\lVert \phi(x) - \phi(parent(x)) \rVert_2$, mean over a generation's x that have a parent.
 
-    `parents` are ids, -1 for none; row i of `behaviors` is the descriptor of the individual with id
-    i. In the units of the behavior space. NaN where nobody has a parent, as among the founders.
+    Args:
+        descriptors: of each generation's individuals, `(g, n, d)`.
+        parents: their parents' ids, `(g, n)`; -1 for none.
+        behaviors: row i is the descriptor of the individual with id i.
+
+    Returns:
+        In the units of the behavior space; NaN where nobody has a parent, as among the founders.
     """
     parents = np.asarray(parents)
     there = np.asarray(behaviors, np.float64)[parents]
@@ -23,13 +28,26 @@ def parent_distance(
 
 
 def age_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """Mean age of the survivors of each generation of a run; figure 3c."""
+    """Mean age of the survivors of each generation of a run; figure 3c.
+
+    Args:
+        record: the run.
+
+    Returns:
+        In generations, from generation 0 on.
+    """
     return np.asarray(record.generations) - record.column("survivors.born").mean(axis=1)
 
 
 def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """Mean distance in behavior space from the survivors of each generation to their parents;
     figure 3b.
+
+    Args:
+        record: the run.
+
+    Returns:
+        In the units of the behavior space, from generation 0 on, which is NaN.
     """
     everyone = np.concatenate(evaluated_column(record, "descriptor"))
     return parent_distance(

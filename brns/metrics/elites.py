@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 
 def elites(record: Record, shape: Sequence[int]) -> Population:
-    """Of everything that a run evaluated, the fittest of each cell that was visited,
-    with its genotype.
+    """Of everything that a run evaluated, the fittest of each cell that was visited, with its
+    genotype.
 
-    `shape` is the number of cells in each dimension of the behavior space. Elites come in the order
-    of their cells (`coverage.cells`), the last dimension running fastest. Of equally fit
-    individuals the first born is the elite.
+    Args:
+        record: the run.
+        shape: the number of cells in each dimension of the behavior space.
+
+    Returns:
+        In the order of their cells (`coverage.cells`), the last dimension running fastest. Of
+        equally fit individuals the first born is the elite.
     """
     best = fittest(record, shape)
     genotype = record.genotypes(best["id"], best["born"])
@@ -30,7 +34,15 @@ def elites(record: Record, shape: Sequence[int]) -> Population:
 
 
 def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
-    """The columns of the elites without the genotype, which takes longer to read."""
+    """The columns of the elites without the genotype, which takes longer to read.
+
+    Args:
+        record: the run.
+        shape: the number of cells in each dimension.
+
+    Returns:
+        Columns by name, in the order of `elites`.
+    """
     columns = {
         name: np.concatenate(evaluated_column(record, name))
         for name in Population._fields
@@ -43,11 +55,20 @@ def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
 
 
 def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float[np.ndarray, " g"]:
-    r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells,
-    the fitness of their elites by then.
+    r"""$\sum_c (f_c - offset)$ after each generation: over the visited cells, the fitness of their
+    elites by then.
 
     Source: Pugh, Soros & Stanley 2016, doi:10.3389/frobt.2016.00040, who ask for fitness that is
-    nowhere negative. If `offset` is the task's least fitness, a new cell never lowers the score.
+    nowhere negative.
+
+    Args:
+        record: the run.
+        shape: the number of cells in each dimension.
+        offset: subtracted from fitness; with the task's least fitness a new cell never lowers the
+            score.
+
+    Returns:
+        In the task's unit of fitness.
     """
     points, fitness = evaluated_column(record, "descriptor"), evaluated_column(record, "fitness")
     _, cell = np.unique(
@@ -67,6 +88,16 @@ def frame(population: Population) -> "pandas.DataFrame":
 
     For elites, solutions and any population that a record gives. Needs pandas:
     `pip install 'brns[frame]'`.
+
+    Args:
+        population: individuals, such as those of `record.population()`, `record.solutions()` or
+            `elites`.
+
+    Returns:
+        A row for each individual.
+
+    Raises:
+        ValueError: where it is no `Population`.
     """
     import pandas
 

@@ -160,10 +160,14 @@ class Estimate(NamedTuple):
 
 
 def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
-    """The numbers of one run by name; the table of `measures` says what they mean.
+    """The numbers of one run; those that it does not have are left out.
 
-    `of_paths` says that behaviors are planar paths. Cycling needs 2 states or more and
-    `record.search`. Numbers that a run does not have are left out.
+    Args:
+        record: the run. Cycling needs two of its states or more, and `record.search`.
+        of_paths: whether behaviors are planar paths.
+
+    Returns:
+        By name; the table of `measures` says what they mean.
     """
     there = {
         "nothing": True,
@@ -177,8 +181,17 @@ def summary(record: Record, *, of_paths: bool = False) -> dict[str, float]:
 
 
 def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str, Estimate]:
-    """The same numbers over the runs of one experiment: mean,
-    standard deviation and number of seeds of each.
+    """The numbers of `summary` over the runs of one experiment.
+
+    Args:
+        records: the runs, one a seed.
+        of_paths: whether behaviors are planar paths.
+
+    Returns:
+        Mean, standard deviation and number of seeds of each.
+
+    Raises:
+        ValueError: for runs of different experiments.
     """
     if any(record.experiment != records[0].experiment for record in records):
         raise ValueError("these are runs of different experiments: summarize each experiment apart")
@@ -191,7 +204,14 @@ def over_seeds(records: Sequence[Record], *, of_paths: bool = False) -> dict[str
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Mean, standard deviation and number of some seeds' values."""
+    """Mean, standard deviation and number of some seeds' values.
+
+    Args:
+        values: one a seed.
+
+    Returns:
+        NaN as deviation of one seed, or of infinite values.
+    """
     with np.errstate(invalid="ignore"):  # of an infinite value there is no deviation: NaN
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
     return Estimate(float(np.mean(values)), deviation, len(values))

@@ -22,10 +22,16 @@ TERMS = ("x", "y", "xx", "xy", "yx", "yy")
 
 
 def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
-    """The six terms x, y, xx, xy, yx, yy of paths of straight pieces through x1, y1, x2, y2, ...
+    """The six terms x, y, xx, xy, yx, yy of paths of straight pieces.
 
-    Paths run forward in time; the published code lists their points backwards,
-    which gives the inverse signature.
+    Paths run forward in time; the published code lists their points backwards, which gives the
+    inverse signature.
+
+    Args:
+        descriptors: x1, y1, x2, y2, ... of each path.
+
+    Returns:
+        `(n, 6)`, in the world's unit and its square.
     """
     points = np.reshape(descriptors, (len(descriptors), -1, 2)).astype(np.float64)
     steps = np.diff(points, axis=1)
@@ -35,7 +41,14 @@ def signatures(descriptors: Float[Numbers, "n d"]) -> Float[np.ndarray, "n 6"]:
 
 
 def signature_space(space: Box) -> Box:
-    """The box of the signatures of paths in a behavior space, by the bounds above."""
+    """The box of the signatures of paths in a behavior space, by the bounds above.
+
+    Args:
+        space: of the behaviors, whose first two dimensions are x and y.
+
+    Returns:
+        Of 6 dimensions.
+    """
     x, y = np.asarray(space.high - space.low, np.float64)[:2] / 2
     area = x * y / 2
     return Box([-x, -y, 0.0, -area, -area, 0.0], [x, y, x * x / 2, area, area, y * y / 2])
@@ -44,6 +57,12 @@ def signature_space(space: Box) -> Box:
 def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
     """The share of the cells of signature space visited by everything
     evaluated up to each generation.
+
+    Args:
+        record: the run, whose behaviors are planar paths.
+
+    Returns:
+        From 0 to 1, from generation 0 on.
     """
     box = signature_space(record.behavior_space)
     return cumulative_coverage(
@@ -52,12 +71,17 @@ def coverage_of_record(record: Record) -> Float[np.ndarray, " g"]:
 
 
 def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """How far the novelty of each generation's survivors is from
-    uniform over the cells that they occupy.
+    """How far the novelty of each generation's survivors is from uniform over the cells that they
+    occupy.
 
-    The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell; NaN
-    where nobody is novel. Over all cells it would be above 0.99 at the paper's coverage; the paper
-    prints 0.05 to 0.18.
+    The Jensen-Shannon distance of the mean novelty, as selection saw it, in each occupied cell.
+    Over all cells it would be above 0.99 at the paper's coverage; the paper prints 0.05 to 0.18.
+
+    Args:
+        record: the run, whose behaviors are planar paths.
+
+    Returns:
+        From 0 to 1, from generation 0 on; NaN where nobody is novel.
     """
     box = signature_space(record.behavior_space)
     distances = []
@@ -71,5 +95,12 @@ def uniformity_of_record(record: Record) -> Float[np.ndarray, " g"]:
 
 
 def spread_of_record(record: Record) -> Float[np.ndarray, " 6"]:
-    """The standard deviation of everything evaluated along each term of its signature; figure 5."""
+    """The standard deviation of everything evaluated along each term of its signature; figure 5.
+
+    Args:
+        record: the run, whose behaviors are planar paths.
+
+    Returns:
+        In the order of `TERMS`.
+    """
     return signatures(np.concatenate(evaluated_column(record, "descriptor"))).std(axis=0)

@@ -56,14 +56,14 @@ class Recorded(Protocol):
         ...
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
-        """One column over generations, stacked, such as `survivors.descriptor`: `(g, mu, d)`."""
+        """One column over generations, stacked; see `Record.column`."""
         ...
 
     def state(self, number: int, search: NoveltySearch | None = None) -> Any:
-        """The search's state after a generation."""
+        """The search's state after a generation; see `Record.state`."""
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
-        """The genotypes of individuals, from the generations where they were born."""
+        """The genotypes of individuals; see `Record.genotypes`."""
         ...
 
 
@@ -74,10 +74,14 @@ else:  # Python 3.11 would read every property to check at run time whether a ru
 
 
 def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
-    """A column of all who were evaluated, one array a generation: the founders, then each
-    generation's offspring.
+    """A column of all who were evaluated, without those who failed.
 
-    Those who failed are left out.
+    Args:
+        record: the run.
+        column: of `Population`.
+
+    Returns:
+        One array a generation, the first of the founders, the others of its offspring.
     """
     rows = []
     for g in record.generations:
@@ -89,8 +93,20 @@ def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
 def require_states(
     record: Record, what: str, generations: Sequence[int] | None = None, least: int = 1
 ) -> list[int]:
-    """The generations given, by default all, whose states `what` needs; a `ValueError` where they
-    are not kept."""
+    """The generations whose states a measure reads.
+
+    Args:
+        record: the run.
+        what: the measure's name, for errors.
+        generations: those that were chosen; by default all that have a state.
+        least: how many the measure needs.
+
+    Returns:
+        The generations, in order.
+
+    Raises:
+        ValueError: where the states of some of them were not kept, or they are too few.
+    """
     snapshots = record.snapshots
     requested = snapshots if generations is None else list(generations)
     if len(requested) < least or requested != sorted(set(requested) & set(snapshots)):

@@ -21,6 +21,9 @@ and of more each behavior visits its own"""
 class Seen:
     """The cells that a search has visited: of grids at every scale,
     each over a random plane of the behavior space.
+
+    Args:
+        space: the behavior space.
     """
 
     def __init__(self, space: Box):
@@ -35,10 +38,16 @@ class Seen:
         self.counts: list[np.ndarray] = []
 
     def fraction_new(self, descriptors: Float[np.ndarray, "n d"]) -> float:
-        """After one more generation: of the visited cells,
-        the share first visited in the last half of all generations.
+        """After one more generation: of the visited cells, the share first visited in the last half
+        of all generations.
 
-        The mean over the grids that tell; 1 after generation 0. A cell is known by a hash.
+        A cell is known by a hash.
+
+        Args:
+            descriptors: of the generation's offspring, `(n, d)`, finite.
+
+        Returns:
+            The mean over the grids that tell; 1 after generation 0.
         """
         along = (descriptors - self.low) / self.width @ self.plane
         cell = np.floor(along).astype(np.int64).reshape(-1, GRIDS, 2)
@@ -53,7 +62,14 @@ class Seen:
 
 
 def of_record(record: Record) -> Float[np.ndarray, " g"]:
-    """The share of what is new after each generation of a run."""
+    """The share of what is new after each generation of a run.
+
+    Args:
+        record: the run.
+
+    Returns:
+        From 0 to 1, from generation 0 on.
+    """
     seen = Seen(record.behavior_space)
     return np.array(
         [seen.fraction_new(descriptors) for descriptors in evaluated_column(record, "descriptor")]
@@ -64,7 +80,12 @@ def saturated(saved: Any) -> bool:
     """Whether a run has stopped finding, for `brns.run(..., until=brns.saturated)`.
 
     So it is when, of the places it has visited, less than 5 % were first visited in the last half
-    of its generations. `saved` is its newest generation. Rooms behind a door that is not found yet
-    are not seen coming.
+    of its generations. Rooms behind a door that is not found yet are not seen coming.
+
+    Args:
+        saved: the run's newest generation.
+
+    Returns:
+        True where the run may end.
     """
     return saved.row.new < SATURATED

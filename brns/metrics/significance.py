@@ -49,9 +49,8 @@ def paired(ours: Values, theirs: Values) -> Difference:
     r"""Wilcoxon's signed ranks, two-sided and exact, of two methods that share their seeds.
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
-    0. Seeds in which both are equal are left out of p, equal differences share their mean rank.
-       p is
-    1 where nothing differs, and where ranks and effect point to different sides.
+    0. Seeds in which both are equal are left out of p, equal differences share their mean rank. p
+    is 1 where nothing differs, and where ranks and effect point to different sides.
 
     Args:
         ours: A number for each seed; infinite ones are larger than all others.
@@ -103,6 +102,12 @@ def least_p(seeds: int) -> float:
 def enough_seeds(tests: int = 1) -> int:
     """The fewest seeds with which so many tests, corrected together,
     can all confirm a difference.
+
+    Args:
+        tests: how many.
+
+    Returns:
+        At least 2.
     """
     return next(n for n in itertools.count(2) if least_p(n) * tests < LEVEL)
 
@@ -110,6 +115,12 @@ def enough_seeds(tests: int = 1) -> int:
 def holm(p: Values) -> Float[np.ndarray, " n"]:
     r"""p-values corrected for their number, Holm 1979:
     $\max_{j \le i} \min(1, (n - j + 1) p_{(j)})$, in order.
+
+    Args:
+        p: n p-values.
+
+    Returns:
+        In the order of `p`.
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")

@@ -85,6 +85,13 @@ class GivenFounders(eqx.Module):
     goes on from where another ended, with settings of its own; the estimator begins anew. A record
     names them by their digest, and holds them as its generation 0. Shapes: finite genotypes
     `(n, p)` inside the box, as many as the population has.
+
+    Args:
+        genotypes: `(n, p)`, finite, of NumPy or any other kind.
+        sha256: the digest alone, as in a record; it is computed where genotypes are given.
+
+    Raises:
+        ValueError: for genotypes of another shape, or that are not finite.
     """
 
     _genotypes: Float[Array, "n p"] | None

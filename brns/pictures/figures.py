@@ -242,7 +242,7 @@ def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> lis
         shape: as in `draw`.
 
     Returns:
-        A row for each point of a line, bar, cell or individual that `draw` draws: the values
+        A row for each point of a line, bar, cell or individual that `draw` draws, with the values
         of every seed, of which the lines' middles and bands are made. `pandas.DataFrame` takes them
         as they are.
 

@@ -154,12 +154,30 @@ def generations(
     accept_edits: bool = False,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
-    """`run` as a loop of your own: hands out each generation when it is saved,
-    from the founders on.
+    """`run` as a loop of your own: hands out each generation when it is saved, from the founders
+    on.
 
-    Of several seeds it hands out each one's in turn. Leave the loop when you like: all that was
-    handed out is on disk, and `resume` or `exist="resume"` goes on. The arguments are those of
-    `run`.
+    Leave the loop when you like: all that was handed out is on disk, and `resume` or
+    `exist="resume"` goes on.
+
+    Args:
+        search: the experiment.
+        generations: how many there shall be in all.
+        out: as in `run`.
+        seed: as in `run`.
+        seeds: as in `run`.
+        checkpoint_every: as in `run`.
+        genotypes: as in `run`.
+        exist: as in `run`.
+        accept_edits: as in `run`.
+        progress: whether a bar is shown.
+
+    Returns:
+        An iterator over generations; of several seeds it hands out each one's in turn.
+
+    Raises:
+        RecordError: where the directory is taken, or its run is another.
+        ValueError: where an argument or what a part gave is not what it should be.
     """
     folder = temporary_folder() if out is None else place(out)  # now, not when the loop begins
     steps = run_steps(
@@ -227,21 +245,30 @@ def fork(
     out: str | os.PathLike,
     generations: SupportsIndex | None = None,
 ) -> Record:
-    """A run that goes on from generation `at` of another, with other settings;
-    `brns.resume(out)` continues it.
+    """A run that goes on from a generation of another, with other settings; `brns.resume(out)`
+    continues it.
 
     It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one
     search from its founders on; of the states only the one that it goes on from. Its `run.json`
-    says where it comes from.
+    says where it comes from. One seed of a batch is forked alone, and equals the batch's up to
+    rounding. After an error nothing is made.
 
-    `search` is the experiment to go on with, by default the run's own, which ends in the same bits
-    as the run itself. `generations` is how many there shall be in all, by default as many as the
-    run was asked for. One seed of a batch is forked alone, and equals the batch's up to rounding.
+    Args:
+        run: the directory of the other run, or its record.
+        at: the generation to go on from; its state must be on disk.
+        search: the experiment to go on with, by default the run's own, which ends in the same bits
+            as the run itself.
+        out: the directory of the new run.
+        generations: how many there shall be in all, by default as many as the run was asked for.
 
-    Errors: `RecordError` where the generation has no state, where the search's state has another
-    shape, or where `out` is taken; `ValueError` where the settings change the space of behaviors,
-    the length of genotypes, the sizes of population and offspring or the founders. Then nothing is
-    made.
+    Returns:
+        The new run, as far as it was copied.
+
+    Raises:
+        RecordError: where the generation has no state, where the search's state has another shape,
+            or where `out` is taken.
+        ValueError: where the settings change the space of behaviors, the length of genotypes, the
+            sizes of population and offspring or the founders.
     """
     source = run if isinstance(run, Record) else Record(run)
     out, at = place(out), require_integer("at", at, 0)
@@ -331,6 +358,24 @@ def run_steps(
 
     The founders are saved under a hidden name beside `out`, and appear in it at once:
     there is no run without them.
+
+    Args:
+        search: the experiment.
+        generations: as in `run`, and so are the others.
+        out: the run's directory.
+        seed: one seed.
+        seeds: a batch.
+        checkpoint_every: the stride of the states kept.
+        exist: what to do where `out` holds a run.
+        genotypes: whose are stored.
+        accept_edits: go on though your own code was edited.
+
+    Returns:
+        A generator of one saved generation per seed. It may be sent the status with which to end.
+
+    Raises:
+        ValueError: where an argument is not what it should be.
+        RecordError: where the directory is taken, or its run is another.
     """
     if not isinstance(search, NoveltySearch):
         raise ValueError(
@@ -396,7 +441,21 @@ def resume_steps(
     search: NoveltySearch | None = None,
     accept_edits: bool = False,
 ) -> Generator[list[SavedGeneration], Status | None, None]:
-    """`resume`, one generation of all seeds at a time."""
+    """`resume`, one generation of all seeds at a time.
+
+    Args:
+        path: of the run or batch.
+        generations: how many there shall be in all; by default as planned.
+        search: the experiment, where a part of it is your own.
+        accept_edits: go on though your own code was edited.
+
+    Returns:
+        As of `run_steps`.
+
+    Raises:
+        RecordError: where the run is another experiment's or code's, is damaged, or is one seed of
+            a batch.
+    """
     began = datetime.datetime.now(datetime.UTC)
     runs = records(path, search)
     first = runs[0]

@@ -128,6 +128,17 @@ def new(
     """The metadata of a run that begins. Each has an identifier of its own,
     even where all else is the same.
 
+    Args:
+        search: the experiment.
+        seed: of this run.
+        seeds: all that are started together.
+        generations: how many there shall be.
+        checkpoint_every: the stride of the states kept.
+        genotypes: whose are stored: `survivors` or `all`.
+
+    Returns:
+        With what this process is made of, and no session.
+
     Raises:
         SettingsError: Where a setting cannot be recorded.
     """
@@ -154,7 +165,15 @@ def new(
 
 
 def of_seeds(first: Metadata, seeds: Iterable[int]) -> list[Metadata]:
-    """The metadata of each seed of a batch."""
+    """The metadata of each seed of a batch.
+
+    Args:
+        first: the metadata that they share.
+        seeds: of the batch.
+
+    Returns:
+        One for each seed, with an identifier of its own.
+    """
     return [
         first.model_copy(update={"seed": seed, "id": secrets.token_hex(8)}, deep=True)
         for seed in seeds
@@ -162,7 +181,15 @@ def of_seeds(first: Metadata, seeds: Iterable[int]) -> list[Metadata]:
 
 
 def create(path: Path, metadata: Metadata) -> None:
-    """The folder of a new run."""
+    """Make the folder of a new run.
+
+    Args:
+        path: of the run.
+        metadata: its run.json.
+
+    Raises:
+        RecordError: where the system refuses.
+    """
     for folder in ("generations", "states"):
         with saving(path / folder):
             (path / folder).mkdir(parents=True)
@@ -170,13 +197,31 @@ def create(path: Path, metadata: Metadata) -> None:
 
 
 def write(path: Path, metadata: Metadata) -> None:
-    """Make it the run.json of the run in a directory."""
+    """Write the run.json of a run, whole or not at all.
+
+    Args:
+        path: of the run.
+        metadata: what it shall say.
+
+    Raises:
+        RecordError: where the system refuses.
+    """
     metadata.checksum = metadata.summed()
     write_bytes(path / NAME, metadata.model_dump_json(indent=1).encode())
 
 
 def read(path: Path) -> Metadata:
-    """The metadata of the run in a directory; what is not sound is a `RecordError`."""
+    """The metadata of the run in a directory.
+
+    Args:
+        path: of the run.
+
+    Returns:
+        The fields of run.json.
+
+    Raises:
+        RecordError: where there is no run.json, or one that is damaged or of another version.
+    """
     file = path / NAME
     try:
         metadata = Metadata.model_validate_json(file.read_bytes())
@@ -198,7 +243,14 @@ def read(path: Path) -> Metadata:
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The runs one folder below, but those that are being made, whose names begin with a dot."""
+    """The runs one folder below, but those that are being made, whose names begin with a dot.
+
+    Args:
+        folder: such as that of a batch.
+
+    Returns:
+        Their paths, by name.
+    """
     return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
 
 

@@ -36,14 +36,31 @@ def temporary_folder() -> Path:
 
 
 def seed_folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
+    """The folders of a run's seeds.
+
+    Args:
+        out: the run's or batch's directory.
+        several: whether it is a batch.
+        seeds: their numbers.
+
+    Returns:
+        `out` itself, or a folder below it for each seed.
+    """
     return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
-    """Whether they are a batch, and the seeds in order: `seed` alone, so many from it on,
-    or those given.
+    """The seeds that two arguments mean.
 
-    Errors: `ValueError` where they are no seeds.
+    Args:
+        seed: one seed, or the first.
+        seeds: so many from `seed` on, or a list; None for `seed` alone.
+
+    Returns:
+        Whether they are a batch, and the seeds in order.
+
+    Raises:
+        ValueError: where they are no seeds.
     """
     try:
         if seeds is None:
@@ -65,7 +82,16 @@ def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[
 
 
 def require_integer(name: str, value: Any, least: int = 1) -> int:
-    """A number of generations as an integer; a `ValueError` where it is none from `least` on."""
+    """A whole number as an integer.
+
+    Args:
+        name: of the argument, for errors.
+        value: of any type.
+        least: that it may be.
+
+    Raises:
+        ValueError: where it is no whole number from `least` on.
+    """
     try:
         number = operator.index(value)
     except TypeError:
@@ -84,7 +110,14 @@ def place(out: str | os.PathLike) -> Path:
 
 
 def check_free(out: Path) -> None:
-    """A `RecordError` where a new run or batch would be written over something."""
+    """Check that a new run or batch would be written over nothing.
+
+    Args:
+        out: its directory.
+
+    Raises:
+        RecordError: where something is there.
+    """
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f"brns resume {shlex.quote(str(out))}"
         raise RecordError(
@@ -94,11 +127,17 @@ def check_free(out: Path) -> None:
 
 
 def refuse_unusable(out: Path) -> None:
-    """A `RecordError` where a run cannot be made, before anything is computed for it.
+    """Check that a run can be made, before anything is computed for it.
 
     A run is made beside its place and then renamed, which needs a folder around it that can be
     written. An empty folder that is there already must be one that can be replaced: not a mounted
     volume, nor where this process works.
+
+    Args:
+        out: its directory.
+
+    Raises:
+        RecordError: where it cannot.
     """
     check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
@@ -125,7 +164,15 @@ def holds_runs(out: Path) -> bool:
 
 @contextlib.contextmanager
 def making(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
-    """What the system refuses meanwhile is a `RecordError` that says what to do."""
+    """Meanwhile an error of the system becomes one that says what to do.
+
+    Args:
+        out: the folder that is made.
+        advice: what to do.
+
+    Raises:
+        RecordError: for an `OSError`.
+    """
     try:
         yield
     except OSError as error:
@@ -136,9 +183,18 @@ def making(out: Path, advice: str = "choose another place") -> Generator[None, N
 
 @contextlib.contextmanager
 def atomic_directory(out: Path) -> Generator[Path, None, None]:
-    """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
+    """A hidden folder in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.
+
+    Args:
+        out: where the run shall be.
+
+    Returns:
+        A context that gives the hidden folder, beside `out`.
+
+    Raises:
+        RecordError: where `out` was taken, or the system refuses.
     """
     temporary = hidden(out)
     try:
@@ -162,6 +218,12 @@ def run_locks(paths: Iterable[Path]) -> Generator[None, None, None]:
 
     The system drops the lock when the process ends, in whatever way. Where a file system has none,
     that is said, and nobody is kept out.
+
+    Args:
+        paths: of the runs.
+
+    Raises:
+        RecordError: where another process or thread writes, or the folder cannot be written.
     """
     owner = False
     with contextlib.ExitStack() as locks:

@@ -61,7 +61,11 @@ class Row(NamedTuple):
 
 
 class Rows:
-    """The rows of a run, worked out one generation after another."""
+    """The rows of a run, worked out one generation after another.
+
+    Args:
+        space: the behavior space.
+    """
 
     def __init__(self, space: Box):
         self.space, self.grid = space, grid(space)
@@ -70,9 +74,14 @@ class Rows:
         self.seen = Seen(space)
 
     def row(self, number: int, tables: Mapping[str, Any]) -> Row:
-        """The row of the generation with these tables of offspring and survivors, and who failed.
+        """The row of the next generation.
 
-        The tables have columns by name; `failed` is a number.
+        Args:
+            number: of the generation.
+            tables: `offspring` and `survivors`, with columns by name, and `failed`, a number.
+
+        Returns:
+            Counts and coverage are of all generations so far.
         """
         offspring, survivors = tables["offspring"], tables["survivors"]
         novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
@@ -105,7 +114,14 @@ class Rows:
 
 
 class Progress:
-    """The file of a run that goes on: at first the rows of these generations, from 0 on."""
+    """The file of a run that goes on: at first the rows of these generations, from 0 on.
+
+    Args:
+        folder: of the run.
+        space: the behavior space.
+        generations: the tables of all that were saved, as `Rows.row` takes them; at least
+            generation 0.
+    """
 
     def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, Any]]):
         self.file, self.rows = folder / "progress.csv", Rows(space)
@@ -114,7 +130,12 @@ class Progress:
         self._write("w", [Row._fields, *done])
 
     def add(self, number: int, generation: Generation) -> Row:
-        """Append the row of a generation that was saved."""
+        """Append the row of a generation that was saved.
+
+        Args:
+            number: of the generation.
+            generation: who was born and who survived.
+        """
         tables = {
             "offspring": generation.offspring._asdict(),
             "survivors": generation.survivors._asdict(),
@@ -144,6 +165,12 @@ class Bar:
 
     In a notebook it is the cell's output, and needs no widgets, which rich's own would. Elsewhere
     nothing is shown. Everywhere the logger `brns` gets a line every half minute.
+
+    Args:
+        title: what is counted, such as `generation`.
+        total: how many there will be, if it is known.
+        summary: the words until the first is done.
+        visible: False shows nothing.
     """
 
     def __init__(
@@ -201,6 +228,9 @@ class Bar:
     def show(self, saved: Sequence[Any]) -> None:
         """Show a generation of all seeds: the means of coverage and of what is new,
         and all solutions so far.
+
+        Args:
+            saved: of each seed.
         """
         rows, total = [row.row for row in saved], saved[0].record.planned
         path = saved[0].record.path
@@ -231,8 +261,16 @@ def with_progress(
     visible: bool,
     temporary: Path | None = None,
 ) -> Iterator[Any]:
-    """Saved generations, shown as they come,
-    up to the first of which `until` is true in every seed.
+    """Saved generations, shown as they come.
+
+    Args:
+        steps: of `run_steps` or `resume_steps`.
+        until: asked about each generation; the run ends when it is true in every seed.
+        visible: whether a bar is shown.
+        temporary: the folder to name to the user, where it ends with Python.
+
+    Returns:
+        What `steps` yields.
     """
     with contextlib.closing(steps), Bar("generation", summary="compiling", visible=visible) as bar:
         try:
@@ -255,7 +293,14 @@ def with_progress(
 
 
 def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:
-    """Hand on so many things, and show how many are done, where a run would show its bar."""
+    """Hand on things, and show how many are done, where a run would show its bar.
+
+    Args:
+        things: what is handed on.
+        title: what is counted.
+        total: how many there will be.
+        visible: whether a bar is shown.
+    """
     with Bar(title, total, visible=visible) as bar:
         for thing in things:
             yield thing

@@ -96,7 +96,14 @@ def _processor() -> str:
 
 
 def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each different answer once, in order, with the names of those that gave it as `rows`."""
+    """Each different answer once, in order.
+
+    Args:
+        answers: names and what `describe_process` says of each.
+
+    Returns:
+        The answers, each with the names of those that gave it as `rows`.
+    """
     groups: dict[str, dict[str, Any]] = {}
     for name, answer in answers:
         group = groups.setdefault(json.dumps(answer, sort_keys=True), {**answer, "rows": []})
@@ -106,7 +113,14 @@ def group_by_answer(answers: Iterable[tuple[str, Mapping[str, Any]]]) -> list[di
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """A sentence on what made something, whatever of it is known."""
+    """A sentence on what made something, whatever of it is known.
+
+    Args:
+        facts: as of `describe_process`, whatever of it is known.
+
+    Returns:
+        In Markdown.
+    """
     parts = [f"Commit {facts.get('commit') or 'unknown'}"]
     if facts.get("versions"):
         parts.append(", ".join(f"{name} {version}" for name, version in facts["versions"].items()))

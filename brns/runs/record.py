@@ -69,9 +69,15 @@ class Failure(NamedTuple):
 class Record:
     """A run read back from its directory.
 
-    `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON.
-    Give `search`, the experiment that made the run, where a part of it is your own; another
-    experiment is a `RecordError`. A record can stand for its directory: `brns.resume(record)`.
+    `metadata` are the fields of `run.json`, such as `experiment`, every setting as nested JSON. A
+    record can stand for its directory: `brns.resume(record)`.
+
+    Args:
+        path: the run's directory.
+        search: the experiment that made the run, needed where a part of it is your own.
+
+    Raises:
+        RecordError: where there is no run, it is damaged, or another experiment made it.
     """
 
     def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
@@ -213,6 +219,11 @@ class Record:
     def begin(self, search: NoveltySearch, state: SearchState, lost: np.ndarray) -> None:
         """Save the founders, the state that they are in,
         and the genotypes of founders that failed.
+
+        Args:
+            search: the experiment.
+            state: generation 0's.
+            lost: genotypes `(f, p)` of founders that failed.
         """
         self._save(0, initial_generation(state.population), state.credit, search, len(lost))
         self._save_failures(search.task, 0, np.full(len(lost), -1), lost)
@@ -276,11 +287,14 @@ class Record:
         self.write("generations", number, facts, synced=False)
 
     def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
-        """Save the estimator's state, but for what it can count again,
-        and have the disk confirm all until now.
+        """Save the estimator's state, but for what it can count again, and have the disk confirm
+        all until now.
 
-        `before` is the generation of the last state.
-        That one is removed where the stride does not keep it.
+        Args:
+            search: the experiment.
+            state: after the generation to save.
+            before: the generation of the last state, whose file is removed where the stride does
+                not keep it; -1 for none.
         """
         number = int(state.generation)
         check_state(number, state.estimator)
@@ -296,7 +310,14 @@ class Record:
         return self.path / kind / f"{number:06d}.npz"
 
     def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
-        """Save the file of a generation; its `kind` is generations, states or failed."""
+        """Save the file of a generation.
+
+        Args:
+            kind: `generations`, `states` or `failed`.
+            number: of the generation.
+            arrays: by name.
+            synced: whether the disk confirms it now; else at the next checkpoint.
+        """
         file = self._file(kind, number)
         if kind == "failed":  # a folder that most runs do not need
             with storage.saving(file):
@@ -304,12 +325,22 @@ class Record:
         storage.write_arrays(file, arrays, self.seal(number), synced)
 
     def seal(self, number: int) -> str:
-        """Where the files of a generation belong."""
+        """Where the files of a generation belong; each says so within, and is read nowhere else."""
         return f"generation {number} of run {self.metadata.id}"
 
     def prepare_resume(self, number: int, generations: int) -> SearchState:
         """The state after a generation, to go on from to so many;
         what a killed process left is removed.
+
+        Args:
+            number: of the generation to go on from.
+            generations: how many there shall be in all.
+
+        Returns:
+            The search's state after that generation.
+
+        Raises:
+            RecordError: where the state is not there or damaged; then nothing is removed.
         """
         self._read = (
             None  # from now on nothing that is read stays in memory, however long the run gets
@@ -327,11 +358,23 @@ class Record:
         return state
 
     def edited(self, now: Source) -> dict[str, str]:
-        """What differs in the user's own code from that which made the run: name to difference."""
+        """What differs in the user's own code from that which made the run: name to difference.
+
+        Args:
+            now: the user's own code as it is now.
+
+        Returns:
+            Name to difference; empty where nothing was edited.
+        """
         return sources.difference(self.metadata.sources, now)
 
     def accept(self, now: Source, after: int) -> None:
-        """Go on from a generation with other code, which `run.json` tells."""
+        """Go on from a generation with other code, which `run.json` tells.
+
+        Args:
+            now: the other code.
+            after: the generation.
+        """
         old = self.metadata.sources
         before = {name: old.get(name, "") for name in self.edited(now)}
         self.metadata.edits.append(metadata.Edit(after=after, before=before))
@@ -341,23 +384,44 @@ class Record:
     def begin_session(
         self, after: int, began: datetime.datetime, provenance: dict[str, Any]
     ) -> None:
-        """Write down that work on the run began, when and where, after a generation."""
+        """Write down that work on the run began.
+
+        Args:
+            after: the generation that it goes on from.
+            began: when.
+            provenance: where: command, machine and versions.
+        """
         session = metadata.Session(after=after, began=began.isoformat(), provenance=provenance)
         self.metadata.sessions.append(session)
         metadata.write(self.path, self.metadata)
 
     def end_session(self, status: metadata.Status, reason: str = "") -> None:
-        """Write down how it ended."""
+        """Write down how the work on the run ended.
+
+        Args:
+            status: such as `finished`.
+            reason: of a run that failed, the error.
+        """
         session = self.metadata.sessions[-1]
         session.ended = datetime.datetime.now(datetime.UTC).isoformat()
         session.status, session.reason = status, reason
         metadata.write(self.path, self.metadata)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
-        """One column over generations, stacked: `column("survivors.descriptor")` is `(g, mu, d)`.
+        """One column over generations, stacked.
 
-        By default survivors from generation 0 on, offspring and parents from 1 on:
-        the founders are 0's offspring.
+        Args:
+            name: such as `survivors.descriptor`: `survivors` or `offspring` and a column of
+                `Population`, or `parents.id` and `parents.novelty`; of genotypes there is
+                `offspring.genotype`.
+            generations: by default all: survivors from generation 0 on, offspring and parents from
+                1 on, since the founders are 0's offspring.
+
+        Returns:
+            `(g, n)`, or `(g, n, d)` where individuals have several numbers.
+
+        Raises:
+            RecordError: for a column or generation that the run does not have.
         """
         if generations is None:
             generations = [g for g in self.generations if g or name.startswith("survivors.")]
@@ -377,8 +441,18 @@ class Record:
         return np.stack([self._facts(g)[who][column] for g in generations])
 
     def state(self, number: int, search: NoveltySearch | None = None) -> SearchState:
-        """The search's state after a generation;
-        `search` is needed where a part is the user's own.
+        """The search's state after a generation.
+
+        Args:
+            number: of the generation, one of `snapshots`.
+            search: the experiment, needed where a part of it is your own and the record was not
+                given it.
+
+        Returns:
+            Population, the estimator's state and credits, with which `search.step` goes on.
+
+        Raises:
+            RecordError: where the generation has no state on disk.
         """
         search = search or self.search
         if number not in self.snapshots:
@@ -413,8 +487,18 @@ class Record:
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
     def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-        """What the file of a generation holds, or the arrays of these names;
-        its `kind` is one of those of `write`.
+        """What the file of a generation holds.
+
+        Args:
+            kind: `generations`, `states` or `failed`.
+            number: of the generation.
+            names: those to read; by default all.
+
+        Returns:
+            Arrays by name.
+
+        Raises:
+            RecordError: where the file is missing or damaged.
         """
         return storage.read_arrays(self._file(kind, number), self.seal(number), names)
 
@@ -442,10 +526,20 @@ class Record:
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
-        """The genotypes of individuals, from the generations where they were born.
+        """The genotypes of individuals.
 
         Those that are not on disk are made again, which needs the search and gives the same up to
-        rounding; a `RecordError` where it gives others.
+        rounding.
+
+        Args:
+            ids: of the individuals, `(n,)`.
+            born: the generation of each one's birth, `(n,)`.
+
+        Returns:
+            Their genotypes, `(n, p)`.
+
+        Raises:
+            RecordError: where there are no such individuals, or theirs cannot be made again.
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
@@ -502,6 +596,12 @@ class Record:
     def remakes(self, number: int) -> bool:
         """Whether the genotypes of a generation are on disk,
         or this record's search makes them again.
+
+        Args:
+            number: of the generation.
+
+        Returns:
+            True also where they are made again up to rounding.
         """
         return bool(self._facts(number)["stored"].all()) or self._remake(number)[1] != "other"
 
@@ -550,7 +650,17 @@ class Record:
                 warnings.warn(escape_control(text), stacklevel=2)
 
     def population(self, generation: int | None = None) -> Population:
-        """The survivors of a generation, by default the last, with their genotypes."""
+        """The survivors of a generation with their genotypes.
+
+        Args:
+            generation: by default the last.
+
+        Returns:
+            Columns of NumPy arrays, the caller's own.
+
+        Raises:
+            RecordError: where the run does not have the generation.
+        """
         return self._with_genotypes(
             self._facts(self.last if generation is None else generation)["survivors"]
         )
@@ -614,6 +724,16 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     """The run in a directory, or the runs of several seeds that stand side by side in it.
 
     `search`, the experiment that made them, is for those of your own parts, as `Record` says.
+
+    Args:
+        path: the run's directory, or the one in which the directories of several seeds stand.
+        search: the experiment that made them, needed where a part of it is your own.
+
+    Returns:
+        One record per run, by seed.
+
+    Raises:
+        RecordError: where there is no run, or another experiment made it.
     """
     path = Path(path)
     alone = (path / metadata.NAME).exists() or not path.is_dir()

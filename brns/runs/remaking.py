@@ -47,7 +47,14 @@ def columns(
 
 
 def whole_generation(genotypes: Float[np.ndarray, "n p"]) -> dict[str, np.ndarray]:
-    """What replaces those columns where everybody's genotype is stored after all."""
+    """What replaces those columns where everybody's genotype is stored after all.
+
+    Args:
+        genotypes: of all offspring, `(n, p)`.
+
+    Returns:
+        Columns by name.
+    """
     return {"stored": np.ones(len(genotypes), bool), "offspring.genotype": genotypes}
 
 
@@ -60,6 +67,13 @@ def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
 def fingerprint(genotypes: Float[np.ndarray, "n p"], space: Box) -> Float[np.ndarray, " n"]:
     r"""$\sum_i w_i (x_i - low_i) / (high_i - low_i)$ with weights of either sign,
     from 0.5 to 1 in size.
+
+    Args:
+        genotypes: `(n, p)`.
+        space: the genotype space.
+
+    Returns:
+        `(n,)` in float64.
     """
     low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
     fraction = np.arange(1, len(low) + 1) ** 2 * GOLDEN % 1

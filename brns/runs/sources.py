@@ -50,6 +50,9 @@ Wrapped = (
 class Source:
     """The functions and constants of a search that are a user's, each under its name,
     such as `Throw.evaluate`.
+
+    Args:
+        search: the experiment.
     """
 
     def __init__(self, search: NoveltySearch):
@@ -153,8 +156,14 @@ class Source:
 
 
 def difference(before: Mapping[str, str], now: Source) -> dict[str, str]:
-    """What was edited: name to a short difference of its lines;
-    comments and blank lines count for nothing.
+    """What was edited; comments and blank lines count for nothing.
+
+    Args:
+        before: name to source.
+        now: the code of today.
+
+    Returns:
+        Name to a short difference of its lines.
     """
     changed = {}
     for name in dict.fromkeys((*before, *now.texts)):

@@ -40,8 +40,15 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 
 
 def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
-    """A tree of the structure, shapes and types of `like` with the arrays of those names;
-    others are an error.
+    """A tree with arrays that were saved.
+
+    Args:
+        like: a tree of the same structure, shapes and types.
+        arrays: by the names of `named_leaves`.
+        source: the file that they are from, for errors.
+
+    Raises:
+        RecordError: where names, shapes or types differ.
     """
     leaves = named_leaves(like)
     if set(leaves) != set(arrays):
@@ -65,10 +72,21 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: Path) -> Any:
 
 
 def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, read-only: those of the names, by default all.
+    """The arrays of an .npz file, read-only.
 
-    Python objects are never unpickled. A file that is damaged, or belongs elsewhere, is a
-    `RecordError`. Members are read whole, so that zipfile compares each with its checksum.
+    Python objects are never unpickled. Members are read whole, so that zipfile compares each with
+    its checksum.
+
+    Args:
+        path: of the file.
+        seal: where it must belong.
+        names: those to read; by default all.
+
+    Returns:
+        Arrays by name.
+
+    Raises:
+        RecordError: where the file cannot be read, is damaged, or belongs elsewhere.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -93,14 +111,32 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool = True) -> None:
-    """An .npz file of these arrays. The same arrays and seal give the same bytes."""
+    """An .npz file of these arrays. The same arrays and seal give the same bytes.
+
+    Args:
+        path: of the file.
+        arrays: by name.
+        seal: where the file belongs.
+        synced: whether the disk confirms it now.
+
+    Raises:
+        RecordError: where the system refuses.
+    """
     content = io.BytesIO()  # zipfile's many small writes cost more at a file
     np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
     write_bytes(path, content.getvalue(), synced)
 
 
 def to_table(columns: Any, names: Iterable[str]) -> np.ndarray:
-    """These attributes, columns of one length, as a structured array."""
+    """Columns as a structured array.
+
+    Args:
+        columns: such as a population.
+        names: of the attributes.
+
+    Returns:
+        A row for each individual.
+    """
     arrays = {name: np.asarray(getattr(columns, name)) for name in names}
     fields = [(name, column.dtype, column.shape[1:]) for name, column in arrays.items()]
     rows = np.empty(len(next(iter(arrays.values()))), fields)
@@ -117,16 +153,33 @@ def list_generations(folder: Path) -> list[int]:
 
 
 def write_bytes(path: Path, content: bytes, synced: bool = True) -> None:
+    """Write a file, whole or not at all.
+
+    Args:
+        path: of the file.
+        content: all of it.
+        synced: whether the disk confirms it now.
+
+    Raises:
+        RecordError: where the system refuses.
+    """
     with replacing(path, synced) as temporary:
         temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
 def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
-    """A temporary name of the same kind to write to, then renamed:
-    what has the final name is whole.
+    """A temporary name to write to, then renamed: what has the final name is whole.
 
-    Only what was synced too survives a power failure.
+    Args:
+        path: the final name.
+        synced: whether the disk confirms it; else a power failure may lose it.
+
+    Returns:
+        A context that gives the temporary name, of the same kind.
+
+    Raises:
+        RecordError: where the system refuses.
     """
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
@@ -144,7 +197,14 @@ def replacing(path: Path, synced: bool = True) -> Generator[Path, None, None]:
 
 @contextlib.contextmanager
 def saving(path: Path) -> Generator[None, None, None]:
-    """What the system refuses meanwhile is a `RecordError` that names the file or folder."""
+    """Meanwhile an error of the system becomes one that names a file or folder.
+
+    Args:
+        path: its name.
+
+    Raises:
+        RecordError: for an `OSError`.
+    """
     try:
         yield
     except OSError as error:

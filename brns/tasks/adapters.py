@@ -45,11 +45,27 @@ class TimeStepEnv(eqx.Module):
         return _choices(self._spec())
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
-        """The first state of an episode."""
+        """The first state of an episode.
+
+        Args:
+            key: all chance of the episode comes from it.
+
+        Returns:
+            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
+        """
         return self._adapted(*self.env.reset(key))
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
-        """The next state; numbers from -1 to 1 are scaled to the bounds of the actions."""
+        """The next state.
+
+        Args:
+            adapted: the state before.
+            action: numbers from -1 to 1, which are scaled to the bounds of the actions; of discrete
+                actions, a one for what was chosen.
+
+        Returns:
+            As of `reset`.
+        """
         return self._adapted(*self.env.step(adapted.state, _native(self._spec(), action)))
 
     def _spec(self) -> Any:
@@ -86,13 +102,29 @@ class ParamsEnv(eqx.Module):
         return _choices(self.env.action_space(self.params))
 
     def reset(self, key: Key[Array, ""]) -> Adapted:
-        """The first state of an episode."""
+        """The first state of an episode.
+
+        Args:
+            key: all chance of the episode comes from it.
+
+        Returns:
+            With `obs`, `reward` and `done`, as `FunctionalTask` reads them.
+        """
         first, later = jax.random.split(key)
         obs, state = self.env.reset(first, self.params)
         return _adapted(state, obs, 0.0, False, later)
 
     def step(self, adapted: Adapted, action: Float[Array, " a"]) -> Adapted:
-        """The next state; numbers from -1 to 1 are scaled to the bounds of the actions."""
+        """The next state.
+
+        Args:
+            adapted: the state before.
+            action: numbers from -1 to 1, which are scaled to the bounds of the actions; of discrete
+                actions, a one for what was chosen.
+
+        Returns:
+            As of `reset`.
+        """
         now, later = jax.random.split(adapted.key)
         step = getattr(self.env, "step_env", self.env.step)
         native = _native(self.env.action_space(self.params), action)

@@ -62,7 +62,7 @@ class PlanarArm(eqx.Module):
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """What n arms do: the behavior of each, and how equal its angles are."""
+        """The behavior of each arm, and how equal its angles are; see `Task.evaluate`."""
         n, places = len(genotypes), self.places(genotypes)
         fitness = -jnp.var(math.pi * (2 * genotypes - 1), axis=1)
         if self.descriptor == "picture":
@@ -71,7 +71,14 @@ class PlanarArm(eqx.Module):
         return Evaluation(descriptor, fitness, jnp.zeros(n, bool))
 
     def places(self, genotypes: Float[Array, "n p"]) -> Float[Array, "n joints 2"]:
-        """Where each link ends, in [0, 1]^2; the last is the tip."""
+        """Where each link ends.
+
+        Args:
+            genotypes: `(n, joints)`, in [0, 1].
+
+        Returns:
+            x and y in [0, 1]^2, `(n, joints, 2)`; the last is the tip.
+        """
         heading = jnp.cumsum(math.pi * (2 * genotypes - 1), axis=1)
         lengths = np.array(self.lengths or (1.0,) * self.joints)
         links = lengths / lengths.sum()

@@ -24,7 +24,16 @@ class Bounds(NamedTuple):
 class Bounded(Protocol):
     """A `describe` that knows where its behaviors lie, so that a task needs no `behavior_space`."""
 
-    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds: ...
+    def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
+        """Where the behaviors lie.
+
+        Args:
+            observations: the bounds of a flattened observation.
+            actions: the bounds of a flattened action.
+
+        Returns:
+            One pair for each number of the behavior; infinite where that is not known.
+        """
 
 
 class Waypoints(eqx.Module):
@@ -42,13 +51,21 @@ class Waypoints(eqx.Module):
         check_settings(self, moments=(self.moments >= 1, "at least 1"))
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        """The places of one episode.
+
+        Args:
+            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
+
+        Returns:
+            The selected numbers of each moment, one moment after another.
+        """
         xp, observations = _array(episode.observations)
         shares = np.arange(1, self.moments + 1) / self.moments
         times = xp.rint(shares * episode.length).astype(int)
         return _selected(observations[times], self.select).ravel()
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the observations, for each moment."""
+        """Those of the observations, for each moment; see `Bounded.bounds`."""
         return Bounds(
             *(np.tile(_selected(bound, self.select), self.moments) for bound in observations)
         )
@@ -72,6 +89,14 @@ class Statistic(eqx.Module):
         check_settings(self)
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        """The statistic of one episode.
+
+        Args:
+            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
+
+        Returns:
+            One number for each selected number.
+        """
         xp, series = _array(getattr(episode, self.of))
         if xp is np:
             series = series.astype(float)
@@ -88,7 +113,9 @@ class Statistic(eqx.Module):
         return xp.sqrt((xp.where(within, series - mean, 0) ** 2).sum(axis=0) / count)
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the numbers; a standard deviation is between 0 and half of their range."""
+        """Those of the numbers; see `Bounded.bounds`. Of a standard deviation 0 and half of their
+        range.
+        """
         of = observations if self.of == "observations" else actions
         low, high = (_selected(bound, self.select) for bound in of)
         return (
@@ -107,11 +134,21 @@ class Joined(eqx.Module):
     """functions of an episode"""
 
     def __call__(self, episode: Any) -> Float[Array | np.ndarray, " d"]:
+        """The behaviors of one episode.
+
+        Args:
+            episode: what `GymnasiumTask` or `FunctionalTask` hands out.
+
+        Returns:
+            What the parts give, end to end.
+        """
         xp, _ = _array(episode.rewards)
         return xp.concatenate([xp.ravel(part(episode)) for part in self.parts])
 
     def bounds(self, observations: Bounds, actions: Bounds) -> Bounds:
-        """Those of the parts, end to end; unknown if one of them does not know its own."""
+        """Those of the parts, end to end; see `Bounded.bounds`. Unknown if a part does not know its
+        own.
+        """
         unknown = Bounds(np.array([-np.inf]), np.array([np.inf]))
         each = [
             part.bounds(observations, actions) if hasattr(part, "bounds") else unknown

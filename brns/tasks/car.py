@@ -54,7 +54,7 @@ class MountainCar(eqx.Module):
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """How far the cars of n policies came."""
+        """How far the cars of n policies came; see `Task.evaluate`."""
         n, genotypes = len(genotypes), cpu.pad_rows(genotypes)
         layers = POLICY.layers(genotypes)
 
@@ -79,7 +79,16 @@ class MountainCar(eqx.Module):
 
 
 def step(position: Cars, speed: Cars, push: Cars) -> tuple[Cars, Cars]:
-    """One step of n cars: their next places and speeds."""
+    """One step of n cars.
+
+    Args:
+        position: x, `(n,)`.
+        speed: v, x a step.
+        push: u, from -1 to 1.
+
+    Returns:
+        Their next places and speeds.
+    """
     faster = jnp.clip(speed + 0.0015 * push - 0.0025 * jnp.cos(3 * position), -FASTEST, FASTEST)
     further = jnp.clip(position + faster, LEFT, RIGHT)
     return further, jnp.where((further <= LEFT) & (faster < 0), 0.0, faster)

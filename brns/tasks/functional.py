@@ -36,8 +36,13 @@ class Episode(NamedTuple):
 
 
 def flat_observation(state: Any) -> Float[Array, " o"]:
-    """A state's observation as floats; of several arrays, such as a dict,
-    one vector in the order of their names.
+    """A state's observation as floats.
+
+    Args:
+        state: of the environment, with `obs`.
+
+    Returns:
+        `(o,)`; of several arrays, such as a dict, one vector in the order of their names.
     """
     return ravel_pytree(state.obs)[0].astype(float)
 
@@ -98,6 +103,7 @@ class FunctionalTask(eqx.Module):
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """An episode of each policy; see `Task.evaluate`."""
         if self.seed is not None:
             key = jax.random.key(self.seed)
         # A key for each: simulators that batch by themselves need the whole state batched.
@@ -111,7 +117,15 @@ class FunctionalTask(eqx.Module):
         )
 
     def episode(self, genotype: Float[Array, " p"], key: Key[Array, ""]) -> Episode:
-        """One episode from the reset with this key."""
+        """One episode.
+
+        Args:
+            genotype: of the policy, `(p,)`.
+            key: of the reset.
+
+        Returns:
+            What `describe` is given.
+        """
         watch, layers = self.watch or self.observe, self.policy.layers(genotype[None])
         choices = getattr(self.env, "choices", ())
 

@@ -81,7 +81,13 @@ class Policy(Protocol):
         """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
 
         It is made anew for each batch of episodes, of at most 16 unless the environment has a
-        vector form. Row i is for genotype i.
+        vector form.
+
+        Args:
+            genotypes: `(n, p)`; row i acts in world i.
+
+        Returns:
+            Called at each step with observations `(n, o)`.
         """
 
 
@@ -159,6 +165,7 @@ class GymnasiumTask(eqx.Module):
         return self.policy.genotype_space
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
+        """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
         descriptor = np.stack([np.asarray(describe(episode), np.float32) for episode in episodes])
@@ -167,8 +174,14 @@ class GymnasiumTask(eqx.Module):
         return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
-        """An episode of each genotype from this seed, by default the task's,
-        or 0 where the task has none.
+        """An episode of each genotype.
+
+        Args:
+            genotypes: `(n, p)`.
+            seed: of every reset; by default the task's, or 0 where the task has none.
+
+        Returns:
+            What `describe` is given, in the order of the genotypes.
         """
         genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
         observed, acted = self._spaces(len(genotypes))

@@ -44,7 +44,17 @@ class FeedForward(eqx.Module):
         return Box(np.full(self.genotype_length, -1.0), np.full(self.genotype_length, 1.0))
 
     def layers(self, genotypes: Genotypes) -> Layers:
-        """The weights `(outputs, inputs, n)` and biases `(outputs, n)` of every layer."""
+        """The networks' layers.
+
+        Args:
+            genotypes: `(n, p)`, of NumPy or JAX.
+
+        Returns:
+            Weights `(outputs, inputs, n)` and biases `(outputs, n)` of each layer.
+
+        Raises:
+            ValueError: for genotypes of another length than `genotype_length`.
+        """
         if genotypes.shape[1] != self.genotype_length:
             raise ValueError(
                 f"this policy needs genotypes of length {self.genotype_length}; got "
@@ -64,7 +74,15 @@ class FeedForward(eqx.Module):
     def act(
         self, layers: Layers, observations: Float[Rows, "o n"] | Sequence[Float[Rows, " n"]]
     ) -> Any:
-        """One action a policy, `(actions, n)`: policies along the trailing axis."""
+        """One action a policy: policies along the trailing axis.
+
+        Args:
+            layers: as `layers` gave them; of NumPy arrays all is computed in NumPy.
+            observations: row i of `(o, n)` is number i of each policy's observation.
+
+        Returns:
+            `(actions, n)`.
+        """
         signal: Any = observations
         on_host = isinstance(layers[0][0], np.ndarray)
         if on_host:
@@ -87,6 +105,18 @@ class FeedForward(eqx.Module):
     def __call__(
         self, genotypes: Float[Array, "n p"], observations: Float[Array, "n o"]
     ) -> Float[Array, "n a"]:
+        """One action a policy.
+
+        Args:
+            genotypes: `(n, p)`.
+            observations: row i is for policy i, `(n, o)`.
+
+        Returns:
+            `(n, actions)`.
+
+        Raises:
+            ValueError: where a shape is another than the policy's.
+        """
         expected = (len(genotypes), self.sizes[0])
         if observations.shape != expected:
             raise ValueError(
@@ -96,8 +126,18 @@ class FeedForward(eqx.Module):
 
 
 def fit_policy(policy: FeedForward | None, observations: int, actions: int) -> FeedForward:
-    """The policy, by default with two hidden layers of 10 and a squashed output;
-    a `ValueError` for other sizes.
+    """The policy of an environment.
+
+    Args:
+        policy: the user's; None for two hidden layers of 10 neurons and a squashed output.
+        observations: numbers in a flattened observation.
+        actions: numbers in an action.
+
+    Returns:
+        A policy from so many observations to so many actions.
+
+    Raises:
+        ValueError: where the user's has other sizes.
     """
     policy = policy or FeedForward((observations, 10, 10, actions), squash_output=True)
     if (policy.sizes[0], policy.sizes[-1]) != (observations, actions):

@@ -48,7 +48,7 @@ class LinearProjection(eqx.Module):
 
     @eqx.filter_jit
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """The sums of each genotype, and minus the sphere."""
+        """The sums of each genotype, and minus the sphere; see `Task.evaluate`."""
         inside = jnp.abs(genotypes) <= BOUND
         clipped = jnp.where(inside, genotypes, BOUND / jnp.where(inside, 1.0, genotypes))
         descriptor = clipped.reshape(len(genotypes), self.measures, -1).sum(axis=2)

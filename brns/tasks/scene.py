@@ -47,8 +47,13 @@ class Scene(NamedTuple):
         return self.low[0], self.high[0], self.low[1], self.high[1]
 
     def place(self, descriptors: Float[Rows, "*n d"]) -> Float[np.ndarray, "*n 2"]:
-        """Where behaviors lie: the end of a path, or the first two dimensions; of a line,
-        at y = 0.
+        """Where behaviors lie in the plane.
+
+        Args:
+            descriptors: `(..., d)`.
+
+        Returns:
+            x and y, `(..., 2)`, of a path's end, or the first two dimensions; of a line, y = 0.
         """
         descriptors = np.asarray(descriptors)
         if descriptors.shape[-1] == 1:
@@ -78,19 +83,40 @@ class Drawable(Protocol):
 class Traced(Protocol):
     """A task that tells the paths of individuals; x and y are the first columns."""
 
-    def trajectory(self, genotypes: Genotypes) -> Float[Rows, "n times columns"]: ...
+    def trajectory(self, genotypes: Genotypes) -> Float[Rows, "n times columns"]:
+        """The paths of individuals.
+
+        Args:
+            genotypes: `(n, p)`.
+
+        Returns:
+            x, y and whatever else, in the scene's units, at as many times for all.
+        """
 
 
 @runtime_checkable
 class Filmed(Protocol):
     """A task that can film an individual's episode."""
 
-    def film(self, genotype: Float[Rows, " p"]) -> Film: ...
+    def film(self, genotype: Float[Rows, " p"]) -> Film:
+        """Film an individual's episode.
+
+        Args:
+            genotype: `(p,)`.
+
+        Returns:
+            Pictures, made as they are asked for.
+        """
 
 
 def plain(space: Box) -> Scene:
-    """The scene of a world of which only the behavior space is known:
-    the box of its first two dimensions.
+    """The scene of a world of which only the behavior space is known.
+
+    Args:
+        space: the behavior space.
+
+    Returns:
+        The box of its first two dimensions, without walls.
     """
     low, high = np.asarray(space.low).tolist(), np.asarray(space.high).tolist()
     if space.dimension == 1:

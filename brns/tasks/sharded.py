@@ -36,7 +36,12 @@ class Sharded(Wrapper):
     of a batch, such as `FunctionalTask`, differs by as much. A record names the task alone, whoever
     evaluated it.
 
-    Errors: `ValueError` where the task is no JAX code, or where there are fewer devices.
+    Args:
+        task: in JAX.
+        devices: how many, the first of `jax.devices()`; by default all.
+
+    Raises:
+        ValueError: where the task is no JAX code, or where there are fewer devices.
     """
 
     mesh: Mesh = eqx.field(static=True)
@@ -45,7 +50,6 @@ class Sharded(Wrapper):
     traceable = True
 
     def __init__(self, task: Task, devices: int | None = None):
-        """`devices` is how many, the first of `jax.devices()`."""
         many = jax.device_count() if devices is None else devices
         if not task.traceable:
             raise ValueError(
@@ -65,6 +69,7 @@ class Sharded(Wrapper):
         )
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
+        """The task's own evaluation, on all devices; see `Task.evaluate`."""
         n = len(genotypes)
         filled = jnp.pad(genotypes, ((0, -n % self.mesh.size), (0, 0)), mode="edge")
         specs = INDIVIDUALS, PartitionSpec()

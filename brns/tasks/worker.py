@@ -48,6 +48,10 @@ class WorkerError(RuntimeError):
 def begin(search: int, log: str | None) -> None:
     """Send this process's output to a file, and end it with the search's,
     even if that was killed.
+
+    Args:
+        search: the id of the search's process.
+        log: the file; None leaves the output where it goes.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
     if log is not None:
@@ -69,7 +73,14 @@ def begin(search: int, log: str | None) -> None:
 
 
 def initialize(pickled: bytes | None) -> None:
-    """Start JAX, and call the user's initializer; a `WorkerError` where it raises."""
+    """Start JAX, and call the user's initializer.
+
+    Args:
+        pickled: the initializer; None for none.
+
+    Raises:
+        WorkerError: where it raises.
+    """
     jax.block_until_ready(
         jax.random.bits(jax.random.key(0))
     )  # so that no chunk's timeout counts it
@@ -94,8 +105,17 @@ def registered() -> list[bytes]:
 
 
 def unpack(digest: str, content: bytes) -> list[str]:
-    """Take a task, with the environments of its program;
-    the digests of all tasks that are held then.
+    """Take a task, with the environments of its program.
+
+    Args:
+        digest: by which chunks name it.
+        content: the pickled task.
+
+    Returns:
+        The digests of all tasks that are held then.
+
+    Raises:
+        WorkerError: where it cannot be unpickled.
     """
     _tasks[digest] = _or_worker_error("the task", lambda: _unpickled(content))
     while len(_tasks) > HELD:
@@ -141,7 +161,21 @@ def _last_line(error: BaseException) -> str:
 def evaluate_packed(
     asked: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk for an executor that sends a task with each."""
+    """Evaluate a chunk for an executor that sends a task with each.
+
+    Args:
+        asked: the request in words, for errors.
+        packed: the task's digest and its pickled content.
+        genotypes: of the chunk, `(n, p)`.
+        seed: the key's data and implementation.
+
+    Returns:
+        The evaluation, and the seconds that it took.
+
+    Raises:
+        WorkerError: where this process is a fork of the search's, or cannot take the task.
+        EvaluationError: where the task raises.
+    """
     if _forked:
         raise WorkerError(
             "the executor's processes are forks of the search's, in which JAX waits for ever. "
@@ -158,15 +192,15 @@ def evaluate_packed(
 def evaluate_held(
     asked: str, digest: str, genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk by a task that this process was given."""
+    """Evaluate a chunk by a task that this process was given; otherwise as `evaluate_packed`."""
     task = _tasks.pop(digest)
     _tasks[digest] = task
     return evaluate(asked, task, genotypes, seed)
 
 
 def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple[Evaluation, float]:
-    """What a task says about one chunk, and the seconds that it took;
-    an `EvaluationError` where it raises.
+    """What a task says about one chunk, and the seconds that it took; otherwise as
+    `evaluate_packed`.
     """
     began = time.perf_counter()
     try:
@@ -187,7 +221,19 @@ def _compiled(task: Task, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -
 
 
 def evaluate_chunk(task: Task, genotypes: np.ndarray, seed: Seed) -> Evaluation:
-    """What a task says about one chunk, checked while it is still known which chunk it was."""
+    """What a task says about one chunk, checked while it is still known which chunk it was.
+
+    Args:
+        task: what is evaluated.
+        genotypes: of the chunk, `(n, p)`.
+        seed: the key's data and implementation.
+
+    Returns:
+        Columns of NumPy arrays.
+
+    Raises:
+        ValueError: where it is no evaluation of n genotypes.
+    """
     rows = jnp.asarray(genotypes)
     key = jax.random.wrap_key_data(jnp.asarray(seed[0]), impl=seed[1])
     evaluation = _compiled(task, rows, key) if task.traceable else task.evaluate(rows, key)

@@ -71,7 +71,8 @@ class Chunked(Wrapper):
     evaluating a chunk that failed one by one. `Evaluation.failed` names them, and the folder
     `failed` of a run keeps them.
 
-    Errors: `EvaluationError` where more fail than may.
+    Raises:
+        EvaluationError: by `evaluate`, where more fail than may.
     """
 
     chunk: int | None = eqx.field(default=4, kw_only=True)
@@ -121,6 +122,7 @@ class Chunked(Wrapper):
         return {}
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
+        """The task's own evaluation, chunk by chunk; see `Task.evaluate`."""
         genotypes, n = np.asarray(genotypes), len(genotypes)
         size = self.chunk or n
         chunks = [range(first, min(first + size, n)) for first in range(0, n, size)]
@@ -275,7 +277,16 @@ class Batch:
 def why_failed(
     task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
 ) -> list[str]:
-    """Why a task could not evaluate these genotypes with this key; asked once."""
+    """Why a task could not evaluate genotypes; asked once.
+
+    Args:
+        task: that evaluated them.
+        genotypes: `(n, p)`.
+        key: the data of the key that the task was given.
+
+    Returns:
+        A text for each, such as an error with its traceback.
+    """
     if not isinstance(task, Chunked):
         return [worker.MARKED] * len(genotypes)
     request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
@@ -291,9 +302,7 @@ class Processes(Chunked):
 
     They are started anew, never forked, when first needed. Each uses one core and no accelerator.
     They end on `close()`, at the end of a `with` block, or with this process. A worker that dies is
-    replaced and its chunk evaluated again. Errors: `EvaluationError`, which names the individuals,
-    where the task raises, where a chunk takes longer than `timeout` seconds, and where two workers
-    died on one chunk; with `failures`, where more fail than may.
+    replaced and its chunk evaluated again.
 
     Args:
         task: what is evaluated.
@@ -307,6 +316,11 @@ class Processes(Chunked):
             logging, to import what registers environments, to make a world that the process keeps.
         log: a file to which the workers' output is appended, `os.devnull` for none; by default it
             goes where the search's own goes, in a notebook into the cell.
+
+    Raises:
+        EvaluationError: by `evaluate`; it names the individuals: where the task raises, where a
+            chunk takes longer than `timeout` seconds, and where two workers died on one chunk; with
+            `failures`, where more fail than may.
     """
 
     def __init__(
@@ -329,9 +343,7 @@ class Dask(Chunked):
     """A task evaluated on the Dask cluster of the scheduler at `address`.
 
     Each thread of a Dask worker evaluates in a process of its own. Workers may join and leave at
-    any time. Errors: those of `Processes`; `EvaluationError` also where the cluster is lost;
-    `OSError` where no scheduler answers, or has no worker for ten minutes; `ImportError` without
-    the extra `dask`.
+    any time.
 
     Args:
         task: what is evaluated.
@@ -341,6 +353,11 @@ class Dask(Chunked):
         failures: as in `Processes`.
         initializer: as in `Processes`.
         log: as in `Processes`; a file on each worker's machine.
+
+    Raises:
+        EvaluationError: by `evaluate`, as in `Processes`, and where the cluster is lost.
+        OSError: where no scheduler answers, or has no worker for ten minutes.
+        ImportError: without the extra `dask`.
     """
 
     def __init__(

@@ -13,17 +13,6 @@ import brns
 
 STUB = Path(brns.__file__).with_suffix(".pyi").read_text()
 NAMES = re.findall(r"^from \S+ import \w+ as (\w+)$", STUB, re.M)
-NOT_YET = {
-    "Comparison",
-    "GivenFounders",
-    "Record",
-    "compare",
-    "fork",
-    "frame",
-    "generations",
-    "records",
-}
-"""names some of whose parameters have no words; the list only gets shorter"""
 
 
 def lacking(name: str) -> list[str]:
@@ -60,10 +49,6 @@ def fields(part: type) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - NOT_YET))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_parameter_is_described(name):
     assert not lacking(name), f"{name}: nothing is said of {', '.join(lacking(name))}"
-
-
-def test_the_list_of_exceptions_only_gets_shorter():
-    assert not {name for name in NOT_YET if not lacking(name)}, "these are described now"

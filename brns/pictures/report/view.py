@@ -45,7 +45,7 @@ def view(runs: Mapping[str, Record]) -> dict[str, Any]:
         runs: a run of each method, by the method's name.
 
     Returns:
-        JSON values: the scene, the generations, and a panel for each run. Arrays are base64 of
+        JSON values of the scene, the generations, and a panel for each run. Arrays are base64 of
         little-endian bytes.
     """
     world = scene_of(next(iter(runs.values())))

@@ -92,7 +92,7 @@ class AntMaze(eqx.Module):
         return Box([-BOUND] * d, [BOUND] * d)
 
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
-        """What n ants do. Nothing is random: `key` changes nothing."""
+        """What n ants do; see `Task.evaluate`. Nothing is random."""
         episodes = self.episodes(genotypes)
         return Evaluation(
             jnp.asarray(self.descriptor(episodes.path), jnp.float32),
@@ -101,12 +101,27 @@ class AntMaze(eqx.Module):
         )
 
     def descriptor(self, path: Float[np.ndarray, "n times 2"]) -> Float[np.ndarray, "n d"]:
-        """The positions sampled from whole paths: x1, y1, x2, y2, ..."""
+        """The positions sampled from whole paths.
+
+        Args:
+            path: x and y after each step, in metres, `(n, steps + 1, 2)`.
+
+        Returns:
+            x1, y1, x2, y2, ..., `(n, 2 K)`.
+        """
         samples = ARENAS[self.arena].samples
         return path[:, np.arange(1, samples + 1) * self.steps // samples].reshape(len(path), -1)
 
     def trajectory(self, genotypes: Genotypes, every: int = 10) -> Float[np.ndarray, "n times 2"]:
-        """The torso's position at the start, after each `every` control steps, and at the end."""
+        """The torso's path.
+
+        Args:
+            genotypes: `(n, 608)`.
+            every: control steps between positions.
+
+        Returns:
+            x and y in metres, at the start, after each `every` steps, and at the end.
+        """
         frames = np.union1d(np.arange(0, self.steps, every), self.steps)
         return self.episodes(genotypes).path[:, frames]
 
@@ -127,7 +142,14 @@ class AntMaze(eqx.Module):
         )
 
     def film(self, genotype: Float[Rows, " p"]) -> Film:
-        """One episode at twice its speed, ten pictures a second, drawn off-screen."""
+        """One episode at twice its speed, ten pictures a second, drawn off-screen.
+
+        Args:
+            genotype: `(608,)`.
+
+        Returns:
+            Pictures, made as they are asked for.
+        """
         every = 8
         world = physics.shared(self.arena, self.integrator, 1)
         states = self._states(world, genotype, every)
@@ -149,7 +171,18 @@ class AntMaze(eqx.Module):
             )
 
     def episodes(self, genotypes: Genotypes, threads: int | None = None) -> Episodes:
-        """Whole episodes of all genotypes on so many threads, by default `physics.threads()`."""
+        """Whole episodes.
+
+        Args:
+            genotypes: `(n, 608)`.
+            threads: by default `physics.threads()`.
+
+        Returns:
+            Paths, and how each episode ended.
+
+        Raises:
+            ValueError: for genotypes that are not finite.
+        """
         genotypes = np.asarray(genotypes)
         if not np.isfinite(genotypes).all():
             raise ValueError("genotypes must be finite numbers")
@@ -199,6 +232,14 @@ class AntMaze(eqx.Module):
 def within(
     here: Float[np.ndarray, "n 2"], areas: Float[np.ndarray, "areas 2"]
 ) -> Bool[np.ndarray, "n areas"]:
-    """In which areas the torso stands."""
+    """In which areas ants stand.
+
+    Args:
+        here: x and y of each torso, in metres.
+        areas: the areas' centres.
+
+    Returns:
+        `(n, areas)`.
+    """
     offset = here[:, None] - areas
     return np.einsum("nac,nac->na", offset, offset) <= AREA_RADIUS**2

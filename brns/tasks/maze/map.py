@@ -33,7 +33,18 @@ MORE_DOORS = 0.15  # the share of walls beyond a tree's that have a door too
 
 
 def rooms(seed: int, side: int) -> Bool[np.ndarray, "k k"]:
-    """The map of `side` x `side` rooms whose doors are drawn from a seed; all rooms are joined."""
+    """The map of square rooms whose doors are drawn from a seed; all rooms are joined.
+
+    Args:
+        seed: of the doors, from 0 on.
+        side: how many rooms along a side, 2 to 8.
+
+    Returns:
+        True for wall; row 0 is at the lowest y.
+
+    Raises:
+        ValueError: for a seed or side out of range.
+    """
     if not 2 <= side <= 8 or seed < 0:
         raise ValueError(
             f"a maze of rooms needs 2 to 8 rooms along a side and a seed from 0 on; got {side} "
@@ -79,7 +90,14 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=4)
 def tables(obstacles: bytes) -> Tables:
-    """The tables of a map that is given as its bytes, so that equal maps share them."""
+    """The tables of a map, the same for equal maps.
+
+    Args:
+        obstacles: the k x k bytes of a map of bools, True for wall.
+
+    Returns:
+        What a robot meets there.
+    """
     k = math.isqrt(len(obstacles))
     free = np.pad(
         1 - np.frombuffer(obstacles, np.uint8).reshape(k, k), REACH

@@ -122,7 +122,7 @@ class DeceptiveMaze(eqx.Module):
         return np.array(list(map(list, rows))) == "#"
 
     def evaluate(self, genotypes: Float[Array, "n p"], key: Key[Array, ""]) -> Evaluation:
-        """Where n policies end, or their paths. Nothing is random: `key` changes nothing."""
+        """Where n policies end, or their paths; see `Task.evaluate`. Nothing is random."""
         path = self.trajectory(genotypes, every=self.steps // (self.positions or 1))[:, 1:, :2]
         return Evaluation(
             path.reshape(len(path), -1), jnp.zeros(len(path)), self.solved(path[:, -1])
@@ -132,9 +132,17 @@ class DeceptiveMaze(eqx.Module):
     def trajectory(
         self, genotypes: Genotypes, every: int | None = None
     ) -> Float[Array, "n times 3"]:
-        """Poses (x, y, heading) of n policies at the start and after every `every` steps.
+        """Poses of n policies at the start and after every `every` steps.
 
-        `every` must divide `steps`; by default it is the largest divisor of both `steps` and 20.
+        Args:
+            genotypes: `(n, 302)`.
+            every: a divisor of `steps`; by default the largest that also divides 20.
+
+        Returns:
+            x, y in world units and heading in radians, `(n, times, 3)`.
+
+        Raises:
+            ValueError: where `every` does not divide `steps`.
         """
         every = math.gcd(self.steps, 20) if every is None else every
         if every < 1 or self.steps % every:
@@ -164,7 +172,15 @@ class DeceptiveMaze(eqx.Module):
     def step(
         self, pose: Float[Array, "n 3"], action: Float[Array, "n 2"]
     ) -> tuple[Float[Array, "n 3"], Float[Array, "n 5"]]:
-        """One step of n robots, each with its own action: their next poses and observations."""
+        """One step of n robots, each with its own action.
+
+        Args:
+            pose: x, y and heading, `(n, 3)`.
+            action: the speeds of the two wheels in world units a step, clipped to 4, `(n, 2)`.
+
+        Returns:
+            Their next poses, and their observations by three lasers, the left and the right bumper.
+        """
         next_pose, observation = _step(self.tables, tuple(pose.T), action.T)
         return jnp.stack(next_pose, axis=1), jnp.stack(observation, axis=1)
 
@@ -184,7 +200,14 @@ class DeceptiveMaze(eqx.Module):
         )
 
     def solved(self, position: Float[Array, "n 2"]) -> Bool[Array, " n"]:
-        """Whether a position lies within `goal_radius` of the goal."""
+        """Whether a position lies within `goal_radius` of the goal.
+
+        Args:
+            position: x and y in world units, `(n, 2)`.
+
+        Returns:
+            `(n,)`.
+        """
         return (
             jnp.hypot(position[:, 0] - self.goal[0], position[:, 1] - self.goal[1])
             <= self.goal_radius
