@@ -89,7 +89,7 @@ class Record:
             False  # whether genotypes were made again up to rounding, which is said once
         )
         if search is not None:
-            if other := diff(self.experiment, part_to_json(search)):
+            if other := self.other_settings(search):
                 raise RecordError(
                     f"{self.path} was made by another experiment: {format_diff(other)}"
                 )
@@ -326,6 +326,20 @@ class Record:
             metadata.write(self.path, self.metadata)
         return state
 
+    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+        """The settings in which a search differs from the one that made the run: name to both.
+
+        Counters, logs and whatever else evaluations changed are no settings.
+        """
+        changing = tuple(self.metadata.changing)
+        changed = diff(self.experiment, part_to_json(search))
+        inner = tuple(f"{name}." for name in changing)
+        return {
+            name: both
+            for name, both in changed.items()
+            if name not in changing and not name.startswith(inner)
+        }
+
     def edited(self, now: Source) -> dict[str, str]:
         """What differs in the user's own code from that which made the run: name to difference."""
         return sources.difference(self.metadata.sources, now)
@@ -346,8 +360,9 @@ class Record:
         self.metadata.sessions.append(session)
         metadata.write(self.path, self.metadata)
 
-    def end_session(self, status: metadata.Status, reason: str = "") -> None:
-        """Write down how it ended."""
+    def end_session(self, search: NoveltySearch, status: metadata.Status, reason: str = "") -> None:
+        """Write down how it ended, and which settings evaluations changed."""
+        self.metadata.changing += self.other_settings(search)
         session = self.metadata.sessions[-1]
         session.ended = datetime.datetime.now(datetime.UTC).isoformat()
         session.status, session.reason = status, reason
@@ -534,7 +549,7 @@ class Record:
         """
         numbers = self.generations[1:]
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
-        lacking = [g for g in some if not self._facts(g, "kept")["stored"].all()]
+        lacking = [g for g in some if not self._facts(g, "stored")["stored"].all()]
         genotypes = {g: self._remake(g)[1] for g in lacking}
         for likeness, word in (
             ("other", "cannot be made again"),
