@@ -136,12 +136,13 @@ def refuse_rows(select: Selection, rows: Any, size: int) -> None:
     Raises:
         ValueError: for another shape, and for rows that are no integers.
     """
-    check_shape("select", select, rows, (size,))
-    if not jnp.issubdtype(jnp.result_type(rows), jnp.integer):
+    dtype = getattr(rows, "dtype", None)
+    if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
         raise ValueError(
-            f"select must give the survivors' rows as integers; {_name(select)} gave "
-            f"{jnp.result_type(rows)}"
+            f"select must give the survivors' rows as an array of integers; {_name(select)} gave "
+            f"{dtype or type(rows).__name__}"
         )
+    check_shape("select", select, rows, (size,))
 
 
 def refuse_twice(select: Selection, survivors: Population) -> None:
@@ -456,6 +457,8 @@ def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
             check_shape("mutate", mutate, mutants, batch.shape)
             check_inside("mutate", mutate, mutants, box)
             _refuse_unequal("mutate", mutate, mutants, again, "the same genotypes and key")
+    anew = _operated("mutate", eqx.Partial(mutate), key, batch, box)
+    _refuse_unequal("mutate", mutate, mutants, anew, "the same genotypes and key, compiled anew")
 
 
 def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
@@ -512,6 +515,8 @@ def check_selection(select: Selection, size: int = 8) -> None:
             )
         refuse_twice(select, take(union, rows))
         _refuse_unequal("select", select, rows, again, "the same population")
+    anew = _operated("select", eqx.Partial(select), union, size)
+    _refuse_unequal("select", select, rows, anew, "the same population, compiled anew")
 
 
 @eqx.filter_jit

@@ -357,7 +357,7 @@ def _tell(
     union = union._replace(novelty=novelty)
     rows = select(_last(union), mu)
     refuse_rows(select, rows, mu)
-    rows = _living(union, rows)
+    rows = _living(union, _repeated(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     after = update_estimator(estimator, state.estimator, generation, key)
     check_structure(estimator, state.estimator, after)
@@ -390,6 +390,15 @@ def _last(union: Population) -> Population:
         return jnp.where(union.failed, jnp.min(jnp.where(union.failed, jnp.inf, column)), column)
 
     return union._replace(novelty=lowered(union.novelty), fitness=lowered(union.fitness))
+
+
+def _repeated(rows: Int[Array, " mu"], number: int) -> Int[Array, " mu"]:
+    """The selected rows; in place of those that there are not another one again, which is refused
+    when it has values.
+    """
+    rows = jnp.asarray(rows)
+    present = (rows >= 0) & (rows < number)
+    return jnp.where(present, rows, jnp.clip(rows[jnp.argmax(present)], 0, number - 1))
 
 
 def _living(union: Population, rows: Int[Array, " mu"]) -> Int[Array, " mu"]:

@@ -364,6 +364,9 @@ def _described_array(array: Any) -> Any:
         import jax
 
         array = jax.random.key_data(array)
+    if isinstance(array, np.ma.MaskedArray):
+        parts = {"data": array.filled(), "mask": np.ma.getmaskarray(array)}
+        return {"name": "MaskedArray", **{name: part_to_json(part) for name, part in parts.items()}}
     array = np.asarray(array)
     if array.size <= SMALL or array.dtype.hasobject:
         return part_to_json(array.tolist())
@@ -412,7 +415,8 @@ def refuse_unrecorded(part: Any, name: str) -> None:
         inner = {"args": part.args, **part.keywords}
     elif isinstance(part, Mapping):
         inner = {str(key): value for key, value in part.items()}
-    elif isinstance(part, tuple | list):
+        refuse_unrecorded(list(part), name)
+    elif isinstance(part, tuple | list | Set):
         inner = {f"{row}": value for row, value in enumerate(part)}
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         inner = _settings_of(part)
@@ -438,7 +442,9 @@ def _fields(part: Any) -> list[dataclasses.Field]:
 
 
 def _is_array(thing: Any) -> bool:
-    return hasattr(thing, "dtype") and hasattr(thing, "shape") and not isinstance(thing, type)
+    """Whether NumPy has it as an array; Gymnasium's spaces too have a shape and a dtype."""
+    parts = ("__array__", "dtype", "shape")
+    return all(hasattr(thing, part) for part in parts) and not isinstance(thing, type)
 
 
 def _is_value(thing: Any) -> bool:

@@ -281,6 +281,11 @@ def forgets_the_key(key, genotypes, box):
     return jnp.clip(genotypes + 1e-3 * other, box.low, box.high)
 
 
+def baked(key, genotypes, box):
+    """Its noise is drawn while it is compiled, and then for ever the same."""
+    return jnp.clip(genotypes + 1e-3 * next(COUNT), box.low, box.high)
+
+
 FIVE = Box([-1.0] * 5, [1.0] * 5)
 
 
@@ -291,6 +296,7 @@ FIVE = Box([-1.0] * 5, [1.0] * 5)
         (no_number, "inside the genotype space; no_number gave 1 of 8 outside"),
         (random_host, "must be JAX code that compiles; random_host gave Tracer"),
         (drops_one, r"shape \(8, 5\); drops_one gave \(7, 5\)"),
+        (baked, "same genotypes and key, compiled anew; baked did not"),
         (forgets_the_key, "the same for the same genotypes and key; forgets_the_key did not"),
         (brns.UniformResampling, "must be made, not a class"),
     ],
@@ -320,6 +326,10 @@ def as_a_mask(population, size):
     return jnp.arange(len(population.id)) < size
 
 
+def as_a_list(population, size):
+    return list(range(size))
+
+
 def too_many(population, size):
     return jnp.arange(size + 1)
 
@@ -337,8 +347,9 @@ COUNT_SHAPE = jax.ShapeDtypeStruct((), jnp.int32)
         (first_twice, r"distinct rows.* first_twice let 1 individuals live on twice .*ids 0\)"),
         (beyond, "rows from 0 to 15 of a population of 16; beyond gave 16"),
         (before, "rows from 0 to 15 of a population of 16; before gave -1"),
-        (as_floats, "rows as integers; as_floats gave float32"),
-        (as_a_mask, r"shape \(8,\); as_a_mask gave \(16,\)"),
+        (as_floats, "rows as an array of integers; as_floats gave float32"),
+        (as_a_list, "rows as an array of integers; as_a_list gave list"),
+        (as_a_mask, "rows as an array of integers; as_a_mask gave bool"),
         (too_many, r"shape \(8,\); too_many gave \(9,\)"),
         (at_random, "the same for the same population; at_random did not"),
     ],
@@ -373,6 +384,7 @@ def test_our_operators_keep_their_contracts():
     [
         ({"mutate": leaves}, "leaves gave 1 of 6 outside it"),
         ({"select": beyond}, "beyond let 1 individuals live on twice"),
+        ({"select": before}, "rows, from 0 .* before let 1 individuals live on twice"),
     ],
 )
 def test_a_search_ends_where_an_operator_breaks_its_contract(part, message, tmp_path):

@@ -47,7 +47,6 @@ from brns.runs.storage import RecordError
 from brns.search import NoveltySearch, SearchState, check_generation
 from brns.settings import (
     SettingsError,
-    diff,
     format_overrides,
     part_from_json,
     part_to_json,
@@ -277,6 +276,7 @@ def fork(
         "generations", source.planned if generations is None else generations, at + 1
     )
     before, after = source.experiment, part_to_json(search)
+    changed = source.other_settings(search)
     for name in SHARED:
         if before[name] != after[name]:
             raise ValueError(
@@ -296,7 +296,6 @@ def fork(
     new_metadata = metadata.new(
         search, source.seed, [source.seed], total, source.checkpoint_every, stored
     )
-    changed = diff(before, after)
     edited = difference(source.metadata.sources, Source(search))
     text = {f"the code of {name}": ("edited", "another") for name in edited}
     new_metadata.forked = Forked(
@@ -423,8 +422,13 @@ def _refuse_others(
     present, first = [run.seed for run in runs], runs[0]
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.metadata.genotypes}
-    there_too = {run.path for run in runs} <= set(paths)
-    if not there_too or sorted(first.seeds) != seeds or requested != there:
+    if odd := [run.path.name for run in runs if run.path not in paths]:
+        raise RecordError(
+            f"{out} holds {', '.join(odd)}, where seeds {seeds} would not be: give those that it "
+            "was begun with, give a folder that was renamed its name back, or choose another place"
+        )
+    wanted = seeds in (sorted(first.seeds), sorted(first.metadata.together))
+    if not wanted or requested != there:
         others = [name for name in requested if requested[name] != there[name]]
         names = others or ["checkpoint_every"]
         raise RecordError(
@@ -468,7 +472,10 @@ def resume_steps(
     with run_locks([record.path for record in runs]):
         common = max(set.intersection(*(set(record.snapshots) for record in runs)), default=None)
         if common is None:
-            raise RecordError(f"{path} has no state to go on from: start anew")
+            lacking = [record.path.name for record in runs if not record.snapshots]
+            which = f" in {', '.join(lacking)}" if lacking else " that all its seeds are in"
+            others = "; without it the others go on" if 0 < len(lacking) < len(runs) else ""
+            raise RecordError(f"{path} has no state to go on from{which}{others}: start anew")
         total = (
             first.planned if generations is None else require_integer("generations", generations)
         )
@@ -515,6 +522,13 @@ def _refuse_part_of_a_batch(path: Path, runs: list[Record]) -> None:
     or one that is no longer of it.
     """
     present = {run.seed for run in runs}
+    for run in runs:
+        same = [other.path.name for other in runs if other.seed == run.seed]
+        if len(same) > 1:
+            raise RecordError(
+                f"{path} holds seed {run.seed} {len(same)} times, in {', '.join(same)}: move all "
+                "but one of them elsewhere"
+            )
     alone = [run.path for run in runs] == [path]
     for record in runs:
         together = record.metadata.together
@@ -558,7 +572,7 @@ class Ending:
 
 @contextlib.contextmanager
 def _session(
-    runs: list[Record], after: int, began: datetime.datetime
+    search: NoveltySearch, runs: list[Record], after: int, began: datetime.datetime
 ) -> Generator[Ending, None, None]:
     """Meanwhile each run's `run.json` says that work on it goes on, and then how it ended."""
     provenance = describe_process()
@@ -582,7 +596,7 @@ def _session(
     finally:
         for record in runs:
             with room:
-                record.end_session(ending.status, ending.reason)
+                record.end_session(search, ending.status, ending.reason)
 
 
 def _advance(
@@ -606,7 +620,7 @@ def _advance(
         progress.append(Progress(record.path, record.behavior_space, done))
     if at >= generations:
         return
-    with _session(runs, at, began) as ending:
+    with _session(search, runs, at, began) as ending:
         if at == 0:
             founders = [
                 initial_generation(side_by_side.to_host(state.population)) for state in states

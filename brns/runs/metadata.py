@@ -83,6 +83,8 @@ class Metadata(pydantic.BaseModel):
     estimator: str
     changed: dict[str, Any]
     """as the command line calls them"""
+    changing: list[str] = []
+    """settings that evaluations changed, such as a task's counter: they tell no experiment"""
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]

@@ -106,7 +106,7 @@ def place(out: str | os.PathLike) -> Path:
     of a link what it points to.
     """
     path = Path(out).absolute()
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
 def check_free(out: Path) -> None:
@@ -119,11 +119,10 @@ def check_free(out: Path) -> None:
         RecordError: where something is there.
     """
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
-        again = f"brns resume {shlex.quote(str(out))}"
-        raise RecordError(
-            f'{out} exists already: resume it ({again}, in Python exist="resume"), or choose '
-            "another place"
-        )
+        again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
+        other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
+        advice = f": {again}" if holds_runs(out) else f", and {other}: "
+        raise RecordError(f"{out} exists already{advice}choose another place")
 
 
 def refuse_unusable(out: Path) -> None:
@@ -139,7 +138,8 @@ def refuse_unusable(out: Path) -> None:
     Raises:
         RecordError: where it cannot.
     """
-    check_free(out)
+    with making(out):
+        check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.getcwd()):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")

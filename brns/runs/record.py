@@ -95,7 +95,7 @@ class Record:
             False  # whether genotypes were made again up to rounding, which is said once
         )
         if search is not None:
-            if other := diff(self.experiment, part_to_json(search)):
+            if other := self.other_settings(search):
                 raise RecordError(
                     f"{self.path} was made by another experiment: {format_diff(other)}"
                 )
@@ -357,6 +357,20 @@ class Record:
             metadata.write(self.path, self.metadata)
         return state
 
+    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+        """The settings in which a search differs from the one that made the run: name to both.
+
+        Counters, logs and whatever else evaluations changed are no settings.
+        """
+        changing = tuple(self.metadata.changing)
+        changed = diff(self.experiment, part_to_json(search))
+        inner = tuple(f"{name}." for name in changing)
+        return {
+            name: both
+            for name, both in changed.items()
+            if name not in changing and not name.startswith(inner)
+        }
+
     def edited(self, now: Source) -> dict[str, str]:
         """What differs in the user's own code from that which made the run: name to difference.
 
@@ -395,13 +409,15 @@ class Record:
         self.metadata.sessions.append(session)
         metadata.write(self.path, self.metadata)
 
-    def end_session(self, status: metadata.Status, reason: str = "") -> None:
-        """Write down how the work on the run ended.
+    def end_session(self, search: NoveltySearch, status: metadata.Status, reason: str = "") -> None:
+        """Write down how the work on the run ended, and which settings evaluations changed.
 
         Args:
+            search: the experiment, as evaluations left it.
             status: such as `finished`.
             reason: of a run that failed, the error.
         """
+        self.metadata.changing += self.other_settings(search)
         session = self.metadata.sessions[-1]
         session.ended = datetime.datetime.now(datetime.UTC).isoformat()
         session.status, session.reason = status, reason

@@ -38,6 +38,10 @@ PLAIN = bool | int | float | complex | str | bytes | tuple | frozenset | None
 CHANGES = {"append", "appendleft", "extend", "insert", "add", "update", "setdefault", "sort"}
 CHANGES |= {"pop", "popleft", "popitem", "remove", "discard", "clear", "reverse", "fill"}
 """methods that change what they belong to"""
+STORES = {"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR", "STORE_SLICE"}
+"""Python's instructions that do so"""
+BEGINNINGS = ("__init__", "__post_init__", "__new__")
+"""methods in which an object is given its attributes"""
 LONG = 1000
 """letters of a constant, beyond which a digest is kept"""
 SHOWN = 30
@@ -45,6 +49,9 @@ SHOWN = 30
 Wrapped = (
     classmethod | staticmethod | functools.cached_property | property | functools.partialmethod
 )
+
+
+Function = types.FunctionType | types.MethodType | functools.partial
 
 
 class Source:
@@ -62,10 +69,16 @@ class Source:
         """name to the file that it was read from"""
         self._seen: dict[int, Any] = {}
         self._classes: set[type] = set()
-        self._changeable: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+        """what functions read, by name"""
+        self._assigned: set[str] = set()
+        """globals, and attributes after a dot, that functions give another value"""
+        self._changed: set[str] = set()
+        """lists, dicts and sets that functions change in place"""
         parts = [innermost(search.task), search.estimator, search.mutate, search.select]
         for part in (*parts, search.founders):
             self._visit(part)
+        self._visit_environment(innermost(search.task))
         self._add_unchanged()
 
     def _visit(self, thing: Any) -> None:
@@ -87,16 +100,34 @@ class Source:
         elif isinstance(thing, type):
             self._visit_class(thing)
         elif isinstance(thing, types.FunctionType) or hasattr(thing, "__wrapped__"):
-            self._visit_function(inspect.unwrap(thing))
+            self._visit_function(thing)
+            self._visit_all(getattr(thing, "__dict__", {}).values())
+            self._visit(getattr(thing, "__wrapped__", None))
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing):
             self._visit_class(type(thing))
             self._visit_all(getattr(thing, "__dict__", {}).values())
+        elif callable(thing):  # of another package, such as numpy.vectorize
+            held = getattr(thing, "__dict__", {}).values()
+            self._visit_all(each for each in list(held) if isinstance(each, Function))
 
     def _visit_all(self, things: Iterable[Any]) -> None:
         for thing in list(things):
             self._visit(thing)
 
+    def _visit_environment(self, task: Any) -> None:
+        """Add what a program registered with Gymnasium under the id that a task has."""
+        spec: Any = getattr(task, "spec", None)
+        made: Any = getattr(spec, "entry_point", None)
+        if isinstance(made, str) and (module := sys.modules.get(made.partition(":")[0])):
+            made = getattr(module, made.partition(":")[2], None)
+        if made is not None and _is_own(made):
+            self._visit_attribute(f"{spec.id}.entry_point", made)
+            for name in ("kwargs", "max_episode_steps"):
+                self._values[f"{spec.id}.{name}"] = getattr(spec, name)
+
     def _visit_class(self, own: type) -> None:
+        if _is_own(type(own)):
+            self._visit_class(type(own))
         for each in own.__mro__:
             if each in self._classes or not _is_own(each):
                 continue
@@ -113,20 +144,32 @@ class Source:
             parts = [getattr(value, part, None) for part in ("func", "fget", "__func__")]
             self._visit_all(part for part in parts if part is not None)
             return
-        if _is_constant(value):
-            self.texts[name] = _assignment(name, value)
+        if _is_constant(value) or _is_alias(name, value):
+            self._values[name] = value
+        elif isinstance(value, functools.partial):
+            self._visit_attribute(f"{name}.func", value.func)
+            arguments = {f"{row}": each for row, each in enumerate(value.args)} | value.keywords
+            for argument, each in arguments.items():
+                self._visit_attribute(f"{name}.{argument}", each)
         elif isinstance(value, list | dict | set):
-            self._changeable[name] = value
+            self._values[name] = value
+        elif _is_settings(value) and id(value) not in self._seen:
+            self._seen[id(value)] = value
+            self._visit_class(type(value))
+            for attribute, each in list(vars(value).items()):
+                if not attribute.startswith("_"):
+                    self._visit_attribute(f"{name}.{attribute}", each)
         self._visit(value)
 
     def _add_unchanged(self) -> None:
-        """Add the lists, dicts and sets that no function changes; the others are counters,
-        caches and logs.
-        """
-        changed = set().union(*map(_changed_names, self.texts.values()))
-        for name, value in self._changeable.items():
-            if "" not in changed and name.rpartition(".")[2] not in changed:
-                self.texts[name] = _assignment(name, value)
+        """Add the values that no function changes; the others are counters, caches and logs."""
+        for name, value in self._values.items():
+            owner, _, last = name.rpartition(".")
+            changed = (f".{last}" if owner else name) in self._assigned
+            if not (_is_constant(value) or _is_alias(name, value)):
+                changed = changed or "" in self._changed or last in self._changed
+            if not changed:
+                self.texts[name] = _assignment(name, value) + self.texts.get(name, "")
 
     def _visit_function(self, function: Any) -> None:
         if not isinstance(function, types.FunctionType) or not _is_own(function):
@@ -135,6 +178,8 @@ class Source:
         text = _text(function)
         self.texts[name] = self.texts[name] + text if name in self.texts else text
         self.files[name] = code.co_filename
+        self._changed.update(_changed_names(function, text))
+        self._assigned.update(_assigned_names(function))
         for argument, value in _defaults(function).items():
             self._visit_attribute(f"{name}.{argument}", value)
         names, assigned = _names(code)
@@ -178,7 +223,8 @@ def difference(before: Mapping[str, str], now: Source) -> dict[str, str]:
 
 def _is_own(thing: Any) -> bool:
     """Whether a class, function or module is neither brns' nor of an installed package."""
-    name = thing.__name__ if isinstance(thing, types.ModuleType) else thing.__module__
+    by_name = isinstance(thing, types.ModuleType)
+    name = getattr(thing, "__name__" if by_name else "__module__", None)
     if not isinstance(name, str) or name.partition(".")[0] in ("brns", "builtins"):
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
@@ -202,12 +248,14 @@ def _is_written(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and value.__code__.co_filename != "<string>"
 
 
-def _changed_names(text: str) -> Iterator[str]:
+def _changed_names(function: types.FunctionType, text: str) -> Iterator[str]:
     """The names of what a function may change in place; an empty one where it cannot be read."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:
-        yield ""
+    except SyntaxError:  # a lambda's text says what was compiled
+        steps = [step for code in _codes(function.__code__) for step in dis.get_instructions(code)]
+        if any(step.opname in STORES or step.argval in CHANGES for step in steps):
+            yield ""
         return
     for node in nodes:
         changed = None
@@ -223,6 +271,16 @@ def _changed_names(text: str) -> Iterator[str]:
             yield changed.attr
 
 
+def _assigned_names(function: types.FunctionType) -> Iterator[str]:
+    """The globals, and with a dot the attributes, that a function gives another value."""
+    for code in _codes(function.__code__):
+        for step in dis.get_instructions(code):
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                yield step.argval
+            elif step.opname == "STORE_ATTR" and function.__name__ not in BEGINNINGS:
+                yield f".{step.argval}"
+
+
 def _is_constant(value: Any) -> bool:
     """Whether it is a value that nobody can change in place."""
     if isinstance(value, tuple | frozenset):
@@ -231,6 +289,24 @@ def _is_constant(value: Any) -> bool:
         return isinstance(value, eqx.Module) or value.__dataclass_params__.frozen
     arrays = np.ndarray | np.generic | jax.Array
     return isinstance(value, PLAIN | arrays | enum.Enum | pathlib.PurePath | range)
+
+
+def _is_settings(value: Any) -> bool:
+    """Whether it is an object of a user's own class, such as a dataclass of constants.
+
+    Objects whose classes are partly another package's change by code that is not looked at.
+    """
+    classes = [each for each in type(value).__mro__ if each is not object]
+    own = all(map(_is_own, classes)) or isinstance(value, types.SimpleNamespace)
+    return own and hasattr(value, "__dict__") and not isinstance(value, type)
+
+
+def _is_alias(name: str, value: Any) -> bool:
+    """Whether a name is another one's of a function or class of a package: `measure = np.hypot`."""
+    if not callable(value) or _is_own(value) or isinstance(value, functools.partial):
+        return False
+    known = getattr(value, "__name__", None)
+    return isinstance(known, str) and known != name.rpartition(".")[2]
 
 
 def _text(function: types.FunctionType) -> str:

@@ -164,6 +164,13 @@ class GymnasiumTask(eqx.Module):
         """The policy's."""
         return self.policy.genotype_space
 
+    @property
+    def spec(self) -> Any:
+        """What is registered under the environment's id; None of a function that makes one."""
+        if not isinstance(self.make_env, str):
+            return None
+        return gymnasium.registry.get(self.make_env.rpartition(":")[2])
+
     def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
@@ -538,7 +545,8 @@ def _chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]],
 
         def largest(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
             indices = [group.argmax(axis=1) for group in np.split(outputs, ends, axis=1)]
-            return np.stack(indices, axis=1).reshape(-1, *space.shape) + space.start
+            rows = np.stack(indices, axis=1).reshape(-1, *space.shape) + space.start
+            return rows.astype(space.dtype)
 
         return largest
     low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)

@@ -7,6 +7,7 @@ import json
 import linecache
 import sys
 
+import gymnasium
 import pytest
 from searches import search
 from shell import call
@@ -121,6 +122,127 @@ def test_an_edit_anywhere_in_what_a_task_uses_is_seen(written, before, after, na
     edited = Source(written(before, after).made())
     assert list(difference(first, edited)) == [name]
     assert len("".join(edited.texts.values())) < 3000
+
+
+WAYS = {
+    "a partial's arguments": "use = functools.partial(np.clip, a_min=0, a_max=GAIN)",
+    "a package's function": "use = np.sin if GAIN == 1 else np.cos",
+    "a list in a closure": """def outer(gains):
+    return lambda x: gains[0] * x
+use = outer([GAIN])""",
+    "a decorator": """def doubled(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return GAIN * function(x)
+    return wrapper
+@doubled
+def use(x):
+    return x""",
+    "a dataclass": """@dataclasses.dataclass
+class Settings:
+    gain: float = 0.0
+held = Settings(GAIN)
+def use(x):
+    return held.gain * x""",
+    "an object that counts": """class Settings:
+    def __init__(self, gain):
+        self.gain = gain
+        self.calls = 0
+    def __call__(self, x):
+        self.calls += 1
+        return self.gain * x
+held = Settings(GAIN)
+def use(x):
+    return held(x)""",
+    "a namespace": "held = types.SimpleNamespace(gain=GAIN)\ndef use(x):\n    return held.gain * x",
+    "numpy.vectorize": "@np.vectorize\ndef use(x):\n    return x * literal",
+    "jax.jit of a partial": "use = jax.jit(functools.partial(lambda x, y: x * literal, y=1))",
+    "an implementation by type": """@functools.singledispatch
+def use(x):
+    return x
+@use.register
+def other(x: int):
+    return x * literal""",
+    "a metaclass": """class Meta(type):
+    @property
+    def gain(cls):
+        return literal
+class Held(metaclass=Meta):
+    pass
+def use(x):
+    return Held.gain * x""",
+    "a registered environment": """class Env(gymnasium.Env):
+    def step(self, action):
+        return literal
+gymnasium.register("Edited-v0", entry_point=Env)
+use = None""",
+    "its arguments": """class Env(gymnasium.Env):
+    pass
+gymnasium.register("Edited-v0", entry_point=Env, kwargs={"gain": GAIN})
+use = None""",
+}
+
+
+class Registered(HostIdentity):
+    """A task that uses what is registered, as a `GymnasiumTask` does."""
+
+    function: object = None
+
+    def __init__(self, function):
+        self.function = function
+
+    @property
+    def spec(self):
+        return gymnasium.registry.get("Edited-v0")
+
+
+@pytest.mark.filterwarnings("ignore:.*Overriding environment")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_edit_is_seen_through_whatever_leads_to_it(way, tmp_path, monkeypatch):
+    def texts(gain):
+        name = f"way{gain}"
+        file = tmp_path / f"{name}.py"
+        begin = "import dataclasses, functools, types, gymnasium, jax, numpy as np\n"
+        code = WAYS[way].replace("literal", str(gain)).replace("GAIN", str(gain))
+        file.write_text(f"{begin}{code}\ndef called(x):\n    return use(x)\n")
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        first = Source(search(Registered(module.called)))
+        if hasattr(module, "held") and callable(module.held):
+            module.held(1.0)
+            assert difference(first.texts, Source(search(Registered(module.called)))) == {}
+        return first
+
+    first, second = texts(1), texts(2)
+    gymnasium.registry.pop("Edited-v0", None)
+    assert difference(first.texts, second)
+    assert "called" not in difference(first.texts, second)
+
+
+def test_counters_of_classes_and_of_helpers_are_no_code():
+    names = {"__name__": "__main__"}
+    exec(COUNTERS, names)
+    task = Own(names["use"])
+    first = Source(search(task)).texts
+    names["use"](1.0)
+    assert names["Held"].calls == names["count"] == 1
+    assert difference(first, Source(search(task))) == {}
+
+
+COUNTERS = """
+count = 0
+class Held:
+    calls = 0
+def add():
+    global count
+    count += 1
+    Held.calls += 1
+def use(x):
+    add()
+    return x + count
+"""
 
 
 def test_a_constant_is_seen_wherever_it_is_read(written):

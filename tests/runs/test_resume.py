@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import tracemalloc
+import types
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
 import jaxtyping
 import numpy as np
@@ -144,6 +147,42 @@ def test_a_folder_that_holds_anything_is_left_as_it_is(name, tmp_path):
     with pytest.raises(RecordError, match="exists already"):
         run(HOST, 1, out=tmp_path / "run")
     assert [file.name for file in tmp_path.rglob("*")] == ["run", name]
+
+
+def test_only_of_a_run_it_is_said_that_it_can_be_resumed(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match="exists already, and it is no folder: choose another"):
+        run(HOST, 1, out=tmp_path / "file")
+    with pytest.raises(RecordError, match="something else than a run: choose another"):
+        run(HOST, 1, out=tmp_path)
+    with pytest.raises(RecordError, match=r"cannot be made \(File name too long\)"):
+        run(HOST, 1, out=tmp_path / ("n" * 256))
+
+
+class Counting(HostIdentity):
+    """Whose simulator counts and notes what it did."""
+
+    simulator: Any = eqx.field(default_factory=lambda: types.SimpleNamespace(steps=0, log=[]))
+    gain: float = 1.0
+
+    def evaluate(self, genotypes, key):
+        self.simulator.steps += len(genotypes)
+        self.simulator.log.append(len(genotypes))
+        return super().evaluate(genotypes, key)
+
+
+def test_what_evaluations_change_is_no_setting(tmp_path):
+    """A counter of a task would make the finished run another experiment's."""
+    task = Counting()
+    counting = replace(HOST, task=task)
+    run(counting, 2, out=tmp_path / "run", progress=False)
+    (record,) = resume(tmp_path / "run", 3, search=counting, progress=False)
+    assert record.metadata.changing == ["task.simulator.steps", "task.simulator.log"]
+    assert record.experiment["task"]["simulator"]["steps"] == 0
+    task.simulator.added = 1
+    for other in (counting, replace(HOST, task=Counting(gain=2.0))):
+        with pytest.raises(RecordError, match=r"task.simulator.added|task.gain was 1.0 and is 2"):
+            resume(tmp_path / "run", 4, search=other, progress=False)
 
 
 @pytest.mark.parametrize(("first", "second"), [(None, 2), (2, None)])

@@ -213,6 +213,23 @@ def test_a_batch_of_which_a_folder_is_missing_goes_on_without_it(tmp_path):
     assert record.last == 3
 
 
+def test_a_batch_goes_on_by_the_seeds_that_are_left_and_with_each_once(tmp_path):
+    run(HOST, 2, out=tmp_path / "run", seeds=3, progress=False)
+    copied = shutil.copytree(tmp_path / "run" / "seed0001", tmp_path / "run" / "seed0007")
+    with pytest.raises(RecordError, match="seed 1 2 times, in seed0001, seed0007: move all but"):
+        resume(tmp_path / "run", 3, search=HOST, progress=False)
+    with pytest.raises(RecordError, match=r"holds seed0007, where seeds \[0, 1, 2\] would not"):
+        run(HOST, 3, out=tmp_path / "run", seeds=3, exist="resume", progress=False)
+    shutil.rmtree(copied)
+    shutil.rmtree(tmp_path / "run" / "seed0001")
+    with pytest.warns(UserWarning, match="missing"):
+        resume(tmp_path / "run", 3, search=HOST, progress=False)
+    run(HOST, 4, out=tmp_path / "run", seeds=[0, 2], exist="resume", progress=False)
+    shutil.rmtree(tmp_path / "run" / "seed0002" / "states")
+    with pytest.raises(RecordError, match="in seed0002; without it the others go on"):
+        resume(tmp_path / "run", 5, search=HOST, progress=False)
+
+
 def test_a_traced_batch_of_which_folders_are_missing_goes_on(tmp_path):
     one = search(Identity())
     run(one, 2, out=tmp_path / "run", seeds=4, progress=False)

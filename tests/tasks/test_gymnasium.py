@@ -239,6 +239,8 @@ def test_several_discrete_and_binary_actions():
     outputs = np.array([[0.1, 0.2, 0.3, -0.2, -0.1], [0.3, 0.2, 0.1, -0.1, -0.2]])
     several = spaces.MultiDiscrete([3, 2], start=[5, 0])
     assert taken(several, outputs).tolist() == [[7, 1], [5, 0]]
+    small = spaces.MultiDiscrete([3, 2], dtype=np.int32)
+    assert small.contains(taken(small, outputs)[0])
     assert taken(spaces.MultiBinary(5), outputs).tolist() == [[1, 1, 1, 0, 0]] * 2
     assert taken(spaces.Discrete(5, start=2), outputs).tolist() == [4, 2]
     task = corridor(
