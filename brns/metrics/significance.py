@@ -49,9 +49,8 @@ def paired(ours: Values, theirs: Values) -> Difference:
     r"""Wilcoxon's signed ranks, two-sided and exact, of two methods that share their seeds.
 
     p is the share of all ways to sign the ranks of $|ours_s - theirs_s|$ whose sum is as far from
-    0. Seeds in which both are equal are left out of p, equal differences share their mean rank.
-       p is
-    1 where nothing differs, and where ranks and effect point to different sides.
+    0. Seeds in which both are equal are left out of p, equal differences share their mean rank. p
+    is 1 where nothing differs, and where ranks and effect point to different sides.
 
     Args:
         ours: A number for each seed; infinite ones are larger than all others.
