@@ -243,7 +243,7 @@ class Compactable(Protocol):
         ...
 
     def restore(self, state: PyTree, descriptors: Iterable[np.ndarray]) -> PyTree:
-        """The state with it again, from the descriptors of each generation's newborn,
+        """The state with it again, from the descriptors of those born in each generation,
         to the same bits.
         """
         ...
