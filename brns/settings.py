@@ -402,7 +402,7 @@ def _settings_of(part: Any) -> dict[str, Any]:
 
 def refuse_unrecorded(part: Any, name: str) -> None:
     """A `SettingsError` where a dataclass holds a value that
-    `describe` cannot tell from another one.
+    `part_to_json` cannot tell from another one.
 
     That is an object that compares by value, and has no public attribute that is a value itself.
     Objects that compare by identity, such as simulators, are no settings.
@@ -469,8 +469,8 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     What cannot be described, such as a simulator, stays as `original` has it.
 
     Args:
-        description: what `describe` gave, perhaps through JSON.
-        own: a part whose class and whose parts' classes may be used too.
+        description: what `part_to_json` gave, perhaps through JSON.
+        original: a part whose class and whose parts' classes may be used too.
 
     Returns:
         A part or a setting whose description is the same.
@@ -601,9 +601,16 @@ def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple
 
 
 def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
-    """The first five of some changes in words."""
-    first = list(changed.items())[:5]
-    return "; ".join(f"{name} was {old!r} and is {new!r}" for name, (old, new) in first)
+    """The first five of some changes in words; of a part that is another, the settings it has."""
+    classes = [name for name in changed if name.endswith(".name")]
+    replaced = tuple(name.removesuffix("name") for name in classes)
+    texts = []
+    for name, (old, new) in changed.items():
+        if name in classes or not name.startswith(replaced):
+            texts.append(f"{name} was {old!r} and is {new!r}")
+        elif new is not None:
+            texts.append(f"{name} is {new!r}")
+    return "; ".join(texts[:5])
 
 
 def non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from brns.settings import (
     configure,
     diff,
     equal,
+    format_diff,
     non_defaults,
     part_from_json,
     part_to_json,
@@ -410,8 +411,17 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
 
 @pytest.mark.parametrize(("one", "other"), [PAIRS[4], (math.sin, math.cos)])
 def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
-    with pytest.raises(SettingsError, match="give (the search that has it|search=)"):
+    with pytest.raises(SettingsError, match=r"give (the search that has it|search=)"):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
+
+
+def test_of_a_part_that_is_another_the_change_tells_what_it_has():
+    before = {"mutate": part_to_json(brns.MixedMutation()), "size": 3}
+    after = {"mutate": part_to_json(brns.PolynomialMutation(rate=0.2)), "size": 4}
+    assert format_diff(diff(before, after)) == (
+        "mutate.name was 'MixedMutation' and is 'PolynomialMutation'; size was 3 and is 4; "
+        "mutate.eta is 10.0; mutate.rate is 0.2"
+    )
 
 
 def test_what_is_no_dataclass_cannot_be_set_and_an_unknown_member_is_told():

@@ -71,7 +71,7 @@ def conclude(
 
     Args:
         directory: As the user calls it.
-        found: Its runs.
+        records: Its runs.
         redraw: Draw the pictures that are there, too.
         details: Show all numbers and what they mean.
     """

@@ -95,7 +95,7 @@ def text(comparison: Comparison, folder: str) -> str:
         "seeds." + (" pyribs' methods have none." if unknown else ""),
         _by_world(comparison, _cycling),
         "## First solution",
-        "Seeds that solved it, and the median generation of the first success over those.",
+        "Seeds that solved it, and the median generation of the first solution over those.",
         _by_world(comparison, _first),
         "## Cost",
         "Milliseconds of wall time for one generation of one seed, its evaluation included. Jobs "
@@ -178,7 +178,7 @@ def picture(
 
     Args:
         worlds: `Comparison.worlds`.
-        found: `Comparison.found`.
+        results: `Comparison.results`.
         width: for print, as in `brns.pictures.draw`.
 
     Returns:

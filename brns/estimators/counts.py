@@ -55,14 +55,14 @@ class VisitCounts(eqx.Module):
     $M(b) = \left( \frac{1}{T} \sum_{t=1}^{T} 1 / \sqrt{1 + N_t(b)} \right)^2$ with $N_t(b)$ the
     visits of b's cell in grid t. $1 / M - 1$ are the effective `visits`: N where all grids count N.
 
-    A grid lies over all dimensions of a behavior, or over `axes` of them, drawn at random; every
-    other grid over random directions instead, which are at right angles where there are enough.
-    Each has a random shift and a pitch of its own. Two behaviors share a cell of a grid of k axes
-    with a probability near $\exp(-\sum_a |\Delta_a| / pitch)$, which tells most where the pitch is
-    some .03 to .6 of k times the spread of behaviors along an axis. So pitches begin at .03 of it,
-    and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform behaviors
-    in the box, of two for the founders', of one for the geometric mean of both. A grid too fine or
-    too coarse to tell behaviors apart tells all the same and changes no rank.
+    A grid lies over all dimensions of a behavior, or over `grid_dims` of them, drawn at random;
+    every other grid over random directions instead, which are at right angles where there are
+    enough. Each has a random shift and a cell size of its own. Two behaviors share a cell of a grid
+    of k axes with a probability near $\exp(-\sum_a |\Delta_a| / size)$, which tells most where the
+    size is some .03 to .6 of k times the spread of behaviors along an axis. So sizes begin at .03
+    of it, and lie evenly on a logarithmic axis: of five of eight grids for the spread of uniform
+    behaviors in the box, of two for the founders', of one for the geometric mean of both. A grid
+    too fine or too coarse to tell behaviors apart tells all the same and changes no rank.
 
     Counts only grow and the function of them only falls, so that the novelty of a fixed behavior
     never rises, not by a bit: descriptors are rounded to $2^{-21}$ of half the box, sums are of
@@ -109,7 +109,7 @@ class VisitCounts(eqx.Module):
             grid_dims=(self.grid_dims >= 1, "at least 1"),
             cell_sizes=(
                 finest >= 1e-6 and finest * self.grid_dims <= coarsest <= 1e6,
-                "1e-6 <= finest, and finest x axes <= coarsest <= 1e6",
+                "1e-6 <= finest, and finest x grid_dims <= coarsest <= 1e6",
             ),
         )
 

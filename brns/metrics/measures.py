@@ -52,12 +52,12 @@ MEASURES = {
     ),
     "solutions": Measure(
         "Solutions",
-        "evaluated individuals that met the task's success criterion",
+        "evaluated individuals that met the task's criterion",
         lambda record: np.concatenate(evaluated_column(record, "solved")).sum(),
     ),
     "first_solved": Measure(
         "First solution",
-        "generation of the first success, over the seeds that had one",
+        "generation of the first solution, over the seeds that had one",
         lambda record: next(
             (g for g, rows in enumerate(evaluated_column(record, "solved")) if rows.any()), None
         ),

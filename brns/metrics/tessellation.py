@@ -99,7 +99,8 @@ def cumulative_coverage(
 
     Args:
         generations: The behaviors of each generation, from the founders on:
-            `brns.metrics.recorded.evaluated(record, "descriptor")` of everything a run evaluated.
+            `brns.metrics.recorded.evaluated_column(record, "descriptor")` has everything that a
+            run evaluated.
         centres: Those that `tessellate` returns.
 
     Returns:

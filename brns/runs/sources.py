@@ -1,7 +1,7 @@
 """The code of a search that is a user's own, as text:
 a run that goes on with other code is told so.
 
-Half of a record would be one simulator, half another. The settings that `describe` keeps do not
+Half of a record would be one simulator, half another. The settings that are recorded do not
 tell: a method that was edited has its old name.
 """
 

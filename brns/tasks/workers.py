@@ -112,7 +112,7 @@ class Chunked(Wrapper):
         return cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
 
     @functools.cached_property
-    def packed(self) -> "Packed":
+    def _packed(self) -> "Packed":
         """The same with its digest."""
         return Packed(hashlib.sha256(self.pickled).hexdigest(), self.pickled)
 
@@ -141,7 +141,7 @@ class Chunked(Wrapper):
                 return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
             if self.executor is None:
                 return _here(lambda: worker.evaluate(request, self.task, part, seed))
-            return self.executor.submit(worker.evaluate_packed, request, self.packed, part, seed)
+            return self.executor.submit(worker.evaluate_packed, request, self._packed, part, seed)
 
         if isinstance(self.executor, ProcessThreads):
             self.executor.begin()
