@@ -24,7 +24,7 @@ def page() -> str:
         "# Gallery",
         "## Figures",
         "`brns figure NAME RUNS` draws them, `draw(NAME, records)` in Python. The pictures are "
-        "those of the [reproduction](reproduction.md), where it stands how many seeds they are "
+        "those of the [reproduction](reproduction.md), which says how many seeds they are "
         "of; those of fitness are of `brns run arm --generations 200`.",
     ]
     for name, figure in FIGURES.items():

@@ -2,7 +2,7 @@
 by one array of constant size.
 
 Each island is a search of its own. Every 10 generations what all have seen is merged and given
-back: 2 MB from and to each, whatever was seen, where an archive would have to send itself. Needs
+back: 4 MB from and to each, whatever was seen, where an archive would have to send itself. Needs
 `pip install brns[dask]`.
 """
 

@@ -106,7 +106,7 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
         if ":" in experiment:
             find_module(experiment)
         else:
-            lookup("experiment, unless module:object,", experiment, "world")
+            lookup("an experiment that is not module:object", experiment, "world")
     except SettingsError as error:
         problems.append(f"{error}")
         changes = [change for change in changes if not change.startswith("task.")]

@@ -54,7 +54,10 @@ def runs(
         bool, typer.Option("--json", help="print all that is known of each as JSON")
     ] = False,
 ) -> None:
-    """List the runs below a directory: how each ended, what it found so far, when and where."""
+    """List the runs below a directory.
+
+    How each ended, what it found so far, when and where.
+    """
     from brns.cli.listing import chosen_runs, print_json, print_runs
 
     rows = chosen_runs(directory, filters or (), sort, reverse)
@@ -72,7 +75,10 @@ def list_(
         ),
     ] = None,
 ) -> None:
-    """List what can be run and set, the settings of NAME, or what has the setting NAME."""
+    """List what can be run and set.
+
+    With NAME: its settings, or what has a setting of that name.
+    """
     from brns.cli.screen import console
     from brns.cli.sources import class_settings, parts_with, settings_of
 
@@ -169,7 +175,10 @@ def show(
         bool, typer.Option("--all", help="show all numbers and what they mean")
     ] = False,
 ) -> None:
-    """Show the numbers of runs, how they ended, and draw the pictures that they lack."""
+    """Show the numbers of runs and how they ended.
+
+    Pictures that they lack are drawn.
+    """
     from brns.cli.conclusion import conclude, print_json
     from brns.cli.listing import batches_below
     from brns.cli.user_code import load_records
