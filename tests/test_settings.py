@@ -410,7 +410,7 @@ def test_values_are_rebuilt_on_a_part_of_the_users(one, other):
 
 @pytest.mark.parametrize(("one", "other"), [PAIRS[4], (math.sin, math.cos)])
 def test_values_that_cannot_be_rebuilt_are_refused_in_words(one, other):
-    with pytest.raises(SettingsError, match="give (the search that has it|search=)"):
+    with pytest.raises(SettingsError, match=r"give (the search that has it|search=)"):
         part_from_json(through_json(part_to_json(Held(other))), Held(one))
 
 
