@@ -74,7 +74,7 @@ class Source:
         self._assigned: set[str] = set()
         """globals, and attributes after a dot, that functions give another value"""
         self._changed: set[str] = set()
-        """lists, dicts and sets that functions change in place"""
+        """arrays, lists, dicts and sets that functions change in place"""
         parts = [innermost(search.task), search.estimator, search.mutate, search.select]
         for part in (*parts, search.founders):
             self._visit(part)
@@ -166,8 +166,9 @@ class Source:
         for name, value in self._values.items():
             owner, _, last = name.rpartition(".")
             changed = (f".{last}" if owner else name) in self._assigned
-            if not (_is_constant(value) or _is_alias(name, value)):
-                changed = changed or "" in self._changed or last in self._changed
+            fixed = _is_constant(value) or _is_alias(name, value)
+            if isinstance(value, np.ndarray) or not fixed:
+                changed = changed or last in self._changed
             if not changed:
                 self.texts[name] = _assignment(name, value) + self.texts.get(name, "")
 
@@ -249,13 +250,14 @@ def _is_written(value: Any) -> bool:
 
 
 def _changed_names(function: types.FunctionType, text: str) -> Iterator[str]:
-    """The names of what a function may change in place; an empty one where it cannot be read."""
+    """The names of what a function may change in place; of one without text all that it uses."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:  # a lambda's text says what was compiled
-        steps = [step for code in _codes(function.__code__) for step in dis.get_instructions(code)]
-        if any(step.opname in STORES or step.argval in CHANGES for step in steps):
-            yield ""
+        for code in _codes(function.__code__):
+            steps = dis.get_instructions(code)
+            if any(step.opname in STORES or step.argval in CHANGES for step in steps):
+                yield from (*code.co_names, *code.co_freevars)
         return
     for node in nodes:
         changed = None
