@@ -48,8 +48,8 @@ def test_other_operators_are_refused_where_nobody_survived_too(born, other):
     record.search = replace(HOST, mutate=other)
     for number in record.generations[1:]:
         facts = record._facts(number)
-        nobody = np.zeros(len(facts["kept"]), bool)
-        record._read[number] = facts | {"kept": nobody, GENOTYPE: facts[GENOTYPE][:0]}
+        nobody = np.zeros(len(facts["stored"]), bool)
+        record._read[number] = facts | {"stored": nobody, GENOTYPE: facts[GENOTYPE][:0]}
         with pytest.raises(RecordError, match=r"cannot be made again here.*varies otherwise"):
             record.column(GENOTYPE, [number])
 
