@@ -422,12 +422,13 @@ def _refuse_others(
     present, first = [run.seed for run in runs], runs[0]
     requested = {"checkpoint_every": stride, "genotypes": genotypes}
     there = {"checkpoint_every": first.checkpoint_every, "genotypes": first.metadata.genotypes}
-    if odd := [run.path.name for run in runs if run.path not in paths]:
+    wanted = seeds in (sorted(first.seeds), sorted(first.metadata.together))
+    odd = [run.path.name for run in runs if run.path not in paths]
+    if wanted and odd:
         raise RecordError(
             f"{out} holds {', '.join(odd)}, where seeds {seeds} would not be: give those that it "
             "was begun with, give a folder that was renamed its name back, or choose another place"
         )
-    wanted = seeds in (sorted(first.seeds), sorted(first.metadata.together))
     if not wanted or requested != there:
         others = [name for name in requested if requested[name] != there[name]]
         names = others or ["checkpoint_every"]
