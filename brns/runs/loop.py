@@ -481,7 +481,7 @@ def resume_steps(
             first.planned if generations is None else require_integer("generations", generations)
         )
         if text := _told_totals(path, common, first.planned, total):
-            LOG.warning("%s", text)
+            LOG.warning("%s", escape_control(text))
         states = [record.prepare_resume(common, total) for record in runs]
         _leave_out_missing(runs)
         for record in runs:
