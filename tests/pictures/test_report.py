@@ -107,7 +107,7 @@ def test_the_colours_of_the_map_are_ranks_of_what_can_be_reached(maze, shown):
     ranks = np.searchsorted(np.sort(novelty[reached]), novelties)[places] / (reached.sum() - 1)
     shares = (levels[reached] - 1.0) / 254
     tied = np.bincount(places)[places] / (reached.sum() - 1)
-    assert ((ranks - 0.01 <= shares) & (shares <= ranks + tied + 0.01)).all()
+    assert ((ranks - 0.02 <= shares) & (shares <= ranks + tied + 0.02)).all()  # 128 knots
 
 
 def test_a_run_that_ended_earlier_shows_its_last_generation(near, archived, tmp_path):
