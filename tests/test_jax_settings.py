@@ -76,6 +76,7 @@ def test_a_task_is_in_double_precision_and_the_rest_as_ever(tmp_path):
     assert record.population(2).novelty.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_a_search_runs_without_compiling():
     """Arrays on the host, such as those of a record, are NumPy's then."""
     estimator = brns.VisitCounts(grids=2, rows=4)

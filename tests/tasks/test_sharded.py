@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 RUNS = """
 import jax, numpy as np, brns
 task = brns.LinearProjection(4)
@@ -20,6 +22,7 @@ jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), *found)
 """
 
 
+@pytest.mark.slow
 def test_three_devices_give_the_bits_of_one():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=3", "JAX_PLATFORMS": "cpu"}
     subprocess.run([sys.executable, "-c", RUNS], env=os.environ | flags, check=True)

@@ -192,7 +192,9 @@ def test_individuals_that_hang_are_named_and_their_worker_killed(shared, monkeyp
         Chunked(Faulty("hangs"), chunk=1, executor=shared).evaluate(GENOTYPES, KEY)
 
 
-@pytest.mark.parametrize("fault", ["raises", "nan", "dies", "hangs"])
+@pytest.mark.parametrize(
+    "fault", ["raises", "nan", pytest.param("dies", marks=pytest.mark.slow), "hangs"]
+)
 def test_an_individual_that_fails_is_marked_and_costs_no_other(shared, fault, monkeypatch):
     monkeypatch.setattr(shared, "timeout", 2.0 if fault == "hangs" else None)
     task = Chunked(Faulty(fault), executor=shared, failures=0.1)
