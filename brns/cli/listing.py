@@ -6,7 +6,6 @@ It needs neither JAX nor NumPy, and writes nothing.
 
 import csv
 import datetime
-import fcntl
 import json
 import os
 import zipfile
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
+from brns.runs.running import is_running
 from brns.settings import SettingsError, did_you_mean, format_overrides
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
@@ -130,7 +130,7 @@ def _read_or_damaged(path: Path) -> RunLine:
 
 
 def _read(path: Path) -> RunLine:
-    running = _is_running(path)  # first: a run that ends meanwhile is running, not interrupted
+    running = is_running(path)  # first: a run that ends meanwhile is running, not interrupted
     facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
     files = sorted(path.glob("generations/[0-9][0-9][0-9][0-9][0-9][0-9].npz"))
     last = len(files) - 1
@@ -184,29 +184,6 @@ def _span(
 
 def _share(text: str | None) -> float | None:
     return float(text) if text else None
-
-
-def _is_running(path: Path) -> bool:
-    try:
-        with open(path / "lock", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # never locked
-        pass
-    return False
-
-
-def _is_running(path: Path) -> bool:
-    """As `brns.runs.paths.is_running`, which imports NumPy."""
-    try:
-        with open(path / "lock", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # never locked
-        pass
-    return False
 
 
 def chosen_runs(

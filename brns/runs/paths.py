@@ -5,7 +5,6 @@ and one process writes at a time.
 import atexit
 import contextlib
 import errno
-import fcntl
 import operator
 import os
 import secrets
@@ -248,17 +247,3 @@ def run_locks(paths: Iterable[Path]) -> Generator[None, None, None]:
                     warnings.warn(escape_control(text), stacklevel=2)
                 owner = True
         yield
-
-
-def is_running(folder: Path) -> bool:
-    """Whether a process holds the lock of the run in a folder;
-    where there are no locks nobody is seen.
-    """
-    try:
-        with open(folder / "lock", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # never locked
-        pass
-    return False

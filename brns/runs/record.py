@@ -32,8 +32,8 @@ from brns.core import (
 )
 from brns.formatting import escape_control, format_range
 from brns.runs import metadata, progress, remaking, sources, storage
-from brns.runs.paths import is_running
 from brns.runs.provenance import describe_process
+from brns.runs.running import is_running
 from brns.runs.sources import Source
 from brns.runs.storage import RecordError, list_generations
 from brns.search import NoveltySearch, SearchState, keys
