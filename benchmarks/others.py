@@ -4,8 +4,8 @@
 
 Needs the dependency group `others`, whose versions are pinned, in an environment of its own:
 `uv pip install -e . --group others`. Resumable: what a method evaluated with a seed is a file in
-runs/others. OUT.csv gets its rows when a world is done, the page OUT.md is written at the end;
-OUT is by default results/others.
+runs/others. OUT.csv gets its rows when a world is done, and keeps those of worlds that were not
+asked for; the page OUT.md is written of all of them at the end. OUT is by default results/others.
 
 Coverage is counted twice: in a grid over the last two numbers of the behavior, as the world's users
 do, and in a tessellation of the descriptor's own space: k-means over what all methods evaluated
@@ -13,6 +13,7 @@ with a seed that is not counted.
 """
 
 import argparse
+import csv
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,13 +23,22 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
+import qdax_peers
 from jaxtyping import Float
 from scipy.cluster.vq import kmeans2
 from scipy.spatial import cKDTree
 
 import brns
 from brns.comparison.markdown import check_page, provenance_text, table
-from brns.comparison.peers import CMAMAE, MapElites, NoveltyCMA, Peer, Terms, offspring_of
+from brns.comparison.peers import (
+    CENTROIDS,
+    CMAMAE,
+    MapElites,
+    NoveltyCMA,
+    Peer,
+    Terms,
+    offspring_of,
+)
 from brns.comparison.worlds import Cells
 from brns.formatting import format_csv
 from brns.metrics.coverage import cells
@@ -43,6 +53,7 @@ UNCOUNTED = 1000
 """the seed whose behaviors make the tessellation"""
 POINTS = 20_000
 """of those, drawn evenly, from which the tessellation is made"""
+NUMBERS = ("grid", "tiles", "seconds")
 HEADING = "# Worlds of others"
 RUNS = Path("runs/others")
 
@@ -103,6 +114,8 @@ THEIRS: dict[str, Peer] = {
     "pyribs, novelty search": NoveltyCMA(),
     "pyribs, CMA-MAE": CMAMAE(),
     "pyribs, MAP-Elites": MapElites(),
+    "QDax, MAP-Elites": qdax_peers.QDaxMapElites(),
+    "QDax, dominated novelty search": qdax_peers.DominatedNovelty(),
 }
 METHODS = (*OURS, *THEIRS)
 REFERENCE = METHODS[0]
@@ -303,10 +316,24 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
                     "evaluations": len(points),
                     "grid": len(np.unique(cells(place, box, (world.side,) * 2), axis=0)),
                     "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
+                    "of tiles": tree.n,
                     "seconds": round(run.seconds, 2),
                     "commit": run.commit,
                 }
             )
+    return rows
+
+
+def stored_rows(file: Path) -> list[dict[str, Any]]:
+    """The rows of an earlier call; a world that is asked for again is measured anew."""
+    if not file.exists():
+        return []
+    rows: list[dict[str, Any]] = list(csv.DictReader(file.read_text().splitlines()))
+    for row in rows:
+        for column in NUMBERS:
+            row[column] = float(row[column])
+        for column in ("seed", "evaluations", "of tiles"):
+            row[column] = int(row[column])
     return rows
 
 
@@ -317,58 +344,77 @@ def by_method(rows: list[dict[str, Any]], name: str, measure: str) -> Mapping[st
     }
 
 
-def text(rows: list[dict[str, Any]], seeds: int) -> str:
+def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -> str:
+    """A method a row, a world a column, and the median over worlds of a method's rank."""
+    covered = {name: by_method(rows, name, measure) for name in names}
+    tests = {
+        (name, method): paired(
+            np.array(covered[name][method], float), np.array(covered[name][REFERENCE], float)
+        )
+        for name in names
+        for method in METHODS[1:]
+    }
+    p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
+    means = np.array([[np.mean(covered[name][method]) for name in names] for method in METHODS])
+    ranks = 1 + (means[:, None] < means[None]).sum(axis=1)
+    lines = [["method", *names, "median rank"]]
+    for method, mean, rank in zip(METHODS, means, ranks, strict=True):
+        line = [method]
+        for name, value, least in zip(names, mean, means[0], strict=True):
+            _, deviation, _ = estimate(covered[name][method])
+            sure = p.get((name, method), 1.0) < LEVEL
+            mark = "" if not sure else "**" if value > least else "*"
+            line.append(f"{mark}{value:.3g} ± {deviation:.2g}{mark}")
+        lines.append([*line, f"{np.median(rank):g}"])
+    return table(lines)
+
+
+def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:
+    lines = [["method", *names]]
+    for method in METHODS:
+        seconds = (np.median(by_method(rows, name, "seconds")[method]) for name in names)
+        lines.append([method, *(f"{value:.3g}" for value in seconds)])
+    return table(lines)
+
+
+def world_table(rows: list[dict[str, Any]], names: list[str]) -> str:
+    lines = [["world", "from", "what", "evaluations", "seeds", "grid", "tiles"]]
+    for name in names:
+        world, (first, *_) = WORLDS[name], [row for row in rows if row["world"] == name]
+        what = " ".join((world.task.__doc__ or "").split())
+        seeds = len(by_method(rows, name, "grid")[REFERENCE])
+        grid = f"{world.side} x {world.side}"
+        evaluations = f"{first['evaluations']:,}"
+        lines.append(
+            [name, world.title, what, evaluations, str(seeds), grid, str(first["of tiles"])]
+        )
+    return table(lines)
+
+
+def text(rows: list[dict[str, Any]]) -> str:
     """The page."""
     names = list(dict.fromkeys(row["world"] for row in rows))
-    parts, ranks = [], {}
-    for measure, what in (("grid", "cells of the grid"), ("tiles", "share of the tessellation")):
-        means = np.array(
-            [[*map(np.mean, by_method(rows, name, measure).values())] for name in names]
-        )
-        ranks[measure] = 1 + (means[:, :, None] < means[:, None, :]).sum(axis=2)
-        tests = {}
-        for name in names:
-            covered = by_method(rows, name, measure)
-            for method in METHODS[1:]:
-                tests[name, method] = paired(
-                    np.array(covered[method], float), np.array(covered[REFERENCE], float)
-                )
-        p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
-        lines = [["world", *METHODS]]
-        for name in names:
-            line = [name]
-            for method, values in by_method(rows, name, measure).items():
-                mean, deviation, _ = estimate(values)
-                sure = p.get((name, method), 1.0) < LEVEL
-                better = sure and mean > np.mean(by_method(rows, name, measure)[REFERENCE])
-                mark = "**" if better else "*" if sure else ""
-                line.append(f"{mark}{mean:.3g} ± {deviation:.2g}{mark}")
-            lines.append(line)
-        lines.append(["median rank", *(f"{rank:g}" for rank in np.median(ranks[measure], axis=0))])
-        parts += [f"## {what.capitalize()}", table(lines)]
-    seconds = [["world", *METHODS]]
-    for name in names:
-        took = by_method(rows, name, "seconds").values()
-        seconds.append([name, *(f"{np.median(values):.0f}" for values in took)])
-    listed = [["world", "from", "what", "evaluations", "grid"]]
-    for name in names:
-        world = WORLDS[name]
-        evaluations = next(row["evaluations"] for row in rows if row["world"] == name)
-        what = " ".join((world.task.__doc__ or "").split())
-        listed.append([name, world.title, what, f"{evaluations:,}", f"{world.side} x {world.side}"])
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
     return "\n\n".join(
         [
             HEADING,
             "What everything evaluated covers, mean ± standard deviation over seeds. **Bold**: "
             f"more than {REFERENCE}, *italic*: less, by Wilcoxon's signed ranks over shared "
-            "seeds, two-sided, p < 0.05 after Holm's correction over all methods and worlds of "
-            "the table.",
-            *parts,
+            "seeds, exact, two-sided, p < 0.05 after Holm's correction over all methods and "
+            "worlds of the table. The fewer the seeds, the less can be told.",
+            "## Cells of the grid",
+            coverage_table(rows, names, "grid"),
+            "## Share of the descriptor's own space",
+            coverage_table(rows, names, "tiles"),
             "## Seconds a run, median of wall time",
-            table(seconds),
+            "On one core, without the first generation, in which JAX compiles.",
+            time_table(rows, names),
             "## The worlds",
-            table(listed),
-            provenance_text({"provenance": describe_process(), "scale": f"{seeds} seeds."}),
+            world_table(rows, names),
+            "pyribs' and QDax's archives have the world's grid where the behavior has two numbers, "
+            f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
+            "evaluations of these worlds, as far as we know, so that there is none beside ours.",
+            provenance_text({"provenance": describe_process(), "scale": f"Runs: {commits}."}),
             "",
         ]
     )
@@ -381,13 +427,15 @@ def main() -> None:
     parser.add_argument("--generations", type=int, help="by default each world's own")
     parser.add_argument("--out", type=Path, default=Path("results/others"))
     asked = parser.parse_args()
-    page, rows = asked.out.with_suffix(".md"), []
+    page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_page(page, HEADING)
     page.parent.mkdir(parents=True, exist_ok=True)
+    rows = [row for row in stored_rows(file) if row["world"] not in asked.worlds]
     for name in asked.worlds:
         rows += rows_of(name, asked.seeds, asked.generations)
-        write_bytes(asked.out.with_suffix(".csv"), format_csv(rows).encode())
-    write_bytes(page, text(rows, asked.seeds).encode())
+        rows.sort(key=lambda row: list(WORLDS).index(row["world"]))
+        write_bytes(file, format_csv(rows).encode())
+    write_bytes(page, text(rows).encode())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,83 @@
+"""When ants first visit one, two and all three areas, with the published 25,000 steps.
+
+    python benchmarks/ant_areas.py RUN [RUN ...] [--out results/ant-areas]
+
+RUN is a folder of `brns run ant --set task.steps=25000 --set task.stuck_distance=1 --set
+task.stuck_window=400 --generations 100`. OUT.csv gets a row for each run and keeps those of runs
+that are gone, because a run is many megabytes; OUT.md is the page.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+from brns import Record
+from brns.comparison.markdown import check_page, provenance_text, table
+from brns.formatting import format_csv
+from brns.metrics.recorded import evaluated_column
+from brns.pictures.records import method
+from brns.runs.provenance import describe_process
+from brns.runs.storage import write_bytes
+
+HEADING = "# The ant's areas with the published number of steps"
+AREAS = ("one area", "two", "all three")
+NEVER = "never"
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """What a run says of the areas."""
+    visits = evaluated_column(record, "fitness")
+    row: dict[str, Any] = {
+        "method": method(record),
+        "founders": record.experiment["founders"]["name"],
+        "seed": record.seed,
+        "generations": record.generations[-1],
+    }
+    for number, name in enumerate(AREAS, 1):
+        generations = [g for g, visited in enumerate(visits) if (visited >= number).any()]
+        row[name] = generations[0] if generations else NEVER
+    row["individuals at all three"] = int(sum((visited >= len(AREAS)).sum() for visited in visits))
+    task = record.experiment["task"]
+    row["steps"] = task["steps"]
+    row["stuck"] = f"{task['stuck_distance']:g} m for {task['stuck_window']}"
+    row["commit"] = record.metadata.commit
+    return row
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    """The page."""
+    columns = list(rows[0])
+    lines = [columns, *([str(row[column]) for column in columns] for row in rows)]
+    return "\n\n".join(
+        [
+            HEADING,
+            "The first generation in which an ant visited so many areas in one episode. The paper "
+            'says that "every method solves the task within the first hundred generations". Its '
+            "ants may take 25,000 control steps; an ant that stays within a square of *stuck* so "
+            "many steps is stopped. 25 + 25 ants, NSGA-II, the default mixture of operators.",
+            table(lines),
+            provenance_text({"provenance": describe_process(), "scale": "Runs: see *commit*."}),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("results/ant-areas"))
+    asked = parser.parse_args()
+    page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
+    check_page(page, HEADING)
+    stored = csv.DictReader(file.read_text().splitlines()) if file.exists() else ()
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in [*stored, *map(row_of, map(Record, asked.runs))]:
+        rows[row["method"], row["founders"], str(row["seed"])] = row
+    ordered = [rows[key] for key in sorted(rows)]
+    write_bytes(file, format_csv(ordered).encode())
+    write_bytes(page, text(ordered).encode())
+
+
+if __name__ == "__main__":
+    main()
