@@ -1,0 +1,197 @@
+"""Many machines by simulation: islands that tell each other what they have seen, now and then.
+
+    python benchmarks/islands.py [--islands 64 1024] [--seeds N] [--out results/many-islands]
+
+Each island is a search of its own with visit counts, all of them in one process. When it merges, an
+island sends the counters that changed since it last did, and gets those of all others. OUT.csv has
+a row for each run and keeps those that it has, so that a call that was stopped goes on; OUT.md is
+the page.
+"""
+
+import argparse
+import csv
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+import brns
+from brns.comparison.markdown import check_page, provenance_text, table
+from brns.formatting import format_csv
+from brns.metrics.coverage import cells
+from brns.metrics.measures import estimate
+from brns.runs.provenance import commit, describe_process
+from brns.runs.storage import write_bytes
+
+HEADING = "# Many islands"
+EVALUATIONS = 204_800
+INDIVIDUALS = {64: 8, 1024: 2}
+"""mu and lambda of each island"""
+ROWS = {64: 8192, 1024: 1024}
+"""counters of a grid; 1,024 islands are 4 GB with the default"""
+CELLS = (100, 100)
+MERGES = ("every generation", "every 10", "every 100", "one in 10, at random", "never")
+ONE = "one search"
+
+
+class Islands(NamedTuple):
+    """A number of searches, stacked."""
+
+    search: brns.NoveltySearch
+    state: Any
+    keys: Any
+
+
+def begin(number: int, individuals: int, rows: int, seed: int) -> Islands:
+    """The islands after their founders; those of the first give all islands their scale."""
+    task = brns.LinearProjection()
+    estimator = brns.VisitCounts(rows=rows)
+    search = brns.NoveltySearch(
+        task, estimator, population_size=individuals, offspring_size=individuals
+    )
+    keys = jax.random.split(jax.random.key(seed), number)
+    state = eqx.filter_vmap(search.init)(keys)
+    first, _ = search.step(jax.tree.map(lambda rows: rows[0], state), keys[0])
+    empty = estimator.island(first.estimator)
+    shared = jax.tree.map(lambda leaf: jnp.stack([leaf] * number), empty)
+    return Islands(search, state._replace(estimator=shared), keys)
+
+
+def merge(
+    visits: Int[np.ndarray, "islands counters"],
+    since: Int[np.ndarray, "islands counters"],
+    total: Int[np.ndarray, " counters"],
+    now: np.ndarray,
+) -> tuple[Int[np.ndarray, " counters"], list[int]]:
+    """The visits of all islands, after those of `now` told theirs and heard of the others'.
+
+    That is `VisitCounts.merge([total, island], since)` for each of them.
+
+    Returns:
+        The total, and the bytes that each of them sent.
+    """
+    gains = visits[now] - since[now]
+    sent = [packed(gain) for gain in gains]
+    total = total + gains.sum(axis=0)
+    visits[now] = since[now] = total
+    return total, sent
+
+
+def packed(gain: Int[np.ndarray, " counters"]) -> int:
+    """Bytes of the counters that changed: their steps from one to the next and gains, by zlib."""
+    changed = np.flatnonzero(gain)
+    steps = np.diff(changed, prepend=0).astype(np.int32)
+    return len(zlib.compress(steps.tobytes() + gain[changed].astype(np.int16).tobytes(), 1))
+
+
+def who_merges(rule: str, generation: int, number: int, random: np.random.Generator) -> np.ndarray:
+    """The islands that merge after a generation."""
+    if rule == "one in 10, at random":
+        return np.flatnonzero(random.random(number) < 0.1)
+    every = {"every generation": 1, "every 10": 10, "every 100": 100}.get(rule)
+    return np.arange(number if every and generation % every == 0 else 0)
+
+
+def run(number: int, rule: str, seed: int) -> dict[str, Any]:
+    """What so many islands cover together."""
+    individuals, rows = INDIVIDUALS[number], ROWS[number]
+    offspring = number * individuals
+    islands = begin(
+        *((1, offspring, rows, seed) if rule == ONE else (number, individuals, rows, seed))
+    )
+    search, state, keys = islands
+    step = eqx.filter_jit(eqx.filter_vmap(search.step))
+    space, random = search.task.behavior_space, np.random.default_rng(seed)
+    covered = np.zeros(CELLS, bool)
+    visits = np.array(state.estimator.visits)
+    since, total, sent = visits.copy(), visits[0], []
+
+    def cover(descriptors: Any) -> None:
+        at = cells(np.asarray(descriptors).reshape(-1, 2), space, CELLS)
+        covered[tuple(at.T)] = True
+
+    cover(state.population.descriptor)
+    for generation in range(1, EVALUATIONS // offspring):
+        state, facts = step(state, keys)
+        cover(facts.offspring.descriptor)
+        now = who_merges(rule, generation, len(visits), random)
+        if now.size:
+            visits = np.array(state.estimator.visits)
+            total, bytes_sent = merge(visits, since, total, now)
+            sent += bytes_sent
+            merged = state.estimator._replace(visits=jnp.asarray(visits))
+            state = state._replace(estimator=merged)
+    return {
+        "islands": number,
+        "each": f"{individuals} + {individuals}",
+        "merge": rule,
+        "seed": seed,
+        "cells": int(covered.sum()),
+        "bytes": round(sum(sent) / number / (EVALUATIONS // offspring)),
+        "commit": commit(),
+    }
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    """The page."""
+    lines = [["islands", "each", "merge", "cells of 10,000", "bytes sent", "seeds"]]
+    for number in INDIVIDUALS:
+        for rule in (ONE, *MERGES):
+            runs = [r for r in rows if int(r["islands"]) == number and r["merge"] == rule]
+            if not runs:
+                continue
+            mean, deviation, _ = estimate([float(run["cells"]) for run in runs])
+            sent = np.mean([float(run["bytes"]) for run in runs])
+            each = runs[0]["each"]
+            size = str(number)
+            if rule == ONE:
+                size = "1"
+                each = f"{number * INDIVIDUALS[number]} + {number * INDIVIDUALS[number]}"
+            cell = f"{mean:,.0f} ± {deviation:.2g}"
+            lines.append([size, each, rule, cell, f"{sent:,.0f}", str(len(runs))])
+    return "\n\n".join(
+        [
+            HEADING,
+            f"The linear projection with two measures, after {EVALUATIONS:,} evaluations of all "
+            "islands together: cells that they covered, mean ± standard deviation over seeds; and "
+            "bytes that an island sends, of the mean generation: only counters that changed, "
+            "compressed. *At random*: each island merges after a tenth of its generations, "
+            "whenever it likes, with what was told by then. 1,024 islands and their *one search* "
+            "have 1,024 counters a grid, all others the default 8,192.",
+            table(lines),
+            provenance_text({"provenance": describe_process(), "scale": "Default mixture."}),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--islands", type=int, nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path("results/many-islands"))
+    asked = parser.parse_args()
+    page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
+    check_page(page, HEADING)
+    rows: list[dict[str, Any]] = []
+    if file.exists():
+        rows = list(csv.DictReader(file.read_text().splitlines()))
+    done = {(int(row["islands"]), row["merge"], int(row["seed"])) for row in rows}
+    for seed in range(asked.seeds):
+        for number in asked.islands:
+            for rule in (ONE, *MERGES):
+                if (number, rule, seed) in done:
+                    continue
+                rows.append(run(number, rule, seed))
+                print(rows[-1], flush=True)
+                write_bytes(file, format_csv(rows).encode())
+    write_bytes(page, text(rows).encode())
+
+
+if __name__ == "__main__":
+    main()
