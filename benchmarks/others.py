@@ -316,7 +316,6 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
                     "evaluations": len(points),
                     "grid": len(np.unique(cells(place, box, (world.side,) * 2), axis=0)),
                     "tiles": len(np.unique(tree.query(points)[1])) / tree.n,
-                    "of tiles": tree.n,
                     "seconds": round(run.seconds, 2),
                     "commit": run.commit,
                 }
@@ -332,7 +331,7 @@ def stored_rows(file: Path) -> list[dict[str, Any]]:
     for row in rows:
         for column in NUMBERS:
             row[column] = float(row[column])
-        for column in ("seed", "evaluations", "of tiles"):
+        for column in ("seed", "evaluations"):
             row[column] = int(row[column])
     return rows
 
@@ -344,6 +343,12 @@ def by_method(rows: list[dict[str, Any]], name: str, measure: str) -> Mapping[st
     }
 
 
+def methods_of(rows: list[dict[str, Any]]) -> list[str]:
+    """Those that have rows, in their order."""
+    present = {row["method"] for row in rows}
+    return [method for method in METHODS if method in present]
+
+
 def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -> str:
     """A method a row, a world a column, and the median over worlds of a method's rank."""
     covered = {name: by_method(rows, name, measure) for name in names}
@@ -352,13 +357,15 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
             np.array(covered[name][method], float), np.array(covered[name][REFERENCE], float)
         )
         for name in names
-        for method in METHODS[1:]
+        for method in methods_of(rows)[1:]
     }
     p = dict(zip(tests, holm(np.array([test.p for test in tests.values()])), strict=True))
-    means = np.array([[np.mean(covered[name][method]) for name in names] for method in METHODS])
+    means = np.array(
+        [[np.mean(covered[name][method]) for name in names] for method in methods_of(rows)]
+    )
     ranks = 1 + (means[:, None] < means[None]).sum(axis=1)
     lines = [["method", *names, "median rank"]]
-    for method, mean, rank in zip(METHODS, means, ranks, strict=True):
+    for method, mean, rank in zip(methods_of(rows), means, ranks, strict=True):
         line = [method]
         for name, value, least in zip(names, mean, means[0], strict=True):
             _, deviation, _ = estimate(covered[name][method])
@@ -371,23 +378,21 @@ def coverage_table(rows: list[dict[str, Any]], names: list[str], measure: str) -
 
 def time_table(rows: list[dict[str, Any]], names: list[str]) -> str:
     lines = [["method", *names]]
-    for method in METHODS:
+    for method in methods_of(rows):
         seconds = (np.median(by_method(rows, name, "seconds")[method]) for name in names)
         lines.append([method, *(f"{value:.3g}" for value in seconds)])
     return table(lines)
 
 
 def world_table(rows: list[dict[str, Any]], names: list[str]) -> str:
-    lines = [["world", "from", "what", "evaluations", "seeds", "grid", "tiles"]]
+    lines = [["world", "from", "what", "evaluations", "seeds", "grid"]]
     for name in names:
         world, (first, *_) = WORLDS[name], [row for row in rows if row["world"] == name]
         what = " ".join((world.task.__doc__ or "").split())
         seeds = len(by_method(rows, name, "grid")[REFERENCE])
         grid = f"{world.side} x {world.side}"
         evaluations = f"{first['evaluations']:,}"
-        lines.append(
-            [name, world.title, what, evaluations, str(seeds), grid, str(first["of tiles"])]
-        )
+        lines.append([name, world.title, what, evaluations, str(seeds), grid])
     return table(lines)
 
 
@@ -411,7 +416,7 @@ def text(rows: list[dict[str, Any]]) -> str:
             time_table(rows, names),
             "## The worlds",
             world_table(rows, names),
-            "pyribs' and QDax's archives have the world's grid where the behavior has two numbers, "
+            "Archives of pyribs have the world's grid where the behavior has two numbers, "
             f"else {CENTROIDS} cells of a tessellation. No published number is for as many "
             "evaluations of these worlds, as far as we know, so that there is none beside ours.",
             provenance_text({"provenance": describe_process(), "scale": f"Runs: {commits}."}),
@@ -422,7 +427,7 @@ def text(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
+    parser.add_argument("--worlds", nargs="*", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--generations", type=int, help="by default each world's own")
     parser.add_argument("--out", type=Path, default=Path("results/others"))
