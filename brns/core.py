@@ -113,6 +113,11 @@ class Population(NamedTuple):
     """unique within a run: founders 0 ... mu-1, then every offspring in order of birth"""
     parent: Int[Array, " n"]
     """the id of the parent; -1 for founders"""
+    mate: Int[Array, " n"]
+    """the id of the second parent, of whom a crossover took genes or towards whom a line led;
+    -1 where there is none"""
+    operator: Int[Array, " n"]
+    """the number of the operator of a `MixedMutation` that made it, from 0; -1 for founders"""
     born: Int[Array, " n"]
     """the generation of birth; 0 for founders"""
     failed: Bool[Array, " n"]
@@ -140,9 +145,7 @@ class Population(NamedTuple):
         n = len(descriptor)
         nobody = jnp.zeros(n, bool)
         evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
-        return make_individuals(
-            jnp.zeros((n, 1), jnp.float32), evaluation, jnp.full(n, -1, jnp.int32), first, born
-        )
+        return make_individuals(jnp.zeros((n, 1), jnp.float32), evaluation, first, born)
 
 
 class Generation(NamedTuple):
@@ -337,6 +340,28 @@ class Mutation(Protocol):
 
 
 @runtime_checkable
+class Recombination(Protocol):
+    """A `Mutation` that takes from a second parent too, and can say from whom:
+    so a record knows both.
+    """
+
+    def recombine(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+        """What `__call__` gives of the same arguments, and the second parents.
+
+        Args:
+            key: all chance comes from it.
+            genotypes: of the parents, `(n, p)`.
+            box: the genotype space.
+
+        Returns:
+            The mutants, and for each the row of its second parent in `genotypes`, or -1.
+        """
+        ...
+
+
+@runtime_checkable
 class Selection(Protocol):
     """Survivor selection: the rows of the `size` individuals of `population` that live on."""
 
@@ -462,20 +487,19 @@ def unite(parents: Population, offspring: Population) -> Population:
 def make_individuals(
     genotype: Float[Array, "n p"],
     evaluation: Evaluation,
-    parent: Int[Array, " n"],
     first: Any,
     born: Any,
 ) -> Population:
-    """Individuals whose novelty is not known yet: zeros.
+    """Individuals without parents, whose novelty is not known yet: zeros.
 
     Args:
         genotype: `(n, p)`.
         evaluation: of these genotypes.
-        parent: ids of the parents, `(n,)`; -1 for none.
         first: the id of row 0; the others' follow.
         born: the generation of birth.
     """
     n = genotype.shape[0]
+    nobody = jnp.full(n, -1, jnp.int32)
     return Population(
         genotype=genotype,
         descriptor=evaluation.descriptor,
@@ -483,7 +507,9 @@ def make_individuals(
         solved=evaluation.solved,
         novelty=jnp.zeros(n, jnp.float32),
         id=(first + jnp.arange(n)).astype(jnp.int32),
-        parent=parent,
+        parent=nobody,
+        mate=nobody,
+        operator=nobody.astype(jnp.int8),
         born=jnp.full(n, born, jnp.int32),
         failed=jnp.asarray(evaluation.failed),
     )

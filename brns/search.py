@@ -74,6 +74,8 @@ class Offspring(NamedTuple):
     genotype: Float[Array, "n p"]
     parent: Int[Array, " n"]
     """the id of the parent"""
+    mate: Int[Array, " n"]
+    """the id of the second parent; -1 where there is none"""
     operator: Int[Array, " n"]
     """which operator of a `MixedMutation` made it"""
 
@@ -179,15 +181,15 @@ class NoveltySearch(eqx.Module):
                     "task, or begin with founders that it can evaluate"
                 )
             vary = jax.random.fold_in(draw, len(lost))
-            mutants, _ = self.mixture.vary(vary, credit, living[jnp.arange(n) % len(living)], space)
+            mutants, *_ = self.mixture.vary(
+                vary, credit, living[jnp.arange(n) % len(living)], space
+            )
             others = jnp.asarray(mutants, jnp.float32)[rows]
             after = validate_evaluation(self.task.evaluate(others, evaluate), len(rows), self.task)
             genotype = genotype.at[rows].set(others)
             columns = zip(evaluation, after, strict=True)
             evaluation = Evaluation(*(column.at[rows].set(other) for column, other in columns))
-        founders = make_individuals(
-            genotype, evaluation, jnp.full(n, -1, jnp.int32), first=0, born=0
-        )
+        founders = make_individuals(genotype, evaluation, first=0, born=0)
         population, state = _init_estimator(
             self.estimator, self.task.behavior_space, founders, estimate
         )
@@ -329,8 +331,9 @@ def _ask(
     drawn = jax.random.randint(draw, (tournament, size), 0, state.population.id.shape[0])
     best = jnp.argmax(state.population.novelty[drawn], axis=0)
     parents = take(state.population, drawn[best, jnp.arange(size)])
-    genotype, operator = mixture.vary(vary, state.credit, parents.genotype, space)
-    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, operator)
+    genotype, operator, row = mixture.vary(vary, state.credit, parents.genotype, space)
+    mate = jnp.where(row >= 0, parents.id[row], -1)
+    return Offspring(jnp.asarray(genotype, jnp.float32), parents.id, mate, operator)
 
 
 @deterministic_jit
@@ -346,8 +349,11 @@ def _tell(
 ) -> tuple[SearchState, Generation]:
     parents, g = state.population, state.generation + 1
     mu, n = parents.id.shape[0], offspring.parent.shape[0]
-    children = make_individuals(
-        offspring.genotype, evaluation, offspring.parent, first=mu + (g - 1) * n, born=g
+    children = make_individuals(offspring.genotype, evaluation, first=mu + (g - 1) * n, born=g)
+    children = children._replace(
+        parent=offspring.parent,
+        mate=offspring.mate,
+        operator=offspring.operator.astype(jnp.int8),
     )
     children = _filled(children, parents)
     union = unite(parents, children)

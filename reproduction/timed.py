@@ -62,13 +62,9 @@ class Novelty:
         """Make the next generation's individuals, with new ids at new places."""
         self.number += 1
         n = self.individuals
-        zeros, half = jnp.zeros(n, jnp.float32), n // 2
+        half = n // 2
         descriptors = jnp.asarray(self.random.random((n, self.d), dtype=np.float32))
-        ids = self.number * n + jnp.arange(n, dtype=jnp.int32)
-        born = jnp.full(n, self.number, jnp.int32)
-        everyone = Population(
-            zeros[:, None], descriptors, zeros, zeros > 0, zeros, ids, ids, born, zeros > 0
-        )
+        everyone = Population.from_descriptors(descriptors, self.number, self.number * n)
         halves = (take(everyone, slice(half)), take(everyone, slice(half, None)))
         self.given = jax.block_until_ready((halves, jax.random.key(self.number)))
 

@@ -41,7 +41,7 @@ def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
     offspring = Population.from_descriptors([[4, 5], [6, 7], [8, 9]], born=1, first=5)
     union = unite(parents, offspring)
     assert (union.id.tolist(), union.born.tolist()) == ([0, 1, 5, 6, 7], [0, 0, 1, 1, 1])
-    assert [len(column) for column in union] == [5] * 9
+    assert [len(column) for column in union] == [5] * 11
     taken = take(union, jnp.array([4, 0]))
     assert (taken.id.tolist(), taken.descriptor.tolist()) == ([7, 0], [[8, 9], [0, 1]])
     assert take(union, slice(1, 2)).descriptor.tolist() == [[2, 3]]
@@ -51,7 +51,7 @@ def test_rows_are_united_with_the_parents_first_and_taken_from_every_column():
 def test_observed_behaviors_are_a_generation_without_parents():
     generation = Generation.from_descriptors([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]], 2)
     assert generation.offspring is generation.survivors
-    assert [column.shape[0] for column in generation.parents] == [0] * 9
+    assert [column.shape[0] for column in generation.parents] == [0] * 11
     np.testing.assert_array_equal(
         generation.offspring.descriptor, [[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]
     )

@@ -11,7 +11,7 @@ from files import same
 from searches import Distance
 from worlds import HostIdentity, Identity
 
-from brns import MixedMutation, NoveltySearch, PolynomialMutation, UniformResampling
+from brns import Crossover, MixedMutation, NoveltySearch, PolynomialMutation, UniformResampling
 from brns.core import initial_generation, take, unite
 from brns.runs.seeds import stack
 
@@ -143,6 +143,22 @@ def test_credit_is_the_operators_shares_of_the_newcomers_that_survived():
             after.credit, made / made.sum() if made.any() else state.credit, rtol=1e-6
         )
         state = after
+
+
+def test_offspring_have_their_operator_and_the_genes_of_both_parents():
+    """Without mutation each gene of a crossover is one of two parents'."""
+    mutate = MixedMutation((Crossover(mutated=0.0), PolynomialMutation(rate=1.0)))
+    states, facts = history(search(mutate=mutate, offspring_size=40), 2)
+    assert facts[0].offspring.operator.tolist() == facts[0].offspring.mate.tolist() == [-1] * 8
+    for state, (_, born, _) in zip(states, facts[1:], strict=False):
+        crossed = born.operator == 0
+        assert 0 < crossed.sum() < 40
+        assert (born.mate[~crossed] == -1).all()
+        genes_of = dict(zip(state.population.id.tolist(), state.population.genotype, strict=True))
+        for row in np.flatnonzero(crossed):
+            genes = born.genotype[row]
+            parents = genes_of[int(born.parent[row])], genes_of[int(born.mate[row])]
+            assert ((genes == parents[0]) | (genes == parents[1])).all()
 
 
 def test_parents_are_drawn_uniformly_or_by_tournament(run):

@@ -249,7 +249,7 @@ def _evaluate(
 ) -> Population:
     n = len(genotypes)
     evaluation = validate_evaluation(task.evaluate(genotypes, key), n, task)
-    return make_individuals(genotypes, evaluation, jnp.full(n, -1, jnp.int32), number * n, number)
+    return make_individuals(genotypes, evaluation, number * n, number)
 
 
 _evaluate_jit = deterministic_jit(_evaluate)

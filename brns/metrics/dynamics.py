@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from brns.metrics.recorded import Numbers, Record, evaluated_column
+from brns.metrics.recorded import Numbers, Record, everyone
 
 
 def parent_distance(
@@ -49,7 +49,7 @@ def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         In the units of the behavior space, from generation 0 on, which is NaN.
     """
-    everyone = np.concatenate(evaluated_column(record, "descriptor"))
+    behaviors = everyone(record)["descriptor"]
     return parent_distance(
-        record.column("survivors.descriptor"), record.column("survivors.parent"), everyone
+        record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors
     )

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from brns.core import Population
 from brns.metrics.coverage import cells
-from brns.metrics.recorded import Record, evaluated_column
+from brns.metrics.recorded import NoveltySearch, Record, evaluated_column, everyone
 
 if TYPE_CHECKING:
     import pandas
@@ -43,11 +43,8 @@ def fittest(record: Record, shape: Sequence[int]) -> dict[str, np.ndarray]:
     Returns:
         Columns by name, in the order of `elites`.
     """
-    columns = {
-        name: np.concatenate(evaluated_column(record, name))
-        for name in Population._fields
-        if name != "genotype"
-    }
+    columns = everyone(record)
+    columns = {name: column[~columns["failed"]] for name, column in columns.items()}
     order = np.lexsort((columns["id"], -columns["fitness"]))
     cell = cells(columns["descriptor"][order], record.behavior_space, shape)
     _, first = np.unique(cell, axis=0, return_index=True)
@@ -82,16 +79,18 @@ def qd_score(record: Record, shape: Sequence[int], offset: float = 0.0) -> Float
     return np.array(scores)
 
 
-def frame(population: Population) -> "pandas.DataFrame":
+def frame(population: Population, search: NoveltySearch | None = None) -> "pandas.DataFrame":
     """A data frame with a row for each individual: the columns of a `Population`;
     wide ones become `descriptor_0`, ...
 
-    For elites, solutions and any population that a record gives. Needs pandas:
+    For elites, solutions, ancestors and any population that a record gives. Needs pandas:
     `pip install 'brns[frame]'`.
 
     Args:
         population: individuals, such as those of `record.population()`, `record.solutions()` or
             `elites`.
+        search: the one that made them, such as `record.search`: then the operators have names in
+            place of numbers.
 
     Returns:
         A row for each individual.
@@ -109,6 +108,8 @@ def frame(population: Population) -> "pandas.DataFrame":
     columns = {}
     for name, column in population._asdict().items():
         column = np.asarray(column)
+        if name == "operator" and search is not None:
+            column = np.array([*search.mixture.names, None], object)[column]
         columns |= (
             {name: column}
             if column.ndim == 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from jaxtyping import Array
 
-from brns.core import Box
+from brns.core import Box, Population
 from brns.formatting import format_range
 
 Numbers = Array | np.ndarray
@@ -88,6 +88,23 @@ def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
         living = ~record.column("offspring.failed", [g])[0]
         rows.append(record.column(f"offspring.{column}", [g])[0][living])
     return rows
+
+
+def everyone(record: Record) -> dict[str, np.ndarray]:
+    """The columns of all who were born, also of those who failed, but for the genotype.
+
+    Args:
+        record: the run.
+
+    Returns:
+        Columns of `Population` by name; row i is the individual with id i.
+    """
+    names = [name for name in Population._fields if name != "genotype"]
+    generations = [[g] for g in record.generations]
+    return {
+        name: np.concatenate([record.column(f"offspring.{name}", g)[0] for g in generations])
+        for name in names
+    }
 
 
 def require_states(

@@ -18,16 +18,7 @@ class UniformFounders(eqx.Module):
     """Founders drawn uniformly from the genotype space."""
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
-        """Draw founders.
-
-        Args:
-            key: all chance comes from it.
-            n: how many.
-            box: the genotype space.
-
-        Returns:
-            Their genotypes, `(n, p)`, inside the box.
-        """
+        """Draw founders; see `brns.core.Founders`."""
         return box.uniform(key, n)
 
 
@@ -51,15 +42,7 @@ class LayerFounders(eqx.Module):
         )
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
-        """Draw founders.
-
-        Args:
-            key: all chance comes from it.
-            n: how many.
-            box: the genotype space.
-
-        Returns:
-            Their genotypes, `(n, p)`, inside the box.
+        """Draw founders; see `brns.core.Founders`.
 
         Raises:
             ValueError: where the network's weights and biases are not as
@@ -111,15 +94,7 @@ class GivenFounders(eqx.Module):
             self.sha256 = hashlib.sha256(rows.tobytes()).hexdigest()
 
     def __call__(self, key: Key[Array, ""], n: int, box: Box) -> Float[Array, "n p"]:
-        """Draw founders.
-
-        Args:
-            key: all chance comes from it.
-            n: how many.
-            box: the genotype space.
-
-        Returns:
-            Their genotypes, `(n, p)`, inside the box.
+        """Draw founders; see `brns.core.Founders`.
 
         Raises:
             ValueError: where only the digest of the genotypes is known.

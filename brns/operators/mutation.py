@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks import check_settings
-from brns.core import Box, Mutation, check_shape
+from brns.core import Box, Mutation, Recombination, check_shape
+from brns.settings import short_repr
 
 
 class PolynomialMutation(eqx.Module):
@@ -43,16 +44,7 @@ class PolynomialMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
-
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+        """A mutant of each genotype; see `brns.core.Mutation`."""
         key_which, key_move, key_rate = jax.random.split(key, 3)
         rate = self.rate
         if rate is None:
@@ -86,16 +78,7 @@ class GaussianMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
-
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+        """A mutant of each genotype; see `brns.core.Mutation`."""
         key_which, key_move = jax.random.split(key)
         step = self.sigma * (box.high - box.low) * jax.random.normal(key_move, genotypes.shape)
         moved = jnp.clip(genotypes + step, box.low, box.high)
@@ -136,22 +119,19 @@ class IsoLineDD(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
+        """A mutant of each genotype; see `brns.core.Mutation`."""
+        return self.recombine(key, genotypes, box)[0]
 
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+    def recombine(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+        """Mutants and the rows of their second parents; see `brns.core.Recombination`."""
         key_other, key_iso, key_line = jax.random.split(key, 3)
-        n = genotypes.shape[0]
-        other = draw_partners(key_other, genotypes)
+        n = len(genotypes)
+        mate = draw_partners(key_other, n)
         iso = self.sigma_iso * (box.high - box.low) * jax.random.normal(key_iso, genotypes.shape)
-        line = self.sigma_line * (other - genotypes) * jax.random.normal(key_line, (n, 1))
-        return jnp.clip(genotypes + iso + line, box.low, box.high)
+        line = self.sigma_line * (genotypes[mate] - genotypes) * jax.random.normal(key_line, (n, 1))
+        return jnp.clip(genotypes + iso + line, box.low, box.high), mate
 
 
 class Crossover(eqx.Module):
@@ -185,16 +165,13 @@ class Crossover(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
+        """A mutant of each genotype; see `brns.core.Mutation`."""
+        return self.recombine(key, genotypes, box)[0]
 
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+    def recombine(
+        self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+        """Mutants and the rows of their second parents; see `brns.core.Recombination`."""
         key_other, key_which, key_mutate = jax.random.split(key, 3)
         n, p = genotypes.shape
         if self.points is None:
@@ -202,23 +179,16 @@ class Crossover(eqx.Module):
         else:
             cuts = jax.random.randint(key_which, (n, self.points, 1), 0, p + 1)
             taken = jnp.sum(jnp.arange(p) >= cuts, axis=1) % 2 == 1
-        crossed = jnp.where(taken, draw_partners(key_other, genotypes), genotypes)
-        return PolynomialMutation(rate=min(self.mutated / p, 1.0))(key_mutate, crossed, box)
+        mate = draw_partners(key_other, n)
+        crossed = jnp.where(taken, genotypes[mate], genotypes)
+        mutate = PolynomialMutation(rate=min(self.mutated / p, 1.0))
+        return mutate(key_mutate, crossed, box), mate
 
 
-def draw_partners(key: Key[Array, ""], genotypes: Float[Array, "n p"]) -> Float[Array, "n p"]:
-    """For each genotype another of the batch, drawn uniformly; in a batch of one itself.
-
-    Args:
-        key: all chance comes from it.
-        genotypes: the batch, `(n, p)`.
-
-    Returns:
-        The others' genotypes, `(n, p)`.
-    """
-    n = len(genotypes)
+def draw_partners(key: Key[Array, ""], n: int) -> Int[Array, " n"]:
+    """For each row of a batch of n another one, drawn uniformly; in a batch of one itself."""
     further = jax.random.randint(key, (n,), 1, max(n, 2))
-    return genotypes[(jnp.arange(n) + further) % n]
+    return (jnp.arange(n) + further) % n
 
 
 class MixedMutation(eqx.Module):
@@ -247,10 +217,13 @@ class MixedMutation(eqx.Module):
     """alpha, how quickly credit follows"""
 
     def __check_init__(self):
-        operators = self.operators and all(isinstance(each, Mutation) for each in self.operators)
+        mutations = all(isinstance(each, Mutation) for each in self.operators)
         check_settings(
             self,
-            operators=(operators, "mutation operators, one or more"),
+            operators=(
+                mutations and 1 <= len(self.operators) <= 127,
+                "mutation operators, 1 to 127 of them",
+            ),
             exploration=(0 < self.exploration <= 1, "above 0 and at most 1"),
             credit_rate=(0 <= self.credit_rate <= 1, "from 0 to 1"),
         )
@@ -258,17 +231,13 @@ class MixedMutation(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
-
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+        """A mutant of each genotype; see `brns.core.Mutation`."""
         return self.vary(key, self.credit(), genotypes, box)[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each operator is, such as `Crossover(points=2)`."""
+        return tuple(short_repr(operator) for operator in self.operators)
 
     def credit(self) -> Float[Array, " k"]:
         """The credit of each operator before anything was born.
@@ -285,7 +254,7 @@ class MixedMutation(eqx.Module):
         credit: Float[Array, " k"],
         genotypes: Float[Array, "n p"],
         box: Box,
-    ) -> tuple[Float[Array, "n p"], Int[Array, " n"]]:
+    ) -> tuple[Float[Array, "n p"], Int[Array, " n"], Int[Array, " n"]]:
         """Vary genotypes by operators that are drawn by their credit.
 
         Args:
@@ -295,24 +264,30 @@ class MixedMutation(eqx.Module):
             box: the genotype space.
 
         Returns:
-            A mutant of each genotype, and the number of the operator that made it.
+            A mutant of each genotype, the number of the operator that made it, and the row of its
+            second parent, -1 where it has none.
 
         Raises:
             ValueError: where an operator gives mutants of another shape.
         """
         n, k = len(genotypes), len(self.operators)
-        if k == 1:
-            mutant = self.operators[0](key, genotypes, box)
-            check_shape("mutate", self.operators[0], mutant, genotypes.shape)
-            return mutant, jnp.zeros(n, jnp.int32)
-        draw, *keys = jax.random.split(key, k + 1)
-        mutants = []
+        draw, *keys = jax.random.split(key, k + 1) if k > 1 else (key, key)
+        mutants, mates = [], []
         for mutate, subkey in zip(self.operators, keys, strict=True):
-            mutants.append(mutate(subkey, genotypes, box))
-            check_shape("mutate", mutate, mutants[-1], genotypes.shape)
+            if isinstance(mutate, Recombination):
+                mutant, mate = mutate.recombine(subkey, genotypes, box)
+            else:
+                mutant, mate = mutate(subkey, genotypes, box), jnp.full(n, -1)
+            check_shape("mutate", mutate, mutant, genotypes.shape)
+            check_shape("mutate", mutate, mate, (n,))
+            mutants.append(mutant)
+            mates.append(mate)
+        if k == 1:
+            return mutants[0], jnp.zeros(n, jnp.int32), mates[0]
         chances = self.exploration / k + (1 - self.exploration) * credit
         operator = jax.random.choice(draw, k, (n,), p=chances)
-        return jnp.stack(mutants)[operator, jnp.arange(n)], operator
+        rows = operator, jnp.arange(n)
+        return jnp.stack(mutants)[rows], operator, jnp.stack(mates)[rows]
 
     def update_credit(
         self, credit: Float[Array, " k"], operator: Int[Array, " n"], survived: Bool[Array, " n"]
@@ -346,14 +321,5 @@ class UniformResampling(eqx.Module):
     def __call__(
         self, key: Key[Array, ""], genotypes: Float[Array, "n p"], box: Box
     ) -> Float[Array, "n p"]:
-        """Vary genotypes.
-
-        Args:
-            key: all chance comes from it.
-            genotypes: the parents', `(n, p)`, inside the box.
-            box: the genotype space.
-
-        Returns:
-            A mutant of each, `(n, p)`, inside the box.
-        """
+        """A mutant of each genotype; see `brns.core.Mutation`."""
         return box.uniform(key, genotypes.shape[0])

@@ -14,15 +14,7 @@ class Elitist(eqx.Module):
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
-        """Select survivors.
-
-        Args:
-            population: parents and offspring, scored; the parents' rows first.
-            size: how many live on.
-
-        Returns:
-            The rows of the survivors, `(size,)`.
-        """
+        """The rows of the survivors; see `brns.core.Selection`."""
         return jnp.argsort(-population.novelty, stable=True)[:size]
 
 
@@ -30,15 +22,7 @@ class Generational(eqx.Module):
     """The latest born, whatever their novelty: no selection. Ties keep the order."""
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
-        """Select survivors.
-
-        Args:
-            population: parents and offspring, scored; the parents' rows first.
-            size: how many live on.
-
-        Returns:
-            The rows of the survivors, `(size,)`.
-        """
+        """The rows of the survivors; see `brns.core.Selection`."""
         return jnp.argsort(-population.born, stable=True)[:size]
 
 
@@ -53,15 +37,7 @@ class NSGA2(eqx.Module):
     """
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
-        """Select survivors.
-
-        Args:
-            population: parents and offspring, scored; the parents' rows first.
-            size: how many live on.
-
-        Returns:
-            The rows of the survivors, `(size,)`.
-        """
+        """The rows of the survivors; see `brns.core.Selection`."""
         objectives = jnp.stack([population.novelty, population.fitness], axis=1)
         front = assign_fronts(objectives)
         return jnp.lexsort((-crowding_distance(objectives, front), front))[:size]

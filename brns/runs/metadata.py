@@ -76,7 +76,7 @@ class Metadata(pydantic.BaseModel):
 
     model_config = STRICT
 
-    format: Literal[9]
+    format: Literal[10]
     id: str
     experiment: dict[str, Any]
     world: str
@@ -147,7 +147,7 @@ def new(
     refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
     space, seeds = search.task.behavior_space, list(seeds)
     return Metadata(
-        format=9,
+        format=10,
         id=secrets.token_hex(8),
         experiment=part_to_json(search),
         **cli_name(search)._asdict(),

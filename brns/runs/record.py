@@ -31,6 +31,7 @@ from brns.core import (
     initial_generation,
 )
 from brns.formatting import escape_control, format_range
+from brns.metrics import lineage
 from brns.runs import metadata, progress, remaking, sources, storage
 from brns.runs.provenance import describe_process
 from brns.runs.running import is_running
@@ -540,6 +541,10 @@ class Record:
         """
         born = [self._facts(g)["offspring"] for g in range(self.last + 1)]
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
+
+    def ancestors(self, individual: int, mates: bool = True) -> Population:
+        """From whom an individual descends; see `brns.metrics.lineage.ancestors`."""
+        return lineage.ancestors(self, individual, mates)
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals.

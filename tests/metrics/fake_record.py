@@ -18,9 +18,9 @@ class AlongX(eqx.Module):
         return state + descriptors[:, 0]
 
 
-def population(ids, descriptors, parents=None, born=None, solved=None):
+def population(ids, descriptors, parents=None, born=None, solved=None, mates=None):
     """Individuals by their ids and descriptors; founders unless parents and births are given."""
-    given = {"id": ids, "parent": parents, "born": born, "solved": solved}
+    given = {"id": ids, "parent": parents, "born": born, "solved": solved, "mate": mates}
     founders = jax.tree.map(
         np.array, Population.from_descriptors(np.reshape(descriptors, (len(ids), -1)))
     )
@@ -49,6 +49,9 @@ class FakeRecord:
         return np.stack(
             [getattr(self.history[g][row], name) for g in (generations or self.generations)]
         )
+
+    def genotypes(self, ids, born):
+        return np.zeros((len(ids), 1), np.float32)
 
     def state(self, number, search=None):
         return SearchState(

@@ -210,7 +210,8 @@ def test_a_mixture_takes_each_operator_as_often_as_its_credit_says():
     mixed = MixedMutation((GaussianMutation(rate=0.0), UniformResampling()), exploration=0.2)
     parents, vary = jnp.tile((BOX.low + BOX.high) / 2, (N, 1)), jax.jit(mixed.vary)
     for credit, redrawn in [(mixed.credit(), 0.5), (jnp.array([1.0, 0.0]), 0.1)]:
-        moved, operator = vary(jax.random.key(0), credit, parents, BOX)
+        moved, operator, mate = vary(jax.random.key(0), credit, parents, BOX)
+        assert (mate == -1).all()
         np.testing.assert_array_equal(operator, (moved != parents).any(axis=1))
         assert binomtest(int(operator.sum()), N, redrawn).pvalue > 1e-3
 

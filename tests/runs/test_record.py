@@ -22,7 +22,7 @@ SEARCH = search()
 
 def test_the_facts_of_a_run_are_plain_json(whole):
     facts = json.loads((whole / "run.json").read_text())
-    expected = {"format": 9, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
+    expected = {"format": 10, "seed": 7, "seeds": [7], "generations": 10, "checkpoint_every": 3}
     assert {name: facts[name] for name in expected} == expected
     assert facts["experiment"]["population_size"] == 8
     assert facts["experiment"]["mutate"] == {"name": "PolynomialMutation", "eta": 2.0, "rate": 0.5}
@@ -32,7 +32,8 @@ def test_the_facts_of_a_run_are_plain_json(whole):
 
 
 def test_numpy_alone_reads_a_generation(whole):
-    each = ["descriptor", "fitness", "solved", "novelty", "id", "parent", "born", "failed"]
+    each = ["descriptor", "fitness", "solved", "novelty", "id"]
+    each += ["parent", "mate", "operator", "born", "failed"]
     with np.load(whole / "generations" / "000003.npz", allow_pickle=False) as arrays:
         found = {
             name: (arrays[name].shape, [*(arrays[name].dtype.names or ())]) for name in arrays.files
