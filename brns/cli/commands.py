@@ -194,7 +194,7 @@ def fork_(
 
     from brns.cli.user_code import load_records
     from brns.experiments import apply_overrides
-    from brns.runs.loop import fork
+    from brns.runs.fork import fork
     from brns.tasks.workers import Chunked
 
     record = load_records([directory], search)[0]
