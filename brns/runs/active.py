@@ -1,5 +1,6 @@
 """A run in progress: its record, its state and its numbers so far, and how it is saved."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -156,15 +157,16 @@ class ActiveRun:
             record.store.remove("states", self.stored)
         self.stored = number
 
-    def end(self, status: metadata.Status, reason: str) -> None:
-        """Write down how the work on the run ended, and which settings evaluations changed.
+    def end(self, status: metadata.Status, reason: str, changed: Sequence[str]) -> None:
+        """Write down how the work on the run ended.
 
         Args:
             status: such as `finished`.
             reason: of a run that failed, the error.
+            changed: the settings and values that evaluations changed.
         """
         facts = self.record.metadata
-        facts.changing += self.record.other_settings(self.search)
+        facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
         session = facts.sessions[-1]
         session.ended, session.status, session.reason = metadata.now(), status, reason
         metadata.write(self.record.store, facts)

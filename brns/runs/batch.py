@@ -101,7 +101,7 @@ def check_edits(runs: Sequence[Record], after: int, accept: bool) -> bool:
     """
     source = Source(runs[0].search)
     old = runs[0].metadata.sources
-    edited = difference(old, source)
+    edited = difference(old, source, runs[0].metadata.changing)
     if edited and not accept:
         raise RecordError(_describe_edits(runs[0], edited, source))
     for run in runs if edited else ():
@@ -115,8 +115,9 @@ def _describe_edits(run: Record, edited: Mapping[str, str], source: Source) -> s
     """What was edited, where, and what to do."""
     parts = []
     for name, lines in edited.items():
-        file = source.files.get(name)
-        parts.append(f"{name}{f' ({file})' if file else ''}\n{textwrap.indent(lines, '  ')}")
+        functions = source.functions.get(name, ())
+        where = "".join(f" ({function.__code__.co_filename})" for function in functions)
+        parts.append(f"{name}{where}\n{textwrap.indent(lines, '  ')}")
     return (
         f"{run.path} was made by other code of yours, and would be half of one experiment, "
         "half of another. What was edited:\n"

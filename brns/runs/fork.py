@@ -79,7 +79,7 @@ def fork(
         )
     kept = source.metadata.genotypes
     (facts,) = metadata.new(search, [source.seed], total, source.checkpoint_every, kept)
-    edited = difference(source.metadata.sources, Source(search))
+    edited = difference(source.metadata.sources, Source(search), source.metadata.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
         path=part_to_json(os.fspath(source)),

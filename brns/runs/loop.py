@@ -231,10 +231,12 @@ def begin_runs(
         begun: of `search.begin`, for each seed, on the host.
         stores: where each seed's run is stored.
     """
+    changed = facts[0].changed_by_now(search)
     with ThreadPoolExecutor(WRITERS) as writers:
         saving = []
         for each, (state, lost), store in zip(facts, begun, stores, strict=True):
             each.sessions.append(session.model_copy())
+            each.changing += changed
             saving.append(writers.submit(ActiveRun.begin, store, each, search, state, lost))
         return [future.result() for future in saving]
 
@@ -336,9 +338,10 @@ def advance(
         room = contextlib.suppress(RecordError)  # a disk that is full has none for this either
         raise
     finally:
+        changed = runs[0].record.metadata.changed_by_now(runs[0].search)
         for run in runs:
             with room:
-                run.end(status, reason)
+                run.end(status, reason, changed)
 
 
 def _compute(runs: Sequence[ActiveRun]) -> Generator[list[SavedGeneration], None, None]:

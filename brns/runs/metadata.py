@@ -17,11 +17,11 @@ from brns.formatting import escape_control
 from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_seed_batches
-from brns.runs.sources import Source
+from brns.runs.sources import Source, changed_values
 from brns.runs.storage import RecordError
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
-from brns.settings import format_diff, part_to_json, refuse_unrecorded
+from brns.settings import diff, format_diff, part_to_json, refuse_unrecorded
 from brns.tasks.workers import innermost
 
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
@@ -88,7 +88,7 @@ class Metadata(pydantic.BaseModel):
     changed: dict[str, Any]
     """as the command line calls them"""
     changing: list[str] = []
-    """settings that evaluations changed, such as a task's counter: they tell no experiment"""
+    """settings and values that evaluations changed, such as a counter: they tell no experiment"""
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
@@ -117,6 +117,19 @@ class Metadata(pydantic.BaseModel):
     def together(self) -> list[int]:
         """The seeds that go on together, in order."""
         return sorted(set(self.seeds) - set(self.left_out))
+
+    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+        """As `Record.other_settings`."""
+        inner = tuple(f"{name}." for name in self.changing)
+        return {
+            name: both
+            for name, both in diff(self.experiment, part_to_json(search)).items()
+            if name not in self.changing and not name.startswith(inner)
+        }
+
+    def changed_by_now(self, search: NoveltySearch) -> list[str]:
+        """The settings, and values that the user's code reads, that evaluations changed by now."""
+        return [*self.other_settings(search), *changed_values(self.sources, search)]
 
     def summed(self) -> int:
         """The checksum that it should have."""

@@ -28,7 +28,7 @@ from brns.runs.rows import Rows
 from brns.runs.storage import RecordError
 from brns.runs.store import Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState, keys
-from brns.settings import SettingsError, diff, format_diff, part_from_json, part_to_json
+from brns.settings import SettingsError, diff, format_diff, part_from_json
 
 if TYPE_CHECKING:
     import pandas
@@ -217,14 +217,7 @@ class Record:
 
         Counters, logs and whatever else evaluations changed are no settings.
         """
-        changing = tuple(self.metadata.changing)
-        changed = diff(self.experiment, part_to_json(search))
-        inner = tuple(f"{name}." for name in changing)
-        return {
-            name: both
-            for name, both in changed.items()
-            if name not in changing and not name.startswith(inner)
-        }
+        return self.metadata.other_settings(search)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked.
