@@ -93,6 +93,7 @@ def run(
                 seeds=several,
                 checkpoint_every=checkpoint_every,
                 genotypes=genotypes,
+                name=estimator,
                 until=saturated if until else None,
             )
         conclude(out, done, redraw=True)

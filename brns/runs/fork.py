@@ -78,7 +78,9 @@ def fork(
             f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
         )
     kept = source.metadata.genotypes
-    (facts,) = metadata.new(search, [source.seed], total, source.checkpoint_every, kept)
+    same = type(search.estimator).__name__ == before["estimator"]["name"]
+    name = source.metadata.estimator if same else None
+    (facts,) = metadata.new(search, [source.seed], total, source.checkpoint_every, kept, name)
     edited = difference(source.metadata.sources, Source(search), source.metadata.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(

@@ -60,6 +60,7 @@ def run(
     genotypes: Keep = "survivors",
     exist: Exist = "refuse",
     accept_edits: bool = False,
+    name: str | None = None,
     until: Until | None = None,
     progress: bool = True,
 ) -> list[Record]:
@@ -82,6 +83,8 @@ def run(
         exist: a directory holds one run or one batch. A second is refused; with `resume` the one
             that is there continues, if it is the same experiment with the same seeds.
         accept_edits: go on with a run though your own code was edited since.
+        name: what lists and figures call its estimator, such as `paper` with other settings; by
+            default the preset or class that it is.
         until: asked about each generation that was saved,
             and ends the run when it is true of every seed.
         progress: whether a bar is shown.
@@ -93,13 +96,14 @@ def run(
         RecordError: where the directory is taken, or its run is another.
         ValueError: where an argument or what a part gave is not what it should be.
     """
-    folder = temporary_folder() if out is None else place(out)
+    path = temporary_folder() if out is None else place(out)
+    batch = resolve_seeds(seed, seeds)
     begin = _start(
-        search, generations, folder, seed, seeds, checkpoint_every, genotypes, exist, accept_edits
+        search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
     )
     for _ in _go_on(begin, until, progress, out is None):
         pass
-    return records(folder, search)
+    return records(path, search)
 
 
 def generations(
@@ -113,6 +117,7 @@ def generations(
     genotypes: Keep = "survivors",
     exist: Exist = "refuse",
     accept_edits: bool = False,
+    name: str | None = None,
     progress: bool = True,
 ) -> Iterator[SavedGeneration]:
     """`run` as a loop of your own: hands out each generation when it is saved, from the founders
@@ -120,14 +125,15 @@ def generations(
 
     Leave the loop when you like: all that was handed out is on disk, and `resume` or
     `exist="resume"` goes on. `search`, `generations`, `out`, `seed`, `seeds`, `checkpoint_every`,
-    `genotypes`, `exist`, `accept_edits` and `progress` are those of `run`, and so are the errors.
+    `genotypes`, `exist`, `accept_edits`, `name` and `progress` are those of `run`.
 
     Returns:
         An iterator over generations; of several seeds it hands out each one's in turn.
     """
-    folder = temporary_folder() if out is None else place(out)  # now, not when the loop begins
+    path = temporary_folder() if out is None else place(out)  # now, not when the loop begins
+    batch = resolve_seeds(seed, seeds)
     begin = _start(
-        search, generations, folder, seed, seeds, checkpoint_every, genotypes, exist, accept_edits
+        search, generations, path, batch, checkpoint_every, genotypes, exist, accept_edits, name
     )
     return _each(_go_on(begin, None, progress, out is None))
 
@@ -177,29 +183,29 @@ def _start(
     search: NoveltySearch,
     generations: SupportsIndex,
     out: Path,
-    seed: SupportsIndex,
-    seeds: Seeds | None,
+    batch: tuple[bool, list[int]],
     checkpoint_every: SupportsIndex,
     genotypes: Keep,
     exist: Exist,
     accept_edits: bool,
+    name: str | None,
 ) -> Begin:
     """What makes the runs, or goes on with those that are there; arguments are checked now."""
     if not isinstance(search, NoveltySearch):
         raise ValueError(
             f"a run needs a search, as in brns.NoveltySearch(task); got {short_repr(search)}"
         )
-    for name, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
+    for what, value, choices in [("exist", exist, Exist), ("genotypes", genotypes, Keep)]:
         if value not in get_args(choices):
-            raise ValueError(f"{name} must be {' or '.join(get_args(choices))}; got {value!r}")
-    several, numbers = resolve_seeds(seed, seeds)
+            raise ValueError(f"{what} must be {' or '.join(get_args(choices))}; got {value!r}")
+    several, numbers = batch
     total = require_integer("generations", generations)
     stride = require_integer("checkpoint_every", checkpoint_every)
     if exist == "resume" and find_runs(out):
         check_request(out, records(out), numbers, stride, genotypes)
         return functools.partial(_reopen, out, search, total, accept_edits)
     check_place(out)
-    facts = metadata.new(search, numbers, total, stride, genotypes)
+    facts = metadata.new(search, numbers, total, stride, genotypes, name)
 
     def begin(locks: contextlib.ExitStack) -> list[ActiveRun]:
         session = metadata.Session(after=0)

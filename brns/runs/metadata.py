@@ -142,6 +142,7 @@ def new(
     generations: int,
     checkpoint_every: int,
     genotypes: Keep = "survivors",
+    name: str | None = None,
 ) -> list[Metadata]:
     """The metadata of runs that are begun together, one for each seed.
 
@@ -151,6 +152,7 @@ def new(
         generations: how many there shall be.
         checkpoint_every: the stride of the states kept.
         genotypes: whose are stored: `survivors` or `all`.
+        name: what its estimator is called; by default the preset or class that it is.
 
     Returns:
         With what this process is made of, no session, and an identifier of its own each.
@@ -164,7 +166,7 @@ def new(
         format=9,
         id="",
         experiment=part_to_json(search),
-        **cli_name(search)._asdict(),
+        **cli_name(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),
