@@ -44,7 +44,8 @@ import numpy as np
 from brns import Box, Evaluation, NoveltySearch, PlanarArm, PopulationKNN, Sharded
 from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
-from brns.runs.loop import SavedGeneration, run
+from brns.runs.active import SavedGeneration
+from brns.runs.loop import run
 from brns.tasks.cpu import cores
 from brns.tasks.workers import Chunked, Dask, Processes
 

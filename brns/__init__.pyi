@@ -35,8 +35,8 @@ from .operators.mutation import UniformResampling as UniformResampling
 from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
 from .operators.selection import Generational as Generational
-from .runs.loop import SavedGeneration as SavedGeneration
-from .runs.loop import fork as fork
+from .runs.active import SavedGeneration as SavedGeneration
+from .runs.fork import fork as fork
 from .runs.loop import generations as generations
 from .runs.loop import resume as resume
 from .runs.loop import run as run

@@ -135,34 +135,37 @@ class CliName(NamedTuple):
     """the settings that `--set` changes, with their values"""
 
 
-def cli_name(search: NoveltySearch) -> CliName:
+def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
     """What the command line, figures and tables call a search.
 
     Args:
         search: of any parts.
+        estimator: the name that its estimator was given; by default that of the preset or class
+            that it is.
 
     Returns:
-        Of names that fit, those from which it differs least.
+        The names, and the settings in which it differs from the search of these names.
     """
     task, class_name = innermost(search.task), type(search.estimator).__name__
     words = {name: part.name for name, part in CLASSES.items()}
     world = words.get(type(task).__name__)
+    usual = {}
+    for part in parts("estimator", "preset").values():
+        if part.attribute == class_name:
+            search_of = make_search(world, part.name) if world else None
+            usual[part.name] = search_of or NoveltySearch(task, part.load()())
+    if estimator is None:
+        same = (name for name in usual if not non_defaults(search.estimator, usual[name].estimator))
+        estimator = next(same, words.get(class_name, class_name))
     plain = dataclasses.replace(search, task=task)
-    presets = [
-        part for part in parts("estimator", "preset").values() if part.attribute == class_name
-    ]
-    candidates = []
-    for part in presets:
-        usual = make_search(world, part.name) if world else NoveltySearch(task, part.load()())
-        candidates.append((part.name, non_defaults(plain, usual)))
-    if not candidates:
-        usual = make_search(world) if world else NoveltySearch(task)
-        usual = dataclasses.replace(usual, estimator=search.estimator)
-        overrides = {
+    if estimator in usual:
+        changed = non_defaults(plain, usual[estimator])
+    else:
+        other = make_search(world) if world else NoveltySearch(task)
+        changed = {
             f"estimator.{name}": value for name, value in non_defaults(search.estimator).items()
         }
-        candidates.append((class_name, overrides | non_defaults(plain, usual)))
-    estimator, changed = min(candidates, key=lambda candidate: len(candidate[1]))
+        changed |= non_defaults(plain, dataclasses.replace(other, estimator=search.estimator))
     if not world and dataclasses.is_dataclass(task):
         can_be_set = settings(type(task))
         changed |= {

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from brns.runs import metadata
-from brns.runs.storage import SEAL
+from brns.runs.arrays import SEAL
+from brns.runs.store import Store
 
 
 def content(file):
@@ -30,7 +31,7 @@ def bits(path):
 
 def rewrite(run, facts):
     """Put other facts into a run's run.json, as JSON, as the run itself would have."""
-    metadata.write(run, metadata.Metadata.model_validate_json(json.dumps(facts)))
+    metadata.write(Store(run), metadata.Metadata.model_validate_json(json.dumps(facts)))
 
 
 def same(a, b):

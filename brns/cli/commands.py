@@ -93,6 +93,7 @@ def run(
                 seeds=several,
                 checkpoint_every=checkpoint_every,
                 genotypes=genotypes,
+                name=estimator,
                 until=saturated if until else None,
             )
         conclude(out, done, redraw=True)
@@ -194,7 +195,7 @@ def fork_(
 
     from brns.cli.user_code import load_records
     from brns.experiments import apply_overrides
-    from brns.runs.loop import fork
+    from brns.runs.fork import fork
     from brns.tasks.workers import Chunked
 
     record = load_records([directory], search)[0]

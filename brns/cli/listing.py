@@ -4,7 +4,6 @@
 It needs neither JAX nor NumPy, and writes nothing.
 """
 
-import csv
 import datetime
 import json
 import os
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
-from brns.runs.running import is_running
+from brns.runs.store import NAME, Store
 from brns.settings import SettingsError, did_you_mean, format_overrides
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
@@ -78,8 +77,8 @@ def runs_below(directory: str | os.PathLike) -> list[Path]:
     """
     runs = []
     for folder, below, files in os.walk(directory, followlinks=True):
-        below[:] = [name for name in below if "run.json" not in files and not name.startswith(".")]
-        if "run.json" in files:
+        below[:] = [name for name in below if NAME not in files and not name.startswith(".")]
+        if NAME in files:
             runs.append(Path(folder))
     if not runs:
         raise SettingsError(
@@ -130,24 +129,23 @@ def _read_or_damaged(path: Path) -> RunLine:
 
 
 def _read(path: Path) -> RunLine:
-    running = is_running(path)  # first: a run that ends meanwhile is running, not interrupted
-    facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    files = sorted(path.glob("generations/[0-9][0-9][0-9][0-9][0-9][0-9].npz"))
-    last = len(files) - 1
-    if files and int(files[-1].stem) != last:
-        raise ValueError(f"a generation before {files[-1].stem} is missing")
-    if files and not running and not zipfile.is_zipfile(files[-1]):
-        raise ValueError(f"{files[-1].name} is damaged")
-    progress = path / "progress.csv"
-    text = progress.read_text(encoding="utf-8") if progress.exists() else ""
-    rows = list(csv.DictReader(text.splitlines()))[: len(files)]
+    store = Store(path)
+    running = store.is_running()  # first: a run that ends meanwhile is running, not interrupted
+    facts = json.loads(store.read_facts())
+    numbers = store.numbers("generations")
+    last = len(numbers) - 1
+    if numbers and numbers[-1] != last:
+        raise ValueError(f"a generation before {numbers[-1]:06d} is missing")
+    newest = store.file("generations", last)
+    if numbers and not running and not zipfile.is_zipfile(newest):
+        raise ValueError(f"{newest.name} is damaged")
+    rows = store.read_rows()[: len(numbers)]
     row = rows[-1] if rows else {}
     sessions = facts["sessions"]
     # A fork that did not go on yet has no session; the last of a process that was killed goes on.
     state = sessions[-1]["status"] if sessions else "stopped"
     state = "running" if running else "interrupted" if state == "running" else state
-    newest = files[-1] if files else path / "run.json"
-    saved = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
+    saved = store.saved()
     spans = [_span(session, saved) for session in sessions]
     machine = sessions[-1]["provenance"]["machine"] if sessions else facts["machine"]
     return RunLine(
@@ -155,7 +153,7 @@ def _read(path: Path) -> RunLine:
         state=state,
         note=sessions[-1]["reason"] if sessions else "",
         changed=format_overrides(facts["changed"]),
-        generations=last if files else None,
+        generations=last if numbers else None,
         planned=facts["generations"],
         task=facts["world"],
         estimator=facts["estimator"],

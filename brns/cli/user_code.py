@@ -16,9 +16,9 @@ from brns.cli.modules import find_module
 from brns.core import Task
 from brns.experiments import apply_overrides, make_search
 from brns.runs import compilation_cache
-from brns.runs.paths import holds_runs
 from brns.runs.record import Record, records
 from brns.runs.storage import RecordError
+from brns.runs.store import find_runs
 from brns.search import NoveltySearch
 from brns.settings import (
     RECOMMENDED,
@@ -162,14 +162,14 @@ def name_resume(out: Path, searches: Sequence[str] = ()) -> Generator[None, None
     except RecordError:
         raise
     except Exception as error:
-        if holds_runs(out):
+        if find_runs(out):
             error.add_note(
                 "Finished generations are saved. Once this is mended, go on with: "
                 f"{shlex.join(words)}"
             )
         raise
     except KeyboardInterrupt:
-        if not holds_runs(out):
+        if not find_runs(out):
             raise KeyboardInterrupt(
                 "Stopped before anything was saved; run the command again."
             ) from None

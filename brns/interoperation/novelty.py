@@ -25,7 +25,8 @@ from brns.core import (
     update_estimator,
 )
 from brns.estimators.archive import ArchiveKNN
-from brns.runs.storage import RecordError, named_leaves, read_arrays, restore, write_arrays
+from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
+from brns.runs.storage import RecordError
 from brns.settings import diff, format_diff, part_from_json, part_to_json, short_repr
 
 SEAL = "brns.Novelty"

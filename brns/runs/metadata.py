@@ -3,10 +3,10 @@ and refused where it is damaged or of another format.
 """
 
 import dataclasses
+import datetime
 import secrets
 import zlib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,13 +17,13 @@ from brns.formatting import escape_control
 from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_seed_batches
-from brns.runs.sources import Source
-from brns.runs.storage import RecordError, saving, write_bytes
+from brns.runs.sources import Source, changed_values
+from brns.runs.storage import RecordError
+from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
-from brns.settings import format_diff, part_to_json, refuse_unrecorded
+from brns.settings import diff, format_diff, part_to_json, refuse_unrecorded
 from brns.tasks.workers import innermost
 
-NAME = "run.json"
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 
 
@@ -42,21 +42,25 @@ Status = Literal["running", "finished", "saturated", "stopped", "interrupted", "
 """how the work on a run ended, or that it has not"""
 
 
+def now() -> str:
+    """In UTC, as ISO 8601 writes it."""
+    return datetime.datetime.now(datetime.UTC).isoformat()
+
+
 class Session(pydantic.BaseModel):
-    """The work of one process on a run, from its beginning to its end."""
+    """The work of one process on a run, which begins now if nothing else is said."""
 
     model_config = STRICT
 
     after: int
     """the generation that it went on from"""
-    began: str
-    """in UTC, as ISO 8601 writes it; so is `ended`"""
+    began: str = pydantic.Field(default_factory=now)
     ended: str | None = None
     """None of a session that goes on, and of one that was killed"""
     status: Status = "running"
     reason: str = ""
     """of a session that failed, the error"""
-    provenance: dict[str, Any]
+    provenance: dict[str, Any] = pydantic.Field(default_factory=describe_process)
     """the command, commit, machine, device and versions"""
 
 
@@ -84,7 +88,7 @@ class Metadata(pydantic.BaseModel):
     changed: dict[str, Any]
     """as the command line calls them"""
     changing: list[str] = []
-    """settings that evaluations changed, such as a task's counter: they tell no experiment"""
+    """settings and values that evaluations changed, such as a counter: they tell no experiment"""
     behavior_space: dict[str, list[float]]
     seed: int
     seeds: list[int]
@@ -110,9 +114,22 @@ class Metadata(pydantic.BaseModel):
     """CRC-32 of all else"""
 
     @property
-    def together(self) -> set[int]:
-        """The seeds that go on together."""
-        return set(self.seeds) - set(self.left_out)
+    def together(self) -> list[int]:
+        """The seeds that go on together, in order."""
+        return sorted(set(self.seeds) - set(self.left_out))
+
+    def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
+        """As `Record.other_settings`."""
+        inner = tuple(f"{name}." for name in self.changing)
+        return {
+            name: both
+            for name, both in diff(self.experiment, part_to_json(search)).items()
+            if name not in self.changing and not name.startswith(inner)
+        }
+
+    def changed_by_now(self, search: NoveltySearch) -> list[str]:
+        """The settings, and values that the user's code reads, that evaluations changed by now."""
+        return [*self.other_settings(search), *changed_values(self.sources, search)]
 
     def summed(self) -> int:
         """The checksum that it should have."""
@@ -121,42 +138,41 @@ class Metadata(pydantic.BaseModel):
 
 def new(
     search: NoveltySearch,
-    seed: int,
-    seeds: Iterable[int],
+    seeds: Sequence[int],
     generations: int,
     checkpoint_every: int,
     genotypes: Keep = "survivors",
-) -> Metadata:
-    """The metadata of a run that begins. Each has an identifier of its own,
-    even where all else is the same.
+    name: str | None = None,
+) -> list[Metadata]:
+    """The metadata of runs that are begun together, one for each seed.
 
     Args:
         search: the experiment.
-        seed: of this run.
-        seeds: all that are started together.
+        seeds: of the runs.
         generations: how many there shall be.
         checkpoint_every: the stride of the states kept.
         genotypes: whose are stored: `survivors` or `all`.
+        name: what its estimator is called; by default the preset or class that it is.
 
     Returns:
-        With what this process is made of, and no session.
+        With what this process is made of, no session, and an identifier of its own each.
 
     Raises:
-        SettingsError: Where a setting cannot be recorded.
+        SettingsError: where a setting cannot be recorded.
     """
     refuse_unrecorded(dataclasses.replace(search, task=innermost(search.task)), "search")
-    space, seeds = search.task.behavior_space, list(seeds)
-    return Metadata(
+    space = search.task.behavior_space
+    first = Metadata(
         format=10,
-        id=secrets.token_hex(8),
+        id="",
         experiment=part_to_json(search),
-        **cli_name(search)._asdict(),
+        **cli_name(search, name)._asdict(),
         behavior_space={
             "low": np.asarray(space.low).tolist(),
             "high": np.asarray(space.high).tolist(),
         },
-        seed=seed,
-        seeds=seeds,
+        seed=seeds[0],
+        seeds=list(seeds),
         seed_batches=count_seed_batches(search.task, len(seeds)),
         generations=generations,
         checkpoint_every=checkpoint_every,
@@ -164,74 +180,25 @@ def new(
         sources=Source(search).texts,
         **describe_process(),
     )
+    own = [{"seed": seed, "id": secrets.token_hex(8)} for seed in seeds]
+    return [first.model_copy(update=facts, deep=True) for facts in own]
 
 
-def of_seeds(first: Metadata, seeds: Iterable[int]) -> list[Metadata]:
-    """The metadata of each seed of a batch.
-
-    Args:
-        first: the metadata that they share.
-        seeds: of the batch.
-
-    Returns:
-        One for each seed, with an identifier of its own.
-    """
-    return [
-        first.model_copy(update={"seed": seed, "id": secrets.token_hex(8)}, deep=True)
-        for seed in seeds
-    ]
-
-
-def create(path: Path, metadata: Metadata) -> None:
-    """Make the folder of a new run.
-
-    Args:
-        path: of the run.
-        metadata: its run.json.
-
-    Raises:
-        RecordError: where the system refuses.
-    """
-    for folder in ("generations", "states"):
-        with saving(path / folder):
-            (path / folder).mkdir(parents=True)
-    write(path, metadata)
-
-
-def write(path: Path, metadata: Metadata) -> None:
-    """Write the run.json of a run, whole or not at all.
-
-    Args:
-        path: of the run.
-        metadata: what it shall say.
-
-    Raises:
-        RecordError: where the system refuses.
-    """
+def write(store: Store, metadata: Metadata) -> None:
+    """Write a run's `run.json`, whole or not at all."""
     metadata.checksum = metadata.summed()
-    write_bytes(path / NAME, metadata.model_dump_json(indent=1).encode())
+    store.write_facts(metadata.model_dump_json(indent=1).encode())
 
 
-def read(path: Path) -> Metadata:
-    """The metadata of the run in a directory.
-
-    Args:
-        path: of the run.
-
-    Returns:
-        The fields of run.json.
+def read(store: Store) -> Metadata:
+    """What a run's `run.json` says.
 
     Raises:
-        RecordError: where there is no run.json, or one that is damaged or of another version.
+        RecordError: where there is none, or one that is damaged or of another version.
     """
-    file = path / NAME
+    file = store.path / NAME
     try:
-        metadata = Metadata.model_validate_json(file.read_bytes())
-    except FileNotFoundError:
-        batch = f"; it holds runs, such as {runs_below(path)[0]}" if runs_below(path) else ""
-        raise RecordError(f"{path} is not a run: it has no {NAME}{batch}") from None
-    except OSError as error:
-        raise RecordError(f"{file} cannot be read ({error.strerror})") from None
+        metadata = Metadata.model_validate_json(store.read_facts())
     except pydantic.ValidationError as error:
         faults = [
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]
@@ -242,18 +209,6 @@ def read(path: Path) -> Metadata:
     if metadata.checksum != metadata.summed():
         raise RecordError(f"{file} is damaged: its checksum does not match. Take a copy of it")
     return metadata
-
-
-def runs_below(folder: Path) -> list[Path]:
-    """The runs one folder below, but those that are being made, whose names begin with a dot.
-
-    Args:
-        folder: such as that of a batch.
-
-    Returns:
-        Their paths, by name.
-    """
-    return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
 
 
 def describe_origin(metadata: Metadata) -> str:

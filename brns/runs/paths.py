@@ -1,51 +1,24 @@
-"""Where a run or a batch stands: a folder holds one of them, none is written over,
-and one process writes at a time.
-"""
+"""Where a run or a batch may stand: a folder holds one of them, and none is written over."""
 
 import atexit
 import contextlib
-import errno
 import operator
 import os
 import secrets
 import shlex
 import shutil
 import tempfile
-import warnings
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsIndex
 
-import filelock
 import numpy as np
 
-from brns.formatting import escape_control
-from brns.runs import metadata
 from brns.runs.storage import RecordError, sync
+from brns.runs.store import find_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]
 """how many, or which"""
-
-
-def temporary_folder() -> Path:
-    """A folder that is there until Python ends."""
-    folder = tempfile.mkdtemp(prefix="brns-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
-def seed_folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
-    """The folders of a run's seeds.
-
-    Args:
-        out: the run's or batch's directory.
-        several: whether it is a batch.
-        seeds: their numbers.
-
-    Returns:
-        `out` itself, or a folder below it for each seed.
-    """
-    return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
 
 
 def resolve_seeds(seed: SupportsIndex = 0, seeds: Seeds | None = None) -> tuple[bool, list[int]]:
@@ -108,42 +81,41 @@ def place(out: str | os.PathLike) -> Path:
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
+def seed_folders(out: Path, several: bool, seeds: Sequence[int]) -> list[Path]:
+    """The folder of each seed: `out` itself, or of a batch one below it."""
+    return [out / f"seed{seed:04d}" for seed in seeds] if several else [out]
+
+
+def temporary_folder() -> Path:
+    """A folder that is there until Python ends."""
+    folder = tempfile.mkdtemp(prefix="brns-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 def check_free(out: Path) -> None:
-    """Check that a new run or batch would be written over nothing.
-
-    Args:
-        out: its directory.
-
-    Raises:
-        RecordError: where something is there.
-    """
+    """A `RecordError` where a new run or batch would be written over something."""
     if out.exists() and not (out.is_dir() and next(out.iterdir(), None) is None):
         again = f'resume it (brns resume {shlex.quote(str(out))}, in Python exist="resume"), or '
         other = "it is no folder" if not out.is_dir() else "it holds something else than a run"
-        advice = f": {again}" if holds_runs(out) else f", and {other}: "
+        advice = f": {again}" if find_runs(out) else f", and {other}: "
         raise RecordError(f"{out} exists already{advice}choose another place")
 
 
-def refuse_unusable(out: Path) -> None:
-    """Check that a run can be made, before anything is computed for it.
+def check_place(out: Path) -> None:
+    """A `RecordError` where no run can be made, before anything is computed for it.
 
     A run is made beside its place and then renamed, which needs a folder around it that can be
     written. An empty folder that is there already must be one that can be replaced: not a mounted
     volume, nor where this process works.
-
-    Args:
-        out: its directory.
-
-    Raises:
-        RecordError: where it cannot.
     """
-    with making(out):
+    with _making(out):
         check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
     if out.exists() and os.path.samefile(out, os.getcwd()):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
-    with making(out, below if out.exists() else "choose another place"):
-        temporary = hidden(out)
+    with _making(out, below if out.exists() else "choose another place"):
+        temporary = _hidden(out)
         temporary.mkdir(parents=True)
         temporary.rmdir()
         if out.exists():
@@ -151,99 +123,35 @@ def refuse_unusable(out: Path) -> None:
             out.mkdir()
 
 
-def hidden(out: Path) -> Path:
-    """A new name beside a folder, which listings leave out."""
-    return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
-
-
-def holds_runs(out: Path) -> bool:
-    """Whether a run, or a batch of seeds, stands in a directory."""
-    return (out / metadata.NAME).exists() or bool(metadata.runs_below(out))
-
-
-@contextlib.contextmanager
-def making(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
-    """Meanwhile an error of the system becomes one that says what to do.
-
-    Args:
-        out: the folder that is made.
-        advice: what to do.
-
-    Raises:
-        RecordError: for an `OSError`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise RecordError(
-            f"{out} was taken, or cannot be made ({error.strerror or error}): {advice}"
-        ) from error
-
-
 @contextlib.contextmanager
 def atomic_directory(out: Path) -> Generator[Path, None, None]:
-    """A hidden folder in which a run is made; at the end it becomes `out` at once.
+    """A hidden folder beside `out` in which a run is made; at the end it becomes `out` at once.
 
     After an error nothing is left. What a killed process leaves is ignored.
-
-    Args:
-        out: where the run shall be.
-
-    Returns:
-        A context that gives the hidden folder, beside `out`.
-
-    Raises:
-        RecordError: where `out` was taken, or the system refuses.
     """
-    temporary = hidden(out)
+    temporary = _hidden(out)
     try:
-        with making(out):
+        with _making(out):
             temporary.mkdir(parents=True)
         yield temporary
-        with making(out):
+        with _making(out):
             os.replace(temporary, out)  # which an empty folder does not hinder, and any other does
             sync(out.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
-"""what file systems without locks answer"""
+def _hidden(out: Path) -> Path:
+    """A new name beside a folder, which listings leave out."""
+    return out.with_name(f".{out.name[:50]}.{secrets.token_hex(4)}.tmp")  # as long as names may be
 
 
 @contextlib.contextmanager
-def run_locks(paths: Iterable[Path]) -> Generator[None, None, None]:
-    """Meanwhile nobody else writes to the runs in these folders.
-
-    The system drops the lock when the process ends, in whatever way. Where a file system has none,
-    that is said, and nobody is kept out.
-
-    Args:
-        paths: of the runs.
-
-    Raises:
-        RecordError: where another process or thread writes, or the folder cannot be written.
-    """
-    owner = False
-    with contextlib.ExitStack() as locks:
-        for folder in paths:
-            lock = filelock.FileLock(folder / "lock", timeout=0.2, thread_local=False)
-            try:
-                locks.enter_context(lock)
-            except filelock.Timeout:
-                raise RecordError(
-                    f"{folder} is being written by another process or thread"
-                ) from None
-            except (OSError, NotImplementedError) as error:
-                if isinstance(error, OSError) and error.errno not in NO_LOCKS:
-                    raise RecordError(
-                        f"could not write to {folder} ({error.strerror}): choose another place"
-                    ) from error
-                if not owner:
-                    text = (
-                        f"the file system of {folder} has no locks ({error}): see to it that no "
-                        "other process writes there"
-                    )
-                    warnings.warn(escape_control(text), stacklevel=2)
-                owner = True
+def _making(out: Path, advice: str = "choose another place") -> Generator[None, None, None]:
+    """Meanwhile an error of the system becomes one that says what to do."""
+    try:
         yield
+    except OSError as error:
+        raise RecordError(
+            f"{out} was taken, or cannot be made ({error.strerror or error}): {advice}"
+        ) from error

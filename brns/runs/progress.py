@@ -1,153 +1,20 @@
-"""How a run goes: `progress.csv` beside its record, a row a generation;
-a bar at a terminal or in a notebook; a log.
+"""How work goes on: a bar at a terminal or in a notebook, and a log."""
 
-The file is for spreadsheets, `tail -f` and plots. All that it says comes from the record, which
-does not depend on it: it is written again when the run is resumed.
-"""
-
-import contextlib
-import csv
 import datetime
 import logging
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Rich
-
-from brns.core import Box, Generation
-from brns.metrics.coverage import cells, grid
-from brns.metrics.saturation import Seen, saturated
-from brns.runs.metadata import Status
-from brns.runs.storage import saving
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 Thing = TypeVar("Thing")
 SECONDS = 0.2  # between two looks of a notebook at the bar
 LOGGED_EVERY = 30.0  # seconds
 LOG = logging.getLogger("brns")
-
-
-class Row(NamedTuple):
-    """One generation of a run in numbers."""
-
-    generation: int
-    evaluations: int
-    """so far, the founders included"""
-    solutions: int
-    """so far"""
-    novelty_mean: float
-    """of the survivors, as this and the next four"""
-    novelty_max: float
-    fitness_mean: float
-    fitness_max: float
-    age_mean: float
-    """generations since birth"""
-    survivors_new: int
-    """survivors that were born in this generation"""
-    new: float
-    """of the places visited so far, the share that was first visited in the last half of the run"""
-    coverage_evaluated: float | None
-    """share of the behavior space's cells, 6 x 6 of a plane,
-    that anything evaluated so far lies in"""
-    coverage_survivors: float | None
-    """share of the same cells that the survivors of any generation so far lie in"""
-    failed: int
-    """individuals so far that the task could not evaluate"""
-
-
-class Rows:
-    """The rows of a run, worked out one generation after another.
-
-    Args:
-        space: the behavior space.
-    """
-
-    def __init__(self, space: Box):
-        self.space, self.grid = space, grid(space)
-        self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
-        self.evaluations = self.solutions = self.failed = 0
-        self.seen = Seen(space)
-
-    def row(self, number: int, tables: Mapping[str, Any]) -> Row:
-        """The row of the next generation.
-
-        Args:
-            number: of the generation.
-            tables: `offspring` and `survivors`, with columns by name, and `failed`, a number.
-
-        Returns:
-            Counts and coverage are of all generations so far.
-        """
-        offspring, survivors = tables["offspring"], tables["survivors"]
-        novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
-        self.evaluations += len(offspring["id"])
-        self.solutions += int(offspring["solved"].sum())
-        self.failed += int(tables["failed"])
-        living = offspring["descriptor"][~offspring["failed"]]
-        if self.grid:
-            for who, visited in self.visited.items():
-                rows = living if who == "offspring" else survivors["descriptor"]
-                visited[tuple(cells(rows, self.space, self.grid).T)] = True
-        evaluated, survived = (
-            float(visited.mean()) if self.grid else None for visited in self.visited.values()
-        )
-        return Row(
-            generation=number,
-            evaluations=self.evaluations,
-            solutions=self.solutions,
-            novelty_mean=float(novelty.mean(dtype=np.float64)),
-            novelty_max=float(novelty.max()),
-            fitness_mean=float(fitness.mean(dtype=np.float64)),
-            fitness_max=float(fitness.max()),
-            age_mean=float((number - born).mean()),
-            survivors_new=int((born == number).sum()),
-            new=self.seen.fraction_new(living),
-            coverage_evaluated=evaluated,
-            coverage_survivors=survived,
-            failed=self.failed,
-        )
-
-
-class Progress:
-    """The file of a run that goes on: at first the rows of these generations, from 0 on.
-
-    Args:
-        folder: of the run.
-        space: the behavior space.
-        generations: the tables of all that were saved, as `Rows.row` takes them; at least
-            generation 0.
-    """
-
-    def __init__(self, folder: Path, space: Box, generations: Iterable[Mapping[str, Any]]):
-        self.file, self.rows = folder / "progress.csv", Rows(space)
-        done = [self.rows.row(g, tables) for g, tables in enumerate(generations)]
-        self.row = done[-1]
-        self._write("w", [Row._fields, *done])
-
-    def add(self, number: int, generation: Generation) -> Row:
-        """Append the row of a generation that was saved.
-
-        Args:
-            number: of the generation.
-            generation: who was born and who survived.
-        """
-        tables = {
-            "offspring": generation.offspring._asdict(),
-            "survivors": generation.survivors._asdict(),
-            "failed": generation.offspring.failed.sum(),
-        }
-        self.row = self.rows.row(number, tables)
-        self._write("a", [self.row])
-        return self.row
-
-    def _write(self, mode: str, lines: Iterable[Iterable[Any]]) -> None:
-        with saving(self.file), open(self.file, mode, encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 class RunStopped(KeyboardInterrupt):
@@ -171,14 +38,21 @@ class Bar:
         total: how many there will be, if it is known.
         summary: the words until the first is done.
         visible: False shows nothing.
+        temporary: whether what is done ends with Python, unless the user is told where it is.
     """
 
     def __init__(
-        self, title: str, total: int | None = None, summary: str = "", visible: bool = True
+        self,
+        title: str,
+        total: int | None = None,
+        summary: str = "",
+        visible: bool = True,
+        temporary: bool = False,
     ):
         console = Console(stderr=True, highlight=False, markup=False)
         seen = console.is_terminal or console.is_jupyter
-        self.progress = Rich(
+        self.untold = visible and temporary
+        self.progress = Progress(
             TextColumn("{task.description}", markup=False),
             MofNCompleteColumn(),
             BarColumn(),
@@ -207,9 +81,8 @@ class Bar:
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         (task,) = self.progress.tasks
-        self.progress.update(
-            self.task, visible=task.total is not None
-        )  # not where nothing was begun
+        begun = task.total is not None
+        self.progress.update(self.task, visible=begun)
         self.progress.stop()
         if self.cell is not None:
             self.cell.update(self.progress)
@@ -232,10 +105,13 @@ class Bar:
         Args:
             saved: of each seed.
         """
-        rows, total = [row.row for row in saved], saved[0].record.planned
-        path = saved[0].record.path
-        self.place = path if len(saved) == 1 else path.parent
-        number, now = rows[0].generation, time.monotonic()
+        rows, record = [each.row for each in saved], saved[0].record
+        total, number, now = record.planned, rows[0].generation, time.monotonic()
+        self.place = record.path if len(saved) == 1 else record.path.parent
+        if self.untold:
+            text = f"Kept in {self.place} until Python ends; give out= to keep it."
+            self.progress.console.print(text, soft_wrap=True)
+            self.untold = False
         (task,) = self.progress.tasks
         if task.total is None:  # the first, from which speed is counted
             self.progress.reset(self.task, total=total, completed=number)
@@ -253,43 +129,6 @@ class Bar:
             LOG.info(
                 "generation %d of %d: %s, %.3g/s, %s left", number, total, summary, speed, left
             )
-
-
-def with_progress(
-    steps: Generator[Any, Status | None, None],
-    until: Callable[[Any], bool] | None,
-    visible: bool,
-    temporary: Path | None = None,
-) -> Iterator[Any]:
-    """Saved generations, shown as they come.
-
-    Args:
-        steps: of `run_steps` or `resume_steps`.
-        until: asked about each generation; the run ends when it is true in every seed.
-        visible: whether a bar is shown.
-        temporary: the folder to name to the user, where it ends with Python.
-
-    Returns:
-        What `steps` yields.
-    """
-    with contextlib.closing(steps), Bar("generation", summary="compiling", visible=visible) as bar:
-        try:
-            for saved in steps:
-                if visible and temporary:
-                    text = f"Kept in {temporary} until Python ends; give out= to keep it."
-                    bar.progress.console.print(text, soft_wrap=True)
-                    temporary = None
-                bar.show(saved)
-                yield saved
-                # Of all seeds at once: it is asked about each.
-                if until is not None and all([until(each) for each in saved]):  # noqa: C419
-                    with contextlib.suppress(StopIteration):
-                        steps.send("saturated" if until is saturated else "stopped")
-        except GeneratorExit:  # the loop was left
-            raise
-        except BaseException as error:  # of `until`, or Ctrl-C: the runs shall know why they ended
-            steps.throw(error)
-            raise
 
 
 def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:

@@ -19,39 +19,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt32
 
-from brns.checks import check_finite, check_state
-from brns.core import (
-    Box,
-    Compactable,
-    Generation,
-    Population,
-    Task,
-    in_float32,
-    init_estimator,
-    initial_generation,
-)
+from brns.core import Box, Compactable, Population, in_float32, init_estimator
 from brns.formatting import escape_control, format_range
 from brns.metrics import lineage
-from brns.runs import metadata, progress, remaking, sources, storage
+from brns.runs import metadata, remaking
+from brns.runs.arrays import restore
 from brns.runs.provenance import describe_process
-from brns.runs.running import is_running
-from brns.runs.sources import Source
-from brns.runs.storage import RecordError, list_generations
+from brns.runs.rows import Rows
+from brns.runs.storage import RecordError
+from brns.runs.store import Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState, keys
-from brns.settings import SettingsError, diff, format_diff, part_from_json, part_to_json
-from brns.tasks.workers import why_failed
+from brns.settings import SettingsError, diff, format_diff, part_from_json
 
 if TYPE_CHECKING:
     import pandas
 
 PLAIN = tuple(column for column in Population._fields if column != "genotype")
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
-FACTS = tuple(f"{who}.{name}" for who, names in TABLES.items() for name in names)
 GENOTYPE = "offspring.genotype"
-UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
-"""what a killed process may leave of its writing"""
+COLUMNS = (*(f"{who}.{name}" for who, names in TABLES.items() for name in names), GENOTYPE)
 CHECKED = 5
 """generations whose genotypes are made again before a run goes on elsewhere"""
+ALIKE = ("command", "machine.cores")
+"""what may differ between processes that compute the same bits"""
 
 
 class Failure(NamedTuple):
@@ -74,33 +64,37 @@ class Record:
     record can stand for its directory: `brns.resume(record)`.
 
     Args:
-        path: the run's directory.
+        path: the run's directory, or what else stores a run.
         search: the experiment that made the run, needed where a part of it is your own.
 
     Raises:
         RecordError: where there is no run, it is damaged, or another experiment made it.
     """
 
-    def __init__(self, path: str | os.PathLike, search: NoveltySearch | None = None):
-        self.path = Path(path).absolute()  # the working directory may become another
-        self.metadata = metadata.read(self.path)
+    def __init__(self, path: str | os.PathLike | Store, search: NoveltySearch | None = None):
+        # The working directory may become another.
+        self.store = path if isinstance(path, Store) else Store(Path(path).absolute())
+        self.metadata = metadata.read(self.store)
         self.experiment = self.metadata.experiment
         self.seed = self.metadata.seed
         self.seeds = self.metadata.seeds
-        self.planned = self.metadata.generations
         self.checkpoint_every = self.metadata.checkpoint_every
         self.behavior_space = Box(**self.metadata.behavior_space)
         self.versions = self.metadata.versions
-        self._read: dict[int, dict[str, np.ndarray]] | None = {}  # what was read of each generation
-        self._rounded = (
-            False  # whether genotypes were made again up to rounding, which is said once
-        )
+        # What was read of each generation; None where nothing that is read stays in memory.
+        self._read: dict[int, dict[str, np.ndarray]] | None = {}
+        self._rounded = False  # whether it was said that genotypes are made again up to rounding
         if search is not None:
             if other := self.other_settings(search):
                 raise RecordError(
                     f"{self.path} was made by another experiment: {format_diff(other)}"
                 )
             self.search = search
+
+    @property
+    def path(self) -> Path:
+        """Where the run is stored."""
+        return self.store.path
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -115,9 +109,14 @@ class Record:
         return _notebook([self])
 
     @property
+    def planned(self) -> int:
+        """How many generations there shall be."""
+        return self.metadata.generations
+
+    @property
     def generations(self) -> list[int]:
         """The finished generations, from 0, the founders."""
-        numbers = list_generations(self.path / "generations")
+        numbers = self.store.numbers("generations")
         if not numbers or numbers != list(range(len(numbers))):
             raise RecordError(
                 f"{self.path} lacks generations: it has {format_range(numbers)}; a file was removed"
@@ -132,7 +131,7 @@ class Record:
     @property
     def snapshots(self) -> list[int]:
         """The generations whose state is on disk."""
-        return list_generations(self.path / "states")
+        return self.store.numbers("states")
 
     @functools.cached_property
     def search(self) -> NoveltySearch:
@@ -160,54 +159,51 @@ class Record:
         A run is `saturated` where `until=brns.saturated` ended it, and `stopped` where another
         `until` or its user's loop did. `interrupted` were Ctrl-C and whatever killed the process.
         """
-        last = self._last_session()
-        if last is None:
+        sessions = self._sessions
+        if not sessions:
             return "stopped"  # a fork that did not go on yet
-        if last.status == "running" and not is_running(self.path):
-            return "interrupted"
-        return last.status
+        killed = sessions[-1].status == "running" and not self.store.is_running()
+        return "interrupted" if killed else sessions[-1].status
 
     @property
     def reason(self) -> str:
         """Of a run that failed, the error; else empty."""
-        last = self._last_session()
-        return "" if last is None else last.reason
+        sessions = self._sessions
+        return sessions[-1].reason if sessions else ""
 
     @property
     def began(self) -> datetime.datetime | None:
         """When the run was started; None of a fork that did not go on yet."""
-        sessions = metadata.read(self.path).sessions
-        return datetime.datetime.fromisoformat(sessions[0].began) if sessions else None
+        spans = self._spans()
+        return spans[0][0] if spans else None
 
     @property
     def ended(self) -> datetime.datetime | None:
         """When the work on it ended; of a run that goes on, or was killed,
         when its last generation was saved.
         """
-        last = self._last_session()
-        return None if last is None else self._end(last)
+        spans = self._spans()
+        return spans[-1][1] if spans else None
 
     @property
     def seconds(self) -> float:
         """How long it took so far, the pauses between one session and the next not counted."""
-        sessions = metadata.read(self.path).sessions
-        began = [datetime.datetime.fromisoformat(session.began) for session in sessions]
-        spans = [self._end(session) - start for session, start in zip(sessions, began, strict=True)]
-        return sum((span.total_seconds() for span in spans), 0.0)
+        return sum(((end - begin).total_seconds() for begin, end in self._spans()), 0.0)
 
-    def _last_session(self) -> metadata.Session | None:
-        sessions = metadata.read(self.path).sessions
-        return sessions[-1] if sessions else None
+    @property
+    def _sessions(self) -> list[metadata.Session]:
+        return metadata.read(self.store).sessions
 
-    def _end(self, session: metadata.Session) -> datetime.datetime:
-        """When a session ended. Of one that was killed the last
-        generation of all is what is known.
-        """
-        if session.ended is not None:
-            return datetime.datetime.fromisoformat(session.ended)
-        saved = self._file("generations", self.last).stat().st_mtime
-        began = datetime.datetime.fromisoformat(session.began)
-        return max(began, datetime.datetime.fromtimestamp(saved, datetime.UTC))
+    def _spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
+        """When the work of each session began and ended."""
+        spans = []
+        for session in self._sessions:
+            began = datetime.datetime.fromisoformat(session.began)
+            ended = max(began, self.store.saved())
+            if session.ended is not None:
+                ended = datetime.datetime.fromisoformat(session.ended)
+            spans.append((began, ended))
+        return spans
 
     @property
     def world(self) -> dict[str, Any]:
@@ -217,212 +213,12 @@ class Record:
             task = task["task"]
         return task
 
-    def begin(self, search: NoveltySearch, state: SearchState, lost: np.ndarray) -> None:
-        """Save the founders, the state that they are in,
-        and the genotypes of founders that failed.
-
-        Args:
-            search: the experiment.
-            state: generation 0's.
-            lost: genotypes `(f, p)` of founders that failed.
-        """
-        self._save(0, initial_generation(state.population), state.credit, search, len(lost))
-        self._save_failures(search.task, 0, np.full(len(lost), -1), lost)
-        self.checkpoint(search, state, before=-1)
-
-    def append(
-        self,
-        number: int,
-        generation: Generation,
-        credit: np.ndarray | jax.Array,
-        search: NoveltySearch,
-    ) -> None:
-        """Save one generation's facts. They survive this process,
-        and from the next checkpoint on a power failure.
-
-        Args:
-            number: of the generation.
-            generation: who was born and who survived.
-            credit: of the variation operators, after it.
-            search: the experiment.
-        """
-        offspring = generation.offspring
-        failed = np.asarray(offspring.failed)
-        ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
-        self._save_failures(search.task, number, ids, genotypes)
-        self._save(number, generation, credit, search, len(ids))
-
-    def _save_failures(
-        self, task: Task, number: int, ids: np.ndarray, genotypes: np.ndarray
-    ) -> None:
-        """Save who failed in a generation, and why."""
-        if not len(ids):
-            return
-        key = keys(jax.random.key(self.seed), number)[1]
-        key_data = np.asarray(jax.random.key_data(key))
-        columns = {
-            "id": ids,
-            "genotype": genotypes,
-            "key": np.tile(key_data, (len(ids), 1)),
-            "text": np.array(why_failed(task, genotypes, key_data)),
-        }
-        self.write("failed", number, columns)
-
-    def _save(
-        self,
-        number: int,
-        generation: Generation,
-        credit: np.ndarray | jax.Array,
-        search: NoveltySearch,
-        failed: int,
-    ) -> None:
-        check_finite(number, generation)
-        arrays = {
-            who: storage.to_table(getattr(generation, who), names) for who, names in TABLES.items()
-        }
-        survived = np.isin(arrays["offspring"]["id"], arrays["survivors"]["id"])
-        lasting = survived | arrays["offspring"]["solved"]
-        space = search.task.genotype_space
-        born = remaking.columns(generation, space, self.metadata.genotypes, lasting)
-        facts = arrays | born | {"credit": credit, "failed": failed}
-        self.write("generations", number, facts, synced=False)
-
-    def checkpoint(self, search: NoveltySearch, state: SearchState, before: int) -> None:
-        """Save the estimator's state, but for what it can count again, and have the disk confirm
-        all until now.
-
-        Args:
-            search: the experiment.
-            state: after the generation to save.
-            before: the generation of the last state, whose file is removed where the stride does
-                not keep it; -1 for none.
-        """
-        number = int(state.generation)
-        check_state(number, state.estimator)
-        with storage.saving(self.path / "generations"):
-            for g in range(before + 1, number + 1):
-                storage.sync(self._file("generations", g))
-            storage.sync(self.path / "generations")
-        self.write("states", number, storage.named_leaves(_compact(search, state.estimator)))
-        if before % self.checkpoint_every:
-            self._file("states", before).unlink(missing_ok=True)
-
-    def _file(self, kind: str, number: int) -> Path:
-        return self.path / kind / f"{number:06d}.npz"
-
-    def write(self, kind: str, number: int, arrays: Mapping[str, Any], synced: bool = True) -> None:
-        """Save the file of a generation.
-
-        Args:
-            kind: `generations`, `states` or `failed`.
-            number: of the generation.
-            arrays: by name.
-            synced: whether the disk confirms it now; else at the next checkpoint.
-        """
-        file = self._file(kind, number)
-        if kind == "failed":  # a folder that most runs do not need
-            with storage.saving(file):
-                file.parent.mkdir(exist_ok=True)
-        storage.write_arrays(file, arrays, self.seal(number), synced)
-
-    def seal(self, number: int) -> str:
-        """Where the files of a generation belong; each says so within, and is read nowhere else."""
-        return f"generation {number} of run {self.metadata.id}"
-
-    def prepare_resume(self, number: int, generations: int) -> SearchState:
-        """The state after a generation, to go on from to so many;
-        what a killed process left is removed.
-
-        Args:
-            number: of the generation to go on from.
-            generations: how many there shall be in all.
-
-        Returns:
-            The search's state after that generation.
-
-        Raises:
-            RecordError: where the state is not there or damaged; then nothing is removed.
-        """
-        self._read = (
-            None  # from now on nothing that is read stays in memory, however long the run gets
-        )
-        state = self.state(number)  # before anything is changed: it may be damaged
-        for pattern in UNFINISHED:
-            for file in self.path.glob(pattern):
-                file.unlink(missing_ok=True)
-        for other in self.snapshots:
-            if other != number and other % self.checkpoint_every:
-                self._file("states", other).unlink()
-        if generations > self.planned:
-            self.planned = self.metadata.generations = generations
-            metadata.write(self.path, self.metadata)
-        return state
-
     def other_settings(self, search: NoveltySearch) -> dict[str, tuple[Any, Any]]:
         """The settings in which a search differs from the one that made the run: name to both.
 
         Counters, logs and whatever else evaluations changed are no settings.
         """
-        changing = tuple(self.metadata.changing)
-        changed = diff(self.experiment, part_to_json(search))
-        inner = tuple(f"{name}." for name in changing)
-        return {
-            name: both
-            for name, both in changed.items()
-            if name not in changing and not name.startswith(inner)
-        }
-
-    def edited(self, now: Source) -> dict[str, str]:
-        """What differs in the user's own code from that which made the run: name to difference.
-
-        Args:
-            now: the user's own code as it is now.
-
-        Returns:
-            Name to difference; empty where nothing was edited.
-        """
-        return sources.difference(self.metadata.sources, now)
-
-    def accept(self, now: Source, after: int) -> None:
-        """Go on from a generation with other code, which `run.json` tells.
-
-        Args:
-            now: the other code.
-            after: the generation.
-        """
-        old = self.metadata.sources
-        before = {name: old.get(name, "") for name in self.edited(now)}
-        self.metadata.edits.append(metadata.Edit(after=after, before=before))
-        self.metadata.sources = now.texts
-        metadata.write(self.path, self.metadata)
-
-    def begin_session(
-        self, after: int, began: datetime.datetime, provenance: dict[str, Any]
-    ) -> None:
-        """Write down that work on the run began.
-
-        Args:
-            after: the generation that it goes on from.
-            began: when.
-            provenance: where: command, machine and versions.
-        """
-        session = metadata.Session(after=after, began=began.isoformat(), provenance=provenance)
-        self.metadata.sessions.append(session)
-        metadata.write(self.path, self.metadata)
-
-    def end_session(self, search: NoveltySearch, status: metadata.Status, reason: str = "") -> None:
-        """Write down how the work on the run ended, and which settings evaluations changed.
-
-        Args:
-            search: the experiment, as evaluations left it.
-            status: such as `finished`.
-            reason: of a run that failed, the error.
-        """
-        self.metadata.changing += self.other_settings(search)
-        session = self.metadata.sessions[-1]
-        session.ended = datetime.datetime.now(datetime.UTC).isoformat()
-        session.status, session.reason = status, reason
-        metadata.write(self.path, self.metadata)
+        return self.metadata.other_settings(search)
 
     def column(self, name: str, generations: Iterable[int] | None = None) -> np.ndarray:
         """One column over generations, stacked.
@@ -448,10 +244,8 @@ class Record:
                 f"{self.path} has no generation to read {name} of; it has "
                 f"{format_range(self.generations)}"
             )
-        if name not in (*FACTS, GENOTYPE):
-            raise RecordError(
-                f"a run has no column {name!r}; it has {', '.join((*FACTS, GENOTYPE))}"
-            )
+        if name not in COLUMNS:
+            raise RecordError(f"a run has no column {name!r}; it has {', '.join(COLUMNS)}")
         if name == GENOTYPE:
             return np.stack([self._offspring(g) for g in generations])
         who, column = name.split(".")
@@ -482,10 +276,9 @@ class Record:
         begins = eqx.filter_eval_shape(
             init_estimator, search.estimator, space, state.population, jax.random.key(0)
         )
-        like = eqx.filter_eval_shape(functools.partial(_compact, search), begins[1])
-        estimator = storage.restore(
-            like, self.arrays("states", number), self._file("states", number)
-        )
+        like = eqx.filter_eval_shape(functools.partial(compact, search), begins[1])
+        file = self.store.file("states", number)
+        estimator = restore(like, self.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             born = (self._learned(g) for g in range(number + 1))
             with in_float32():
@@ -503,8 +296,8 @@ class Record:
         valid = credit if credit.shape == even.shape else even  # a fork may have other operators
         return SearchState(jnp.int32(number), self.population(number), None, jnp.asarray(valid))
 
-    def arrays(self, kind: str, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-        """What the file of a generation holds.
+    def arrays(self, kind: Kind, number: int, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+        """What is stored of a generation.
 
         Args:
             kind: `generations`, `states` or `failed`.
@@ -517,22 +310,29 @@ class Record:
         Raises:
             RecordError: where the file is missing or damaged.
         """
-        return storage.read_arrays(self._file(kind, number), self.seal(number), names)
+        return self.store.read(kind, number, self._seal(number), names)
+
+    def write(
+        self, kind: Kind, number: int, arrays: Mapping[str, Any], synced: bool = True
+    ) -> None:
+        """Store arrays of a generation, as `Store.write` does."""
+        self.store.write(kind, number, self._seal(number), arrays, synced)
+
+    def _seal(self, number: int) -> str:
+        """Where the files of a generation belong; each says so within, and is read nowhere else."""
+        return f"generation {number} of run {self.metadata.id}"
 
     @property
     def failures(self) -> list[Failure]:
         """Who could not be evaluated, generation after generation; `failed/` holds them."""
         failures = []
-        for number in list_generations(self.path / "failed"):
-            if number <= self.last:  # a later one is of a generation that was not saved
-                columns = self.arrays("failed", number)
-                rows = zip(
-                    *(columns[name] for name in ("id", "genotype", "key", "text")), strict=True
-                )
-                failures += [
-                    Failure(number, int(i), genotype, key, str(text))
-                    for i, genotype, key, text in rows
-                ]
+        for number in self.store.numbers("failed"):
+            if number > self.last:  # of a generation that was not saved
+                break
+            table = self.arrays("failed", number)
+            columns = (table[name] for name in ("id", "genotype", "key", "text"))
+            for i, genotype, key, text in zip(*columns, strict=True):
+                failures.append(Failure(number, int(i), genotype, key, str(text)))
         return failures
 
     def solutions(self) -> Population:
@@ -545,6 +345,26 @@ class Record:
     def ancestors(self, individual: int, mates: bool = True) -> Population:
         """From whom an individual descends; see `brns.metrics.lineage.ancestors`."""
         return lineage.ancestors(self, individual, mates)
+
+    def population(self, generation: int | None = None) -> Population:
+        """The survivors of a generation with their genotypes.
+
+        Args:
+            generation: by default the last.
+
+        Returns:
+            Columns of NumPy arrays, the caller's own.
+
+        Raises:
+            RecordError: where the run does not have the generation.
+        """
+        number = self.last if generation is None else generation
+        return self._with_genotypes(self._facts(number)["survivors"])
+
+    def _with_genotypes(self, table: np.ndarray) -> Population:
+        columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
+        genotype = self.genotypes(columns["id"], columns["born"])
+        return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
 
     def genotypes(self, ids: np.ndarray, born: np.ndarray) -> np.ndarray:
         """The genotypes of individuals.
@@ -564,47 +384,47 @@ class Record:
         """
         rows: dict[int, np.ndarray] = {}
         for g in np.unique(born).tolist():
-            facts = self._facts(g)
-            everyone, stored = facts["offspring"]["id"], facts["stored"]
+            everyone = self._facts(g)["offspring"]["id"]
             requested = np.isin(everyone, ids[born == g])
-            values = (
-                self._offspring(g)[requested]
-                if requested[~stored].any()
-                else facts[GENOTYPE][requested[stored]]
-            )
-            rows |= dict(zip(everyone[requested].tolist(), values, strict=True))
+            genotypes = self._offspring(g, requested)[requested]
+            rows |= dict(zip(everyone[requested].tolist(), genotypes, strict=True))
         if unknown := [i for i in ids.tolist() if i not in rows]:
             raise RecordError(
                 f"{self.path} has no individuals {format_range(unknown)} that were born in these "
                 "generations"
             )
-        return (
-            np.stack([rows[i] for i in ids.tolist()])
-            if rows
-            else self._facts(0)[GENOTYPE][:0].copy()
-        )
+        nobody = self._facts(0)[GENOTYPE][:0]
+        return np.concatenate([nobody, *(rows[i][None] for i in ids.tolist())])
 
-    def _offspring(self, number: int) -> np.ndarray:
-        """The genotypes of all who were born in a generation."""
+    def _offspring(self, number: int, requested: np.ndarray | None = None) -> np.ndarray:
+        """The genotypes of those who were born in a generation; without those requested
+        any may be zeros.
+        """
         facts = self._facts(number)
-        if (stored := facts["stored"]).all():
-            return facts[GENOTYPE]
+        stored, genotypes = facts["stored"], facts[GENOTYPE]
+        lacking = ~stored if requested is None else requested & ~stored
+        everybody = np.zeros((len(stored), genotypes.shape[1]), genotypes.dtype)
+        if lacking.any():
+            everybody = self._made_again(number)
+        everybody[stored] = genotypes
+        return everybody
+
+    def _made_again(self, number: int) -> np.ndarray:
+        """The genotypes of a generation made again; up to rounding with a word, otherwise not."""
         again, likeness = self._remake(number)
+        only = f"{self.path} has only genotypes of survivors and solutions"
         if likeness == "other":
             raise RecordError(
-                f"{self.path} has only genotypes of survivors and solutions, and those of the "
-                f"others in generation {number} cannot be made again here: "
-                f"{self._other_than_here(number)}"
+                f"{only}, and those of the others in generation {number} cannot be made again "
+                f"here: {self._other_than_here(number)}"
             )
         if likeness == "rounded" and not self._rounded:
             self._rounded = True
             text = (
-                f"{self.path} has only genotypes of survivors and solutions; those of others, as "
-                f"in generation {number}, are made again up to rounding: "
-                f"{self._other_than_here(number)}"
+                f"{only}; those of others, as in generation {number}, are made again up to "
+                f"rounding: {self._other_than_here(number)}"
             )
             warnings.warn(escape_control(text), stacklevel=2)
-        again[stored] = facts[GENOTYPE]
         return again
 
     def _remake(self, number: int) -> tuple[np.ndarray, remaking.Likeness]:
@@ -616,13 +436,7 @@ class Record:
 
     def remakes(self, number: int) -> bool:
         """Whether the genotypes of a generation are on disk,
-        or this record's search makes them again.
-
-        Args:
-            number: of the generation.
-
-        Returns:
-            True also where they are made again up to rounding.
+        or this record's search makes them again, be it up to rounding.
         """
         return bool(self._facts(number)["stored"].all()) or self._remake(number)[1] != "other"
 
@@ -631,21 +445,17 @@ class Record:
         sessions = [part for part in self.metadata.sessions if part.after < number]
         if not sessions:
             return "another search, version or machine made the run that this is a fork of"
-        changed = diff(sessions[-1].provenance, describe_process())
-        for name in ("command", "machine.cores"):
-            changed.pop(name, None)
-        if not changed:
-            return "the search, or brns itself, varies otherwise than the one that made them"
-        return f"they were made elsewhere, where {format_diff(changed)}"
+        if changed := _differs_here(sessions[-1]):
+            return f"they were made elsewhere, where {format_diff(changed)}"
+        return "the search, or brns itself, varies otherwise than the one that made them"
 
     @property
     def elsewhere(self) -> bool:
         """Whether other versions, another machine or other options than
         here made its last generations.
         """
-        last = self._last_session()
-        text = set() if last is None else diff(last.provenance, describe_process()).keys()
-        return bool(text - {"command", "machine.cores"})
+        sessions = self._sessions
+        return bool(sessions and _differs_here(sessions[-1]))
 
     def check_genotypes(self) -> None:
         """Warn where genotypes that are not on disk cannot be made again here to the bit.
@@ -657,39 +467,17 @@ class Record:
         some = numbers[:: max(len(numbers) // CHECKED, 1)]
         lacking = [g for g in some if not self._facts(g, "stored")["stored"].all()]
         genotypes = {g: self._remake(g)[1] for g in lacking}
-        for likeness, word in (
-            ("other", "cannot be made again"),
-            ("rounded", "are made again up to rounding"),
-        ):
-            if wrong := [g for g, row in genotypes.items() if row == likeness]:
-                text = (
-                    f"{self.path}: here the genotypes of those who died at once {word} (tried: "
-                    f"generations {format_range(wrong)}): {self._other_than_here(wrong[0])}. Read "
-                    'them where they were made; genotypes="all" (--genotypes all) stores '
-                    "everybody's in a run that begins"
-                )
-                warnings.warn(escape_control(text), stacklevel=2)
-
-    def population(self, generation: int | None = None) -> Population:
-        """The survivors of a generation with their genotypes.
-
-        Args:
-            generation: by default the last.
-
-        Returns:
-            Columns of NumPy arrays, the caller's own.
-
-        Raises:
-            RecordError: where the run does not have the generation.
-        """
-        return self._with_genotypes(
-            self._facts(self.last if generation is None else generation)["survivors"]
-        )
-
-    def _with_genotypes(self, table: np.ndarray) -> Population:
-        columns = {name: table[name].copy() for name in PLAIN}  # the caller's own
-        genotype = self.genotypes(columns["id"], columns["born"])
-        return Population(genotype=genotype, **columns)  # ty: ignore[invalid-argument-type]
+        wrong = [g for g in lacking if genotypes[g] != "exact"]
+        if wrong:
+            lost = "other" in genotypes.values()
+            text = (
+                f"{self.path}: here the genotypes of those who died at once "
+                f"{'cannot be made again' if lost else 'are made again up to rounding'} (tried: "
+                f"generations {format_range(wrong)}): {self._other_than_here(wrong[0])}. Read "
+                'them where they were made; genotypes="all" (--genotypes all) stores '
+                "everybody's in a run that begins"
+            )
+            warnings.warn(escape_control(text), stacklevel=2)
 
     def frame(self) -> "pandas.DataFrame":
         """A data frame with a row for each generation: the columns of progress.csv, and the seed.
@@ -699,8 +487,8 @@ class Record:
         """
         import pandas
 
-        rows = progress.Rows(self.behavior_space)
-        table = [rows.row(g, self._facts(g))._asdict() for g in self.generations]
+        rows = Rows(self.behavior_space)
+        table = [rows.add(g, self._facts(g))._asdict() for g in self.generations]
         return pandas.DataFrame([{"seed": self.seed, **row} for row in table])
 
     def _facts(self, number: int, *tables: str) -> dict[str, np.ndarray]:
@@ -710,21 +498,27 @@ class Record:
         if self._read is None:
             return self.arrays("generations", number, tables)
         if number not in self._read:
-            if not self._file("generations", number).exists():
+            try:
+                self._read[number] = self.arrays("generations", number)
+            except RecordError:
+                if number in (generations := self.generations):
+                    raise
                 raise RecordError(
-                    f"{self.path} has no generation {number}; it has "
-                    f"{format_range(self.generations)}"
-                )
-            self._read[number] = self.arrays("generations", number)
+                    f"{self.path} has no generation {number}; it has {format_range(generations)}"
+                ) from None
         return self._read[number]
 
 
-def _compact(search: NoveltySearch, estimator: Any) -> Any:
-    return (
-        search.estimator.compact(estimator)
-        if isinstance(search.estimator, Compactable)
-        else estimator
-    )
+def compact(search: NoveltySearch, estimator: Any) -> Any:
+    """An estimator's state without what can be counted again from the generations."""
+    method = search.estimator
+    return method.compact(estimator) if isinstance(method, Compactable) else estimator
+
+
+def _differs_here(session: metadata.Session) -> dict[str, tuple[Any, Any]]:
+    """What of a session's machine, versions and options is otherwise here."""
+    changed = diff(session.provenance, describe_process())
+    return {name: both for name, both in changed.items() if name not in ALIKE}
 
 
 class Records(list[Record]):
@@ -744,8 +538,6 @@ def _notebook(records: list[Record]) -> str:
 def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Records:
     """The run in a directory, or the runs of several seeds that stand side by side in it.
 
-    `search`, the experiment that made them, is for those of your own parts, as `Record` says.
-
     Args:
         path: the run's directory, or the one in which the directories of several seeds stand.
         search: the experiment that made them, needed where a part of it is your own.
@@ -756,10 +548,7 @@ def records(path: str | os.PathLike, search: NoveltySearch | None = None) -> Rec
     Raises:
         RecordError: where there is no run, or another experiment made it.
     """
-    path = Path(path)
-    alone = (path / metadata.NAME).exists() or not path.is_dir()
-    folders = [path] if alone else metadata.runs_below(path)
-    if not folders:
+    if not (folders := find_runs(Path(path))):
         raise RecordError(
             f"{path} is not a run and holds none: there is no run.json in it or one folder below"
         )

@@ -46,18 +46,6 @@ def columns(
     }
 
 
-def whole_generation(genotypes: Float[np.ndarray, "n p"]) -> dict[str, np.ndarray]:
-    """What replaces those columns where everybody's genotype is stored after all.
-
-    Args:
-        genotypes: of all offspring, `(n, p)`.
-
-    Returns:
-        Columns by name.
-    """
-    return {"stored": np.ones(len(genotypes), bool), "offspring.genotype": genotypes}
-
-
 def digest(genotypes: Float[np.ndarray, "n p"]) -> np.ndarray:
     """Eight bytes of all bits."""
     content = np.ascontiguousarray(genotypes, "<f4").tobytes()

@@ -151,8 +151,9 @@ def test_a_search_and_its_settings_are_called_what_was_typed():
     search = apply_overrides(
         make_search("arm", "paper"), [f"{name}={value}" for name, value in typed.items()]
     )
-    assert cli_name(search) == ("arm", "paper", typed)
-    assert cli_name(dataclasses.replace(search, task=Chunked(search.task))) == cli_name(search)
+    assert cli_name(search, "paper") == ("arm", "paper", typed)
+    chunked = dataclasses.replace(search, task=Chunked(search.task))
+    assert cli_name(chunked, "paper") == cli_name(search, "paper")
     own = NoveltySearch(Identity(), ArchiveKNN(additions=200))
     assert cli_name(own) == ("Identity", "archive", {"estimator.additions": 200})
 

@@ -13,16 +13,16 @@ from small import MAZE, SEARCH
 
 import brns
 from brns import NoveltySearch, Record, RecordError
-from brns.runs.loop import resume, run, run_steps
+from brns.runs.active import ActiveRun
+from brns.runs.loop import generations, resume, run
 
 
 @pytest.fixture
 def half(tmp_path):
     """The run `with_weights`, stopped after generation 5."""
-    steps = run_steps(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3)
-    while next(steps)[0].number < 5:
-        pass
-    steps.close()
+    for saved in generations(SEARCH, 10, out=tmp_path / "half", seed=7, checkpoint_every=3):
+        if saved.number == 5:
+            break
     return tmp_path / "half"
 
 
@@ -33,13 +33,14 @@ def test_a_save_that_hits_a_limit_of_size_goes_on_once_it_is_lifted(whole, half,
     jax.config.update(
         "jax_persistent_cache_min_compile_time_secs", math.inf
     )  # JAX's cache is not what is tried here
-    begin_session = Record.begin_session
+    reopen = ActiveRun.resume
 
     def limited(*arguments):
-        begin_session(*arguments)  # run.json itself is larger
+        run = reopen(*arguments)  # run.json itself is larger
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        return run
 
-    monkeypatch.setattr(Record, "begin_session", limited)
+    monkeypatch.setattr(ActiveRun, "resume", limited)
     try:
         with pytest.raises(RecordError, match=r"000006.npz \(File too large\).* then resume"):
             resume(half, search=SEARCH)

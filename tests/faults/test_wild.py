@@ -81,7 +81,7 @@ def test_whatever_is_set_ends_in_a_run_or_in_one_message(
     def started(*_, **__):
         raise typer.Exit(0)
 
-    monkeypatch.setattr("brns.runs.loop.run_steps", started)
+    monkeypatch.setattr("brns.runs.loop.run", started)
     command = [
         "run",
         experiment,

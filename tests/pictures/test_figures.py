@@ -16,6 +16,7 @@ from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures.style import SOLVED
 from brns.runs import metadata
+from brns.runs.store import Store
 from brns.tasks.ant import AntMaze
 
 GENERATIONS = 6
@@ -213,7 +214,7 @@ def test_a_new_cell_never_lowers_the_qd_score(near):
 def ant_run(path, seed, reach):
     """A run of the ant by hand: three straight paths of 16 steps."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    metadata.create(path, metadata.new(search, seed, [seed], 1, 1))
+    metadata.write(Store(path), metadata.new(search, [seed], 1, 1)[0])
     record = Record(path)
     steps = (
         np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]

@@ -12,6 +12,7 @@ from brns.comparison.markdown import provenance_text
 from brns.experiments import maze, paper_recognition
 from brns.runs import metadata
 from brns.runs.record import Record
+from brns.runs.store import Store
 from reproduction import parts, pictures, runs
 from reproduction.__main__ import main
 from reproduction.cost_claims import of_timing
@@ -72,9 +73,9 @@ def test_what_is_followed_over_time_has_the_control_of_its_own_call(costs):
 
 def test_a_table_says_what_made_its_runs(tmp_path):
     def record(commit, seed):
-        facts = metadata.new(maze(paper_recognition()), seed, [seed], 1, 1)
+        (facts,) = metadata.new(maze(paper_recognition()), [seed], 1, 1)
         made = {"commit": commit, "versions": {"brns": "1"}, "xla_flags": "", "device": ""}
-        metadata.create(tmp_path / f"{seed}", facts.model_copy(update=made))
+        metadata.write(Store(tmp_path / f"{seed}"), facts.model_copy(update=made))
         return Record(tmp_path / f"{seed}")
 
     made = of_runs(

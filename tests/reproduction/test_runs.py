@@ -5,6 +5,7 @@ from searches import HOST
 from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
+from brns.runs.store import Store
 from brns.settings import part_from_json, part_to_json
 from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
@@ -28,7 +29,7 @@ def test_a_record_can_rebuild_every_method_and_every_variant(tmp_path):
         part_to_json(part_from_json(one)) == one
         for one in [*maze, *map(part_to_json, ants.values())]
     )
-    metadata.create(tmp_path / "random", metadata.new(ants["random"], 0, [0], 1, 1))
+    metadata.write(Store(tmp_path / "random"), metadata.new(ants["random"], [0], 1, 1)[0])
     assert method(Record(tmp_path / "random")) == "random search"
 
 

@@ -20,7 +20,6 @@ from worlds import HostIdentity
 import brns
 from brns import PopulationKNN, Record, RecordError
 from brns.runs import compilation_cache, provenance
-from brns.runs.loop import run_steps
 
 
 class Wanderer(HostIdentity):
@@ -124,7 +123,7 @@ def test_a_file_system_without_locks_is_told_once_and_the_run_goes_on(code, tmp_
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.warns(UserWarning, match="has no locks .* no other process") as said:
+    with pytest.warns(UserWarning, match="has no locks: .* no other process") as said:
         runs = brns.run(HOST, 2, out=tmp_path / "run", seeds=2, progress=False)
     assert len(said) == 1
     assert [(record.last, record.status) for record in runs] == [(2, "finished")] * 2
@@ -208,7 +207,7 @@ def test_without_its_founders_there_is_no_run(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     monkeypatch.setattr(HostIdentity, "evaluate", full)
     with pytest.raises(OSError, match="No space left"):  # the task's own error, as it is
-        next(run_steps(HOST, 1, out=tmp_path / "run"))
+        next(brns.generations(HOST, 1, out=tmp_path / "run"))
     assert [path.name for path in tmp_path.rglob("*")] == ["run"]
     monkeypatch.undo()
     brns.run(HOST, 1, out=tmp_path / "run", progress=False)

@@ -12,9 +12,9 @@ from searches import HOST, search
 
 import brns
 from brns import PolynomialMutation, Record, RecordError, records
-from brns.core import Population, initial_generation
+from brns.core import Population
 from brns.metrics import coverage
-from brns.runs.progress import Progress, Row
+from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
 
 SEARCH = search()
@@ -189,7 +189,7 @@ def test_records_finds_one_run_or_those_below(whole, tmp_path):
         Record(tmp_path)
 
 
-def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
+def test_progress_tells_coverage_of_up_to_three_dimensions():
     """Of three at 0, 0.1 and 0.5 in every dimension two share a cell, but on the line;
     then comes one at 0.99.
     """
@@ -199,17 +199,10 @@ def test_progress_tells_coverage_of_up_to_three_dimensions(tmp_path):
         coverage.cells_of(boxes[3], None)
     shares = [[3 / 36, 4 / 36], [2 / 36, 3 / 36], [2 / 216, 3 / 216], [np.nan, np.nan]]
     for box, expected in zip(boxes, shares, strict=True):
-        founders = to_host(
-            Population.from_descriptors(np.tile([[0.0], [0.1], [0.5]], box.dimension))
-        )
-        tables = {
-            "offspring": founders._asdict(),
-            "survivors": founders._asdict(),
-            "failed": 0,
-        }
-        progress = Progress(tmp_path, box, [tables])
-        last = to_host(Population.from_descriptors([[0.99] * box.dimension], 1, 3))
-        progress.add(1, initial_generation(last))
-        np.testing.assert_allclose(
-            pandas.read_csv(tmp_path / "progress.csv").coverage_evaluated, expected
-        )
+        founders = np.tile([[0.0], [0.1], [0.5]], box.dimension)
+        rows, values = Rows(box), []
+        for number, points in enumerate([founders, [[0.99] * box.dimension]]):
+            born = to_host(Population.from_descriptors(points, number, 3 * number))._asdict()
+            tables = {"offspring": born, "survivors": born, "failed": 0}
+            values.append(rows.add(number, tables).coverage_evaluated)
+        np.testing.assert_allclose(np.array(values, float), expected)

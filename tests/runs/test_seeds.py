@@ -19,9 +19,10 @@ from jax.custom_batching import custom_vmap
 from searches import HOST
 from worlds import HostIdentity, Identity
 
-from brns import NoveltySearch, Record, RecordError, fork, resume, run
+import brns
+from brns import NoveltySearch, RecordError, fork, resume, run
 from brns.runs import seeds
-from brns.runs.loop import run_steps
+from brns.runs.active import ActiveRun
 from brns.tasks.workers import Chunked
 
 KEYS = [jax.random.key(0), jax.random.key(1)]
@@ -78,23 +79,22 @@ def test_a_run_goes_on_in_as_many_lanes_as_it_began_with(tmp_path, monkeypatch):
 
 def test_a_generation_is_saved_while_the_next_is_computed(tmp_path, monkeypatch):
     """Each is begun before the one before it is saved, and nothing beyond the last is."""
-    begun, saved, step, save = queue.SimpleQueue(), [], NoveltySearch.step, Record._save
+    begun, saved, step, save = queue.SimpleQueue(), [], NoveltySearch.step, ActiveRun.save
 
-    def saving(record, number, *rest):
-        for _ in range(
-            {1: 2, 2: 1}.get(number, 0)
-        ):  # 1 and 2 are begun when 1 is saved, and then 3
+    def saving(run, state, generation):
+        # 1 and 2 are begun when 1 is saved, and then 3.
+        for _ in range({1: 2, 2: 1}.get(int(state.generation), 0)):
             begun.get(timeout=120)
-        saved.append(number)
-        return save(record, number, *rest)
+        saved.append(int(state.generation))
+        return save(run, state, generation)
 
     monkeypatch.setattr(
         NoveltySearch, "step", lambda self, *args: begun.put("begun") or step(self, *args)
     )
-    monkeypatch.setattr(Record, "_save", saving)
-    for (shown,) in run_steps(search(Identity()), 3, out=tmp_path):
-        assert saved[-1] == shown.number
-    assert saved == [0, 1, 2, 3]
+    monkeypatch.setattr(ActiveRun, "save", saving)
+    for shown in brns.generations(search(Identity()), 3, out=tmp_path / "run", progress=False):
+        assert saved[-1:] == [shown.number][: shown.number]
+    assert saved == [1, 2, 3]
     assert begun.empty()
 
 
@@ -218,7 +218,7 @@ def test_a_batch_goes_on_by_the_seeds_that_are_left_and_with_each_once(tmp_path)
     copied = shutil.copytree(tmp_path / "run" / "seed0001", tmp_path / "run" / "seed0007")
     with pytest.raises(RecordError, match="seed 1 2 times, in seed0001, seed0007: move all but"):
         resume(tmp_path / "run", 3, search=HOST, progress=False)
-    with pytest.raises(RecordError, match=r"holds seed0007, where seeds \[0, 1, 2\] would not"):
+    with pytest.raises(RecordError, match="seed 1 2 times, in seed0001, seed0007: move all but"):
         run(HOST, 3, out=tmp_path / "run", seeds=3, exist="resume", progress=False)
     shutil.rmtree(copied)
     shutil.rmtree(tmp_path / "run" / "seed0001")

@@ -12,7 +12,7 @@ from worlds import HostIdentity
 
 import brns
 from brns import Record, RecordError
-from brns.runs.loop import run_steps
+from brns.runs.store import Store
 
 
 def ends_at(number):
@@ -98,22 +98,22 @@ def test_a_killed_run_is_interrupted_and_ended_when_its_last_generation_was_save
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     facts["sessions"][0] |= {"ended": None, "status": "running"}
     record.metadata = type(record.metadata).model_validate_json(json.dumps(facts))
-    brns.runs.metadata.write(record.path, record.metadata)
+    brns.runs.metadata.write(record.store, record.metadata)
     os.utime(tmp_path / "run" / "generations" / "000002.npz", (time.time() + 60,) * 2)
     assert record.status == "interrupted"
     assert 58 < record.seconds < 70
 
 
 def test_a_run_that_cannot_be_saved_raises_that_error_and_no_other(tmp_path, monkeypatch):
-    steps = run_steps(HOST, 3, out=tmp_path / "run")
+    steps = brns.generations(HOST, 3, out=tmp_path / "run")
     next(steps)
     before = bits(tmp_path / "run")
 
     def full(*_):
         raise RecordError("no room")
 
-    monkeypatch.setattr("brns.runs.storage.write_bytes", full)
-    monkeypatch.setattr("brns.runs.metadata.write_bytes", full)
+    monkeypatch.setattr(Store, "write", full)
+    monkeypatch.setattr(Store, "write_facts", full)
     with pytest.raises(RecordError, match="no room"):
         next(steps)
     assert bits(tmp_path / "run") == before

@@ -1,0 +1,209 @@
+"""A run in progress: its record, its state and its numbers so far, and how it is saved."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from brns.checks import check_finite, check_state
+from brns.core import Generation, initial_generation
+from brns.runs import metadata, remaking
+from brns.runs.arrays import named_leaves, to_table
+from brns.runs.record import TABLES, Record, compact
+from brns.runs.rows import Row, Rows
+from brns.runs.seeds import to_host
+from brns.runs.store import Store
+from brns.search import NoveltySearch, SearchState, check_generation, keys
+from brns.tasks.workers import why_failed
+
+
+class SavedGeneration(NamedTuple):
+    """One seed's generation, on disk by now:
+    what a progress display or a live statistic may look at.
+    """
+
+    record: Record
+    """the run as far as it is"""
+    number: int
+    """of the generation; 0 are the founders"""
+    generation: Generation
+    """who was born and who survived"""
+    row: Row
+    """its line of progress.csv: coverage, solutions and novelty so far"""
+
+
+class ActiveRun:
+    """A run that goes on.
+
+    Args:
+        record: what is stored of it.
+        search: the experiment, as evaluations leave it.
+        state: of the search.
+        total: how many generations there shall be in all.
+        stored: the generation of the newest state that is stored; -1 for none.
+    """
+
+    def __init__(
+        self, record: Record, search: NoveltySearch, state: SearchState, total: int, stored: int
+    ):
+        self.record, self.search, self.state = record, search, state
+        self.total, self.stored = total, stored
+        self.key = jax.random.key(record.seed)
+        self.rows = Rows(record.behavior_space)
+
+    @classmethod
+    def begin(
+        cls,
+        store: Store,
+        facts: metadata.Metadata,
+        search: NoveltySearch,
+        state: SearchState,
+        lost: np.ndarray,
+    ) -> "ActiveRun":
+        """A new run, of which the founders are stored.
+
+        Args:
+            store: where.
+            facts: its `run.json`.
+            search: the experiment.
+            state: generation 0's.
+            lost: genotypes `(f, p)` of founders that failed.
+        """
+        metadata.write(store, facts)
+        record = Record(store)
+        record.search = search
+        run = cls(record, search, state, facts.generations, stored=-1)
+        run._write_failures(0, np.full(len(lost), -1), lost)
+        run._write_generation(state, initial_generation(state.population), len(lost))
+        run.checkpoint(state)
+        run._begin_rows()
+        return run
+
+    @classmethod
+    def resume(
+        cls, record: Record, number: int, generations: int, session: metadata.Session
+    ) -> "ActiveRun":
+        """A run that goes on from a stored state; what a killed process left is removed.
+
+        Args:
+            record: of the run, with its search.
+            number: of the generation to go on from.
+            generations: how many there shall be in all.
+            session: the work that begins.
+
+        Raises:
+            RecordError: where the state is not there or damaged; then nothing is changed.
+        """
+        record._read = None  # however long the run gets
+        run = cls(record, record.search, record.state(number), generations, stored=number)
+        record.store.prune()
+        for other in record.snapshots:
+            if other != number and other % record.checkpoint_every:
+                record.store.remove("states", other)
+        record.metadata.generations = max(record.planned, generations)
+        if number < generations:
+            record.metadata.sessions.append(session.model_copy())
+        metadata.write(record.store, record.metadata)
+        run._begin_rows()
+        return run
+
+    @property
+    def number(self) -> int:
+        """The last finished generation."""
+        return int(self.state.generation)
+
+    def founders(self) -> SavedGeneration:
+        """Generation 0, of which the founders are the offspring."""
+        return self._saved(0, initial_generation(to_host(self.state.population)))
+
+    def save(self, state: SearchState, generation: Generation) -> SavedGeneration:
+        """Store a generation's facts. They survive this process, and from the next checkpoint on a
+        power failure.
+
+        Args:
+            state: after it, which is this run's when all of its batch are saved.
+            generation: who was born and who survived.
+        """
+        check_generation(self.search, generation)
+        number, offspring = int(state.generation), generation.offspring
+        failed = np.asarray(offspring.failed)
+        ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
+        self._write_failures(number, ids, genotypes)
+        self._write_generation(state, generation, len(ids))
+        tables = {
+            "offspring": offspring._asdict(),
+            "survivors": generation.survivors._asdict(),
+            "failed": len(ids),
+        }
+        self.row = self.rows.add(number, tables)
+        self.record.store.write_rows([self.row])
+        return self._saved(number, generation)
+
+    def checkpoint(self, state: SearchState) -> None:
+        """Store the estimator's state, but for what it can count again, and have the disk confirm
+        all until now.
+
+        The state before it is removed, where the stride does not keep it.
+
+        Args:
+            state: of the search, which may have gone on meanwhile.
+        """
+        record, number = self.record, int(state.generation)
+        check_state(number, state.estimator)
+        record.store.confirm(range(self.stored + 1, number + 1))
+        record.write("states", number, named_leaves(compact(self.search, state.estimator)))
+        if self.stored % record.checkpoint_every:
+            record.store.remove("states", self.stored)
+        self.stored = number
+
+    def end(self, status: metadata.Status, reason: str, changed: Sequence[str]) -> None:
+        """Write down how the work on the run ended.
+
+        Args:
+            status: such as `finished`.
+            reason: of a run that failed, the error.
+            changed: the settings and values that evaluations changed.
+        """
+        facts = self.record.metadata
+        facts.changing = [*dict.fromkeys((*facts.changing, *changed))]
+        session = facts.sessions[-1]
+        session.ended, session.status, session.reason = metadata.now(), status, reason
+        metadata.write(self.record.store, facts)
+
+    def _saved(self, number: int, generation: Generation) -> SavedGeneration:
+        own = jax.tree.map(np.array, generation)  # not what the search goes on with
+        return SavedGeneration(self.record, number, own, self.row)
+
+    def _begin_rows(self) -> None:
+        """Write the rows of all generations that are stored, from 0 on."""
+        rows = []
+        for number in range(self.number + 1):
+            tables = self.record.arrays("generations", number, self.rows.tables)
+            rows.append(self.rows.add(number, tables))
+        self.row = rows[-1]
+        self.record.store.write_rows([Row._fields, *rows], mode="w")
+
+    def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
+        number = int(state.generation)
+        check_finite(number, generation)
+        tables = {who: to_table(getattr(generation, who), names) for who, names in TABLES.items()}
+        survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
+        lasting = survived | tables["offspring"]["solved"]
+        space, stored = self.search.task.genotype_space, self.record.metadata.genotypes
+        born = remaking.columns(generation, space, stored, lasting)
+        arrays = tables | born | {"credit": state.credit, "failed": failed}
+        self.record.write("generations", number, arrays, synced=False)
+
+    def _write_failures(self, number: int, ids: np.ndarray, genotypes: np.ndarray) -> None:
+        """Store who failed in a generation, and why."""
+        if not len(ids):
+            return
+        key = np.asarray(jax.random.key_data(keys(self.key, number)[1]))
+        columns = {
+            "id": ids,
+            "genotype": genotypes,
+            "key": np.tile(key, (len(ids), 1)),
+            "text": np.array(why_failed(self.search.task, genotypes, key)),
+        }
+        self.record.write("failed", number, columns)

@@ -1,0 +1,120 @@
+"""Arrays by name in an .npz file, which can run no code; and trees and tables as such arrays.
+
+One array of every file, `seal`, says what it belongs to, such as generation 7 of a run.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.runs.storage import RecordError, write_bytes
+
+SEAL = "seal"
+
+
+def read_arrays(path: Path, seal: str, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, read-only.
+
+    Python objects are never unpickled. Members are read whole, so that zipfile compares each with
+    its checksum.
+
+    Args:
+        path: of the file.
+        seal: where it must belong.
+        names: those to read; by default all.
+
+    Returns:
+        Arrays by name.
+
+    Raises:
+        RecordError: where the file cannot be read, is damaged, or belongs elsewhere.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if (label := str(_array(archive, SEAL))) != seal:
+                raise ValueError(f"it belongs to {label!r}; expected {seal!r}")
+            members = [name.removesuffix(".npy") for name in archive.namelist()]
+            return {name: _array(archive, name) for name in names or members if name != SEAL}
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read ({error.strerror})") from None
+    except Exception as error:  # there is no end to what zipfile and NumPy raise of a damaged file
+        raise RecordError(
+            f"{path} is damaged ({str(error) or type(error).__name__}). Take a copy of it; or "
+            "remove it, and of a generation all generations and states from it on, then resume "
+            "from the last state that is left"
+        ) from None
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+    array.flags.writeable = False
+    return array
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any], seal: str, synced: bool = True) -> None:
+    """An .npz file of these arrays. The same arrays and seal give the same bytes.
+
+    Args:
+        path: of the file.
+        arrays: by name.
+        seal: where the file belongs.
+        synced: whether the disk confirms it now.
+
+    Raises:
+        RecordError: where the system refuses.
+    """
+    content = io.BytesIO()  # zipfile's many small writes cost more at a file
+    np.savez(content, allow_pickle=False, **arrays, **{SEAL: np.array(seal)})
+    write_bytes(path, content.getvalue(), synced)
+
+
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """Every leaf of a tree by its path, such as `estimator.predictor.layers[0].weight`."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
+def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
+    """A tree with arrays that were saved.
+
+    Args:
+        like: a tree of the same structure, shapes and types.
+        arrays: by the names of `named_leaves`.
+        source: what errors call the file that they are from.
+
+    Raises:
+        RecordError: where names, shapes or types differ.
+    """
+    leaves = named_leaves(like)
+    if odd := sorted(leaves.keys() ^ arrays.keys()):
+        raise RecordError(
+            f"{source} does not fit these settings: it differs in {', '.join(odd[:5])}"
+        )
+    restored = []
+    for name, leaf in leaves.items():
+        array = arrays[name]
+        if array.dtype.kind == "V" and array.dtype.itemsize == leaf.dtype.itemsize:
+            array = array.view(leaf.dtype)  # NumPy's files do not name types such as bfloat16
+        if array.shape != leaf.shape or array.dtype != leaf.dtype:
+            raise RecordError(
+                f"{source} does not fit these settings: {name} is "
+                f"{array.dtype}{list(array.shape)}, not {leaf.dtype}{list(leaf.shape)}"
+            )
+        restored.append(jnp.asarray(array))
+    return jax.tree.unflatten(jax.tree.structure(like), restored)
+
+
+def to_table(columns: Any, names: Iterable[str]) -> np.ndarray:
+    """Columns, such as a population, as a structured array: a row for each individual."""
+    arrays = {name: np.asarray(getattr(columns, name)) for name in names}
+    fields = [(name, column.dtype, column.shape[1:]) for name, column in arrays.items()]
+    rows = np.empty(len(next(iter(arrays.values()))), fields)
+    for name, column in arrays.items():
+        rows[name] = column
+    return rows

@@ -1,0 +1,126 @@
+"""A run that goes on from a generation of another, with other settings."""
+
+import dataclasses
+import os
+from typing import SupportsIndex
+
+import equinox as eqx
+import numpy as np
+
+from brns.runs import metadata
+from brns.runs.active import ActiveRun
+from brns.runs.paths import atomic_directory, check_place, place, require_integer
+from brns.runs.record import GENOTYPE, Record
+from brns.runs.sources import Source, difference
+from brns.runs.store import Store
+from brns.search import NoveltySearch
+from brns.settings import SettingsError, part_from_json, part_to_json
+
+SHARED = ("population_size", "offspring_size", "founders")
+"""settings that a fork cannot change: individuals are numbered by the sizes,
+and the founders lived long ago"""
+
+
+def fork(
+    run: str | os.PathLike,
+    at: SupportsIndex,
+    search: NoveltySearch | None = None,
+    *,
+    out: str | os.PathLike,
+    generations: SupportsIndex | None = None,
+) -> Record:
+    """A run that goes on from a generation of another, with other settings; `brns.resume(out)`
+    continues it.
+
+    It is a run of its own: generations 0 to `at` are copied, so that figures and coverage see one
+    search from its founders on; of the states only the one that it goes on from. Its `run.json`
+    says where it comes from. One seed of a batch is forked alone, and equals the batch's up to
+    rounding. After an error nothing is made.
+
+    Args:
+        run: the directory of the other run, or its record.
+        at: the generation to go on from; its state must be on disk.
+        search: the experiment to go on with, by default the run's own, which ends in the same bits
+            as the run itself.
+        out: the directory of the new run.
+        generations: how many there shall be in all, by default as many as the run was asked for.
+
+    Returns:
+        The new run, as far as it was copied.
+
+    Raises:
+        RecordError: where the generation has no state, where the search's state has another shape,
+            or where `out` is taken.
+        ValueError: where the settings change the space of behaviors, the length of genotypes, the
+            sizes of population and offspring or the founders.
+    """
+    source = run if isinstance(run, Record) else Record(run)
+    out, at = place(out), require_integer("at", at, 0)
+    search = search or source.search
+    total = require_integer(
+        "generations", source.planned if generations is None else generations, at + 1
+    )
+    before, after = source.experiment, part_to_json(search)
+    changed = source.other_settings(search)
+    for name in SHARED:
+        if before[name] != after[name]:
+            raise ValueError(
+                f"a fork cannot change {name}: {run} has {before[name]!r}; got {after[name]!r}"
+            )
+    if not eqx.tree_equal(source.behavior_space, search.task.behavior_space):
+        raise ValueError(
+            f"a fork cannot change the space of behaviors: {run} has {source.behavior_space}"
+        )
+    state = source.state(at, search)
+    genes, length = search.task.genotype_space.dimension, state.population.genotype.shape[1]
+    if genes != length:
+        raise ValueError(
+            f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
+        )
+    kept = source.metadata.genotypes
+    same = type(search.estimator).__name__ == before["estimator"]["name"]
+    name = source.metadata.estimator if same else None
+    (facts,) = metadata.new(search, [source.seed], total, source.checkpoint_every, kept, name)
+    edited = difference(source.metadata.sources, Source(search), source.metadata.changing)
+    changed |= {f"the code of {name}": ("edited", "another") for name in edited}
+    facts.forked = metadata.Forked(
+        path=part_to_json(os.fspath(source)), id=source.metadata.id, generation=at, changed=changed
+    )
+    check_place(out)
+    with atomic_directory(out) as folder:
+        store = Store(folder)
+        metadata.write(store, facts)
+        copy = Record(store, search)
+        for number in range(at + 1):
+            arrays = source.arrays("generations", number)
+            copy.write("generations", number, arrays, synced=False)
+            if changed and not copy.remakes(number):
+                born = _makers(source, search).column(GENOTYPE, [number])[0]
+                everybody = {"stored": np.ones(len(born), bool), GENOTYPE: born}
+                copy.write("generations", number, arrays | everybody, synced=False)
+        for number in source.store.numbers("failed"):
+            if number <= at:
+                copy.write("failed", number, source.arrays("failed", number))
+        ActiveRun(copy, search, state, total, stored=-1).checkpoint(state)
+    if source.elsewhere:
+        _makers(source, search).check_genotypes()
+    return Record(out, search)
+
+
+def _makers(source: Record, search: NoveltySearch) -> Record:
+    """A record whose search varies genotypes as the run did,
+    of which a part may be a user's that only a fork knows.
+    """
+    if source.known_search is not None:
+        return source
+    before = source.experiment
+    try:
+        mutate = part_from_json(before["mutate"], search.mutate)
+    except SettingsError as error:
+        raise SettingsError(
+            f"genotypes of {source.path} must be made again by its own operators. Fork "
+            f"brns.Record({str(source.path)!r}, search) with the search that made it: {error}"
+        ) from None
+    makers = Record(source)
+    makers.search = dataclasses.replace(search, mutate=mutate, tournament=before["tournament"])
+    return makers

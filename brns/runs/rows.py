@@ -1,0 +1,95 @@
+"""A run in numbers, a row for each generation: the lines of `progress.csv`, which is for
+spreadsheets, `tail -f` and plots. All that it says comes from the record.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from brns.core import Box
+from brns.metrics.coverage import cells, grid
+from brns.metrics.saturation import Seen
+
+
+class Row(NamedTuple):
+    """One generation of a run in numbers."""
+
+    generation: int
+    evaluations: int
+    """so far, the founders included"""
+    solutions: int
+    """so far"""
+    novelty_mean: float
+    """of the survivors, as this and the next four"""
+    novelty_max: float
+    fitness_mean: float
+    fitness_max: float
+    age_mean: float
+    """generations since birth"""
+    survivors_new: int
+    """survivors that were born in this generation"""
+    new: float
+    """of the places visited so far, the share that was first visited in the last half of the run"""
+    coverage_evaluated: float | None
+    """share of the behavior space's cells, 6 x 6 of a plane,
+    that anything evaluated so far lies in"""
+    coverage_survivors: float | None
+    """share of the same cells that the survivors of any generation so far lie in"""
+    failed: int
+    """individuals so far that the task could not evaluate"""
+
+
+class Rows:
+    """The rows of a run, worked out one generation after another.
+
+    Args:
+        space: the behavior space.
+    """
+
+    tables = ("offspring", "survivors", "failed")
+    """what they are worked out from"""
+
+    def __init__(self, space: Box):
+        self.space, self.grid = space, grid(space)
+        self.visited = {who: np.zeros(self.grid or 1, bool) for who in ("offspring", "survivors")}
+        self.evaluations = self.solutions = self.failed = 0
+        self.seen = Seen(space)
+
+    def add(self, number: int, tables: Mapping[str, Any]) -> Row:
+        """The row of the next generation.
+
+        Args:
+            number: of the generation.
+            tables: `offspring` and `survivors`, with columns by name, and `failed`, a number.
+
+        Returns:
+            Counts and coverage are of all generations so far.
+        """
+        offspring, survivors = tables["offspring"], tables["survivors"]
+        novelty, fitness, born = (survivors[name] for name in ("novelty", "fitness", "born"))
+        self.evaluations += len(offspring["id"])
+        self.solutions += int(offspring["solved"].sum())
+        self.failed += int(tables["failed"])
+        living = offspring["descriptor"][~offspring["failed"]]
+        reached = {"offspring": living, "survivors": survivors["descriptor"]}
+        coverage = dict.fromkeys(reached)
+        if self.grid:
+            for who, visited in self.visited.items():
+                visited[tuple(cells(reached[who], self.space, self.grid).T)] = True
+                coverage[who] = float(visited.mean())
+        return Row(
+            generation=number,
+            evaluations=self.evaluations,
+            solutions=self.solutions,
+            novelty_mean=float(novelty.mean(dtype=np.float64)),
+            novelty_max=float(novelty.max()),
+            fitness_mean=float(fitness.mean(dtype=np.float64)),
+            fitness_max=float(fitness.max()),
+            age_mean=float((number - born).mean()),
+            survivors_new=int((born == number).sum()),
+            new=self.seen.fraction_new(living),
+            coverage_evaluated=coverage["offspring"],
+            coverage_survivors=coverage["survivors"],
+            failed=self.failed,
+        )

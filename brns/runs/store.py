@@ -1,0 +1,190 @@
+"""The files of a run: what is where, and how it is written, read, listed, pruned and locked.
+
+Nobody else knows. It needs NumPy only to read and write arrays, so that `brns runs` is quick.
+"""
+
+import contextlib
+import csv
+import datetime
+import errno
+import fcntl
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from brns.runs.storage import RecordError, saving, sync, write_bytes
+
+Kind = Literal["generations", "states", "failed"]
+"""of a generation: its facts, the estimator's state after it, and who failed in it"""
+NAME = "run.json"
+UNFINISHED = (".run.*.tmp.json", "*/.*.tmp.npz")
+"""what a killed process may leave of its writing"""
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
+"""what file systems without locks answer"""
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The run in a folder, or else those one folder below, by name.
+
+    Those that are being made have hidden names, and are left out.
+    """
+    if (folder / NAME).exists():
+        return [folder]
+    return sorted(file.parent for file in folder.glob(f"[!.]*/{NAME}"))
+
+
+class Store:
+    """A run's directory.
+
+    Every method raises `RecordError` where the system refuses, or where what it reads is missing
+    or damaged.
+
+    Args:
+        path: of the directory.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def read_facts(self) -> bytes:
+        """What `run.json` holds."""
+        try:
+            return (self.path / NAME).read_bytes()
+        except FileNotFoundError:
+            below = find_runs(self.path)
+            batch = f"; it holds runs, such as {below[0]}" if below else ""
+            raise RecordError(f"{self.path} is not a run: it has no {NAME}{batch}") from None
+        except OSError as error:
+            raise RecordError(f"{self.path / NAME} cannot be read ({error.strerror})") from None
+
+    def write_facts(self, content: bytes) -> None:
+        """Write `run.json`, whole or not at all."""
+        self._make(self.path)
+        write_bytes(self.path / NAME, content)
+
+    def numbers(self, kind: Kind) -> list[int]:
+        """The generations that have a file of a kind, in order.
+
+        A copy such as `000003 (1).npz` is none of them.
+        """
+        files = (self.path / kind).glob("*.npz")
+        return sorted(int(file.stem) for file in files if file.stem.isdecimal())
+
+    def read(self, kind: Kind, number: int, seal: str, names: Sequence[str] = ()) -> dict[str, Any]:
+        """The arrays of a generation, read-only.
+
+        Args:
+            kind: of file.
+            number: of the generation.
+            seal: where the file must belong.
+            names: of the arrays to read; by default all.
+        """
+        from brns.runs.arrays import read_arrays
+
+        return read_arrays(self.file(kind, number), seal, names)
+
+    def write(
+        self, kind: Kind, number: int, seal: str, arrays: Mapping[str, Any], synced: bool = True
+    ) -> None:
+        """Write the arrays of a generation, whole or not at all.
+
+        Args:
+            kind: of file.
+            number: of the generation.
+            seal: where the file belongs.
+            arrays: by name.
+            synced: whether the disk confirms them now.
+        """
+        from brns.runs.arrays import write_arrays
+
+        self._make(self.path / kind)
+        write_arrays(self.file(kind, number), arrays, seal, synced)
+
+    def confirm(self, numbers: Iterable[int]) -> None:
+        """Have the disk confirm the facts of generations that were written unsynced."""
+        with saving(self.path / "generations"):
+            for number in numbers:
+                sync(self.file("generations", number))
+            sync(self.path / "generations")
+
+    def remove(self, kind: Kind, number: int) -> None:
+        """Remove the file of a generation, if there is one."""
+        self.file(kind, number).unlink(missing_ok=True)
+
+    def prune(self) -> None:
+        """Remove what a killed process left of its writing."""
+        for pattern in UNFINISHED:
+            for file in self.path.glob(pattern):
+                file.unlink(missing_ok=True)
+
+    def read_rows(self) -> list[dict[str, str]]:
+        """The lines of `progress.csv`, by column; none where it was removed."""
+        try:
+            text = (self.path / "progress.csv").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            text = ""
+        return list(csv.DictReader(text.splitlines()))
+
+    def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
+        """Add lines to `progress.csv`, or with mode `w` begin it anew."""
+        path = self.path / "progress.csv"
+        with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+    def saved(self) -> datetime.datetime:
+        """When the last generation was saved."""
+        numbers = self.numbers("generations")
+        file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
+        return datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
+
+    @contextlib.contextmanager
+    def lock(self) -> Generator[bool, None, None]:
+        """Meanwhile nobody else writes to the run; the system ends it with the process.
+
+        Returns:
+            A context that gives whether that is so: a file system may have no locks.
+
+        Raises:
+            RecordError: where another process or thread writes, or the folder cannot be written.
+        """
+        import filelock
+
+        lock, locked = filelock.FileLock(self.path / "lock", 0.2, thread_local=False), True
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise RecordError(
+                f"{self.path} is being written by another process or thread"
+            ) from None
+        except (OSError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno not in NO_LOCKS:
+                raise RecordError(
+                    f"could not write to {self.path} ({error.strerror}): choose another place"
+                ) from error
+            locked = False
+        try:
+            yield locked
+        finally:
+            lock.release()
+
+    def is_running(self) -> bool:
+        """Whether a process holds the lock; where there are no locks nobody is seen."""
+        try:
+            with open(self.path / "lock", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # never locked
+            pass
+        return False
+
+    def file(self, kind: Kind, number: int) -> Path:
+        """Where a generation's file of a kind is."""
+        return self.path / kind / f"{number:06d}.npz"
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder where there is none, and have the disk confirm its name."""
+        if not folder.exists():
+            with saving(folder):
+                folder.mkdir(parents=True)
+                sync(folder.parent)

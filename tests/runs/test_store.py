@@ -1,0 +1,24 @@
+"""Where a run is stored is one object's affair."""
+
+import numpy as np
+from files import same
+from searches import HOST
+from stores import Memory, run_in_memory
+
+import brns
+from brns.metrics.measures import summary
+
+
+def test_a_run_in_dictionaries_is_the_run_on_disk(tmp_path):
+    on_disk = brns.run(HOST, 6, out=tmp_path / "run", seeds=2, checkpoint_every=2, progress=False)
+    in_memory = run_in_memory(HOST, 6, [0, 1], checkpoint_every=2)
+    for there, here in zip(on_disk, in_memory, strict=True):
+        assert isinstance(here.store, Memory)
+        assert (here.last, here.snapshots, here.status) == (6, [0, 2, 4, 6], "finished")
+        assert same(here.state(4), there.state(4))
+        assert summary(here) == summary(there)
+        for name in ("survivors.novelty", "offspring.genotype"):
+            np.testing.assert_array_equal(here.column(name), there.column(name))
+        assert same(here.solutions(), there.solutions())
+        lines = (there.path / "progress.csv").read_text().splitlines()
+        assert len(here.store.rows) == len(lines) == 8

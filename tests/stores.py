@@ -1,0 +1,76 @@
+"""A run that is stored in dictionaries."""
+
+import contextlib
+import datetime
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from brns.runs import metadata
+from brns.runs.loop import advance, begin_runs
+from brns.runs.seeds import to_host
+from brns.runs.storage import RecordError
+from brns.runs.store import Store
+
+
+class Memory(Store):
+    """Arrays by kind, number and name, with the seal that they were written with."""
+
+    def __init__(self):
+        super().__init__(Path("memory"))
+        self.facts, self.rows, self.arrays = b"", [], {}
+
+    def read_facts(self):
+        return self.facts
+
+    def write_facts(self, content):
+        self.facts = content
+
+    def numbers(self, kind):
+        return sorted(number for other, number in self.arrays if other == kind)
+
+    def read(self, kind, number, seal, names=()):
+        if (kind, number) not in self.arrays:
+            raise RecordError(f"there are no {kind} {number}")
+        written, arrays = self.arrays[kind, number]
+        assert written == seal
+        return {name: arrays[name] for name in names or arrays}
+
+    def write(self, kind, number, seal, arrays, synced=True):
+        self.arrays[kind, number] = (seal, {name: np.array(arrays[name]) for name in arrays})
+
+    def confirm(self, numbers):
+        pass
+
+    def remove(self, kind, number):
+        self.arrays.pop((kind, number), None)
+
+    def prune(self):
+        pass
+
+    def read_rows(self):
+        return self.rows
+
+    def write_rows(self, rows, mode="a"):
+        self.rows = ([] if mode == "w" else self.rows) + [*rows]
+
+    def saved(self):
+        return datetime.datetime.now(datetime.UTC)
+
+    def lock(self):
+        return contextlib.nullcontext(True)
+
+    def is_running(self):
+        return False
+
+
+def run_in_memory(search, generations, seeds, checkpoint_every=1):
+    """The records of such a run."""
+    facts = metadata.new(search, seeds, generations, checkpoint_every)
+    begun = to_host([search.begin(jax.random.key(seed)) for seed in seeds])
+    stores = [Memory() for _ in seeds]
+    runs = begin_runs(search, facts, metadata.Session(after=0), begun, stores)
+    for _ in advance(runs):
+        pass
+    return [run.record for run in runs]
