@@ -1,6 +1,5 @@
 """Pictures of one run in its world: behaviors, archive, novelty, elites and population."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
-from brns.pictures import gather
 from brns.pictures.gather import Archived, Behaviors, Elites, Living, NoveltyMap
 from brns.pictures.scenes import beyond, with_start
 from brns.pictures.style import (
@@ -21,12 +19,10 @@ from brns.pictures.style import (
     START,
     TIME,
     WALL,
-    axes,
     colorbar,
     rank_norm,
     scale,
 )
-from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -35,95 +31,8 @@ MOST_PATHS = 1500
 """more lines than that cover each other"""
 
 
-def behaviors(record: Record, ax: Axes | None = None) -> Axes:
-    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions
-    are ringed; ways of three (the first, one halfway, the last) are drawn where the task can replay
-    them. First seed of each method.
-
-    Args:
-        record: a run.
-        ax: where to draw, by default pyplot's current axes.
-
-    Returns:
-        The axes.
-    """
-    return paint_behaviors(gather.behaviors(record), ax)
-
-
-def archive(record: Record, ax: Axes | None = None) -> Axes:
-    """The behaviors in the archive at the end, coloured by the generation in which they entered.
-    First seed.
-
-    Args:
-        record: a run whose estimator is an archive, with a state kept.
-        ax: where to draw, by default pyplot's current axes.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where the estimator has no archive, or no state was kept.
-    """
-    return paint_archive(gather.archive(record), ax)
-
-
-def novelty_map(
-    record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
-) -> Axes:
-    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then
-    lived, for an early, a middle and the last state kept. Colours are ranks, among the cells that
-    can be reached where there are walls. First seed of each method.
-
-    Args:
-        record: a run in a plane whose states were kept.
-        ax: where to draw, by default pyplot's current axes.
-        generation: one whose state is kept, by default the last.
-        living: the population's generation, where it is another.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where the behavior space is no plane, or the state was not kept.
-    """
-    return paint_novelty_map(gather.novelty_map(record, generation, living), ax)
-
-
-def elites(record: Record, ax: Axes | None = None, *, shape: Sequence[int] | None = None) -> Axes:
-    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each
-    method.
-
-    Args:
-        record: a run in a plane whose task has fitness.
-        ax: where to draw, by default pyplot's current axes.
-        shape: the number of cells along x and along y.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where that space is no plane, and where all have one fitness.
-    """
-    return paint_elites(gather.elites(record, shape), ax)
-
-
-def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
-    """The survivors of a generation, coloured by the novelty by which they were selected.
-
-    Args:
-        record: a run.
-        ax: where to draw, by default pyplot's current axes.
-        generation: of the run, by default the last.
-
-    Returns:
-        The axes.
-    """
-    return paint_population(gather.population(record, generation), ax)
-
-
-def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
+def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
     """Draw what `gather.behaviors` found."""
-    ax = axes(ax)
     world, number, solved = shown.scene, len(shown.born), shown.solved
     most = min(number, MOST_PATHS) if world.paths else number
     some = np.linspace(0, number - 1, most).astype(int)
@@ -141,27 +50,22 @@ def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
     words = f"{drawn}{number} behaviors in {shown.born.max()} generations, {solutions}"
     ax.set_title(words + beyond(world, shown.descriptor))
-    return ax
 
 
-def paint_archive(shown: Archived, ax: Axes | None = None) -> Axes:
+def paint_archive(shown: Archived, ax: Axes) -> None:
     """Draw what `gather.archive` found."""
-    ax = axes(ax)
     _draw_behaviors(ax, shown.scene, shown.descriptor, shown.entered, "generation of entry")
     number = len(shown.descriptor)
     outside = beyond(shown.scene, shown.descriptor)
     ax.set_title(f"archive of {number} after generation {shown.generation}{outside}")
-    return ax
 
 
-def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
+def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     """Draw what `gather.novelty_map` found."""
-    ax = axes(ax)
     ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
     among = " among the cells that can be reached" if shown.walled else ""
-    bar = f"novelty, coloured by rank{among}"
-    colorbar(ax, ax.imshow(shown.novelty, NOVELTY, ranks, **image), bar)
+    image = ax.imshow(shown.novelty, NOVELTY, ranks, **_cells_over(shown.over))
+    colorbar(ax, image, f"novelty, coloured by rank{among}")
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
     size = scale(ax)
@@ -169,24 +73,20 @@ def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
     ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
     outside = beyond(shown.scene, people)
     ax.set_title(f"novelty after generation {shown.generation}{outside}")
-    return ax
 
 
-def paint_elites(shown: Elites, ax: Axes | None = None) -> Axes:
+def paint_elites(shown: Elites, ax: Axes) -> None:
     """Draw what `gather.elites` found."""
-    ax = axes(ax)
-    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
-    colorbar(ax, ax.imshow(shown.fitness, NOVELTY, **image), "fitness of the elite")
+    image = ax.imshow(shown.fitness, NOVELTY, **_cells_over(shown.over))
+    colorbar(ax, image, "fitness of the elite")
     draw_world(ax, shown.scene)
     height, width = shown.fitness.shape
     number = np.isfinite(shown.fitness).sum()
     ax.set_title(f"elites of {number} of {width} × {height} cells")
-    return ax
 
 
-def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
+def paint_population(shown: Living, ax: Axes) -> None:
     """Draw what `gather.population` found."""
-    ax = axes(ax)
     world, novelty = shown.scene, shown.novelty
     colors: Any = {"cmap": NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
@@ -199,7 +99,10 @@ def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
     draw_world(ax, world)
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"population of generation {shown.generation}{outside}")
-    return ax
+
+
+def _cells_over(world: Scene) -> dict[str, Any]:
+    return {"origin": "lower", "extent": world.extent, "interpolation": "nearest"}
 
 
 def halo(ax: Axes) -> list[Any]:

@@ -1,5 +1,5 @@
-"""How the figures look: type, colours, legends and colour bars; what several seeds become, a line
-and a band."""
+"""How the figures look: type, colours, legends, colour bars and files; what several seeds become, a
+line and a band."""
 
 import contextlib
 import io
@@ -18,6 +18,7 @@ from matplotlib import style as styles
 from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from PIL import Image
 
 from brns.formatting import format_number
 from brns.pictures.records import LOOKS
@@ -41,8 +42,8 @@ STYLE: Any = {
     "figure.facecolor": "white",
     "text.parse_math": False,  # a setting's text in a label is text
     "legend.frameon": False,
-    "figure.dpi": 130.0,
-    "savefig.dpi": 130.0,
+    "figure.dpi": 110.0,
+    "savefig.dpi": 110.0,
     "pdf.fonttype": 42,  # publishers refuse type 3
     "ps.fonttype": 42,
     "svg.fonttype": "none",  # text stays text
@@ -90,11 +91,6 @@ def house_style(width: Width | None = None) -> Generator[None, None, None]:
         matplotlib.interactive(interactive)
 
 
-def in_a_notebook() -> bool:
-    """Whether figures stand below the cells that make them."""
-    return "inline" in os.environ.get("MPLBACKEND", "")
-
-
 class NotebookFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
@@ -105,9 +101,7 @@ class NotebookFigure(Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
+        return png(self)
 
     def _ipython_display_(self) -> None:
         """Show it now, and not a second time when the cell ends."""
@@ -124,25 +118,11 @@ def new_figure(width: float, height: float) -> Figure:
     In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
     """
     size: Any = {"figsize": (width, height), "layout": "constrained"}
-    if not in_a_notebook():
+    if "inline" not in os.environ.get("MPLBACKEND", ""):
         return NotebookFigure(**size)
     from matplotlib import pyplot
 
     return pyplot.figure(FigureClass=NotebookFigure, **size)
-
-
-def axes(ax: Axes | None) -> Axes:
-    """The axes given, or pyplot's current ones."""
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    return pyplot.gca()
-
-
-def ink(ax: Axes) -> Any:
-    """The colour of an axes' own text, which a user's style may make light."""
-    return ax.xaxis.label.get_color()
 
 
 def scale(ax: Axes) -> float:
@@ -181,11 +161,6 @@ def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     return bar
 
 
-def columns(panels: int) -> int:
-    """How many of these panels stand side by side: three, but four are a square."""
-    return 2 if panels == 4 else min(panels, 3)
-
-
 def add_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
@@ -198,10 +173,29 @@ def add_title(ax: Axes, text: str) -> None:
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
+def png(figure: Figure, **options: Any) -> bytes:
+    """A figure as a PNG of at most 256 colours, a third as large as one of all.
+
+    Args:
+        figure: any of matplotlib.
+        **options: those of matplotlib's `savefig`, such as `dpi`.
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", **options)
+    with Image.open(buffer) as picture:
+        if picture.getchannel("A").getextrema() != (255, 255):  # something shines through
+            return buffer.getvalue()
+        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        small = io.BytesIO()
+        few.save(small, format="png", optimize=True, dpi=picture.info["dpi"])
+    return small.getvalue()
+
+
 def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     """Write a figure to a file, whole or not at all.
 
-    Text in .pdf and .svg files stays text: of type 42 in a PDF, as publishers ask for.
+    Text in .pdf and .svg files stays text: of type 42 in a PDF, as publishers ask for. A .png has
+    at most 256 colours.
 
     Args:
         figure: one of `brns.pictures`, or any of matplotlib.
@@ -219,7 +213,10 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
     with replacing(path) as temporary, house_style():
-        figure.savefig(temporary, **options)
+        if path.suffix == ".png":
+            temporary.write_bytes(png(figure, **options))
+        else:
+            figure.savefig(temporary, **options)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
@@ -369,7 +366,9 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
             [1.0, 1.03], [height, place], color=color, lw=0.8, transform=ax.transAxes, clip_on=False
         )
         label = str(line.get_label())
-        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink(ax))
+        # the colour of an axes' own text, which a user's style may make light
+        ink: Any = ax.xaxis.label.get_color()
+        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink)
     return True
 
 

@@ -35,7 +35,7 @@ def test_text_is_legible_whatever_the_users_style(style, near):
         figures = [pictures.overview(near[0]), pictures.draw("age", near)]
         theirs = matplotlib.rcParams["axes.labelcolor"]
         own = Figure().subplots()  # of the user's own axes text keeps the user's colours
-        pictures.age(near, own)
+        pictures.draw("age", near, ax=own)
     for figure in figures:
         ground = figure.get_facecolor()
         for ax in figure.axes:
@@ -126,30 +126,30 @@ def test_every_figure_tells_its_numbers(name, near, archived):
 
 
 def test_x_can_be_evaluations(near, ax):
-    pictures.age(near, ax, over="evaluations")
+    pictures.draw("age", near, ax=ax, over="evaluations")
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
     assert ax.get_xlabel() == "evaluations"
-    pictures.eta(near, ax, over="evaluations")
+    pictures.draw("eta", near, ax=ax, over="evaluations")
     assert ax.get_xlabel() == "evaluations until generation i"
-    with pytest.raises(ValueError, match="archive has no such axis"):
+    with pytest.raises(ValueError, match="archive has no option over"):
         pictures.draw("archive", near, over="evaluations")
 
 
 def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax):
     def shown(**options):
         ax.clear()
-        pictures.coverage(near, ax, **options)
+        pictures.draw("coverage", near, ax=ax, **options)
         return re.search(r"(\d+) × (\d+) cells", " ".join(ax.get_ylabel().split())).groups()
 
     assert shown() == ("6", "6")
     assert shown(shape=(5, 4)) == ("5", "4")
     full = [row for row in pictures.data("coverage", near, shape=(1, 1)) if row["value"] == 1.0]
     assert len(full) == 2 * 7
-    with pytest.raises(ValueError, match="age counts none"):
+    with pytest.raises(ValueError, match="age has no option shape"):
         pictures.draw("age", near, shape=(3, 3))
     with pytest.raises(ValueError, match="from 1 on"):
         pictures.draw("coverage", near, shape=(0, 3))
-    with pytest.raises(ValueError, match="measured"):
+    with pytest.raises(ValueError, match="a figure is one of"):
         pictures.draw("6", near)
 
 
