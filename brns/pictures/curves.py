@@ -14,9 +14,9 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from brns.pictures.gather import Bars, Curves
+from brns.pictures.gather import Bars, Costs, Curves
 from brns.pictures.records import LOOKS, looks_of
-from brns.pictures.style import INK, TIME, Line, bands, draw_lines, wrapped
+from brns.pictures.style import INK, TIME, Line, bands, draw_lines, line_style, scale, wrapped
 from brns.settings import Look
 
 Over = Literal["generations", "evaluations"]
@@ -93,6 +93,25 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
     ax.set_xticks(range(len(bars.terms)), bars.terms)
     ylabel = wrapped(ax, bars.quantity, drawn.words)
     ax.set(xlabel="term of the signature", ylabel=ylabel)
+    _make_logarithmic(ax)
+
+
+def paint_costs(costs: Costs, ax: Axes) -> None:
+    """Draw times by dimension, on logarithmic axes.
+
+    Args:
+        costs: from `gather.cost`.
+        ax: where to draw.
+    """
+    ax.set_facecolor("white")
+    looks = looks_of(costs.labels)
+    for label, ms in zip(costs.labels, costs.ms, strict=True):
+        ax.plot(costs.dimensions, ms, label=label, **line_style(looks[label], scale(ax)))
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
+    half = costs.individuals // 2
+    ax.set_xlabel("dimensions of behavior")
+    ax.set_ylabel(wrapped(ax, f"CPU time per generation of {half} + {half} (ms)"))
     _make_logarithmic(ax)
 
 

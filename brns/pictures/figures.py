@@ -59,6 +59,8 @@ class Picture(NamedTuple):
     early, middle, last"""
     options: tuple[str, ...] = ()
     """those of `draw` that it has"""
+    timed: bool = False
+    """whether it is measured when it is drawn, which takes a minute: reports do without"""
 
     @property
     def wide(self) -> bool:
@@ -185,6 +187,15 @@ FIGURES: dict[str, Picture] = {
         paper=("5",),
         worlds="paths",
     ),
+    "cost": Picture(
+        "What novelty costs",
+        "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
+        "behaviors of so many dimensions are scored and learned from. Archives are full.",
+        gather.cost,
+        curves.paint_costs,
+        paper=("6",),
+        timed=True,
+    ),
     "elites": Picture(
         "Elites",
         "The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed "
@@ -227,7 +238,7 @@ def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     return tuple(
         name
         for name, figure in FIGURES.items()
-        if figure.worlds in ("all", kind) and not figure.fitness
+        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed
     )
 
 

@@ -17,6 +17,7 @@ from brns.metrics.elites import fittest
 from brns.metrics.elites import qd_score as score_elites
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.metrics.uniformity import novelty_of_cells
+from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
     Runs,
     archive_entries,
@@ -27,6 +28,7 @@ from brns.pictures.records import (
     uniformity_of_record,
 )
 from brns.pictures.scenes import open_cells, over_box
+from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, Traced
 from brns.tasks.workers import innermost
@@ -41,6 +43,12 @@ SATURATED = 0.95
 """a coverage above which cells are halved, so that methods still differ"""
 FINEST = 48
 """cells along each side of the finest grid of coverage"""
+DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""of behaviors, in which novelty is timed"""
+INDIVIDUALS = 200
+"""parents and offspring that are timed; figure 6"""
+REPEATS = 5
+"""of a timing, whose median counts"""
 
 
 class Series(NamedTuple):
@@ -101,6 +109,22 @@ class Bars(NamedTuple):
             seed = np.array(seeds)[:, None]
             rows += _rows({"method": label, "seed": seed, "term": self.terms, "value": values})
         return rows
+
+
+class Costs(NamedTuple):
+    """Time of one generation of each method's novelty, by the dimension of behaviors."""
+
+    individuals: int
+    """parents and offspring together"""
+    dimensions: tuple[int, ...]
+    labels: tuple[str, ...]
+    ms: Float[np.ndarray, "methods dimensions"]
+    """of CPU, the median of some repeats"""
+
+    def rows(self) -> list[Row]:
+        """One for each method and dimension."""
+        method = np.array(self.labels)[:, None]
+        return _rows({"method": method, "d": self.dimensions, "ms": self.ms})
 
 
 class Behaviors(NamedTuple):
@@ -186,7 +210,7 @@ class Elites(NamedTuple):
         return _cells(self.over, "fitness", self.fitness)
 
 
-Gathered = Curves | Bars | Behaviors | Archived | Living | NoveltyMap | Elites
+Gathered = Curves | Bars | Costs | Behaviors | Archived | Living | NoveltyMap | Elites
 
 
 def _rows(columns: dict[str, Any]) -> list[Row]:
@@ -343,6 +367,18 @@ def signature(records: Runs) -> Bars:
         spreads.append(np.stack([paths.spread_of_record(record) for record in runs]))
     quantity = "standard deviation of all paths"
     return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
+
+
+def cost(records: Runs) -> Costs:
+    """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
+    groups = methods(records)
+    ms = []
+    for runs in groups.values():
+        estimator = runs[0].search.estimator
+        for d in track(DIMENSIONS, "Timing", len(DIMENSIONS)):
+            step = NoveltyStep(estimator, d, INDIVIDUALS)
+            ms.append(np.median([measure_ms(step)[0] for _ in range(REPEATS)]))
+    return Costs(INDIVIDUALS, DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))
 
 
 def behaviors(record: Record) -> Behaviors:

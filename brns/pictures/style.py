@@ -321,18 +321,37 @@ def draw_lines(
     Returns:
         What the bands are in words, which the axis has to say.
     """
-    ax.set_facecolor("white")
     drawn = bands([line.values for line in lines], quartiles, most)
-    for place, (line, (middle, low, high)) in enumerate(zip(lines, drawn.middles, strict=True)):
-        marks = (MARKS * (place + 0.5) / len(lines), MARKS)
-        style: dict[str, Any] = line_style(line.look, scale(ax)) | {
-            "label": line.label,
-            "markevery": marks,
-        }
-        ax.plot(line.x, middle, clip_on=False, **style)  # a line at 0 shows above the axis
-        if len(line.values) > 1:
-            ax.fill_between(line.x, low, high, color=line.look.color, alpha=0.15, lw=0)
+    for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
+        draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
     return drawn.words
+
+
+def draw_band(
+    ax: Axes,
+    label: str,
+    x: Sequence[float | int],
+    band: Float[np.ndarray, "3 x"],
+    look: Look,
+    place: float = 0.0,
+) -> None:
+    """Draw one line with its band.
+
+    Args:
+        ax: where.
+        label: for the legend.
+        x: the places.
+        band: the middle, the lower and the upper end.
+        look: of the method.
+        place: of the first marker, from 0 to 1 of the way to the second: lines that lie on each
+            other have theirs apart.
+    """
+    ax.set_facecolor("white")
+    middle, low, high = band
+    style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}
+    ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis
+    if (low < high).any():
+        ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
 def label_ends(ax: Axes, most: float = 0.36) -> bool:

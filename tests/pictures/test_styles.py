@@ -1,6 +1,7 @@
 """Figures under a user's own style, in print and in a notebook."""
 
 import inspect
+import itertools
 import re
 
 import matplotlib
@@ -97,7 +98,7 @@ def test_fonts_are_those_that_publishers_take(near, tmp_path):
     assert (tmp_path / "age.svg").read_bytes() == first
 
 
-DRAWN = [name for name in pictures.FIGURES if name != "signature"]
+DRAWN = [name for name in pictures.FIGURES if name not in ("signature", "cost")]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -125,6 +126,15 @@ def test_every_figure_tells_its_numbers(name, near, archived):
         np.testing.assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
 
 
+def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
+    monkeypatch.setattr("brns.pictures.gather.DIMENSIONS", (2, 3))
+    runs = [near[0], archived[0]]
+    rows = pictures.data("6", runs)
+    timed = [(row["method"], row["d"]) for row in rows]
+    assert timed == list(itertools.product(pictures.methods(runs), (2, 3)))
+    assert all(row["ms"] > 0 for row in rows)
+
+
 def test_x_can_be_evaluations(near, ax):
     pictures.draw("age", near, ax=ax, over="evaluations")
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
@@ -149,8 +159,6 @@ def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax):
         pictures.draw("age", near, shape=(3, 3))
     with pytest.raises(ValueError, match="from 1 on"):
         pictures.draw("coverage", near, shape=(0, 3))
-    with pytest.raises(ValueError, match="a figure is one of"):
-        pictures.draw("6", near)
 
 
 def test_coverage_gets_finer_until_methods_differ(near, monkeypatch):

@@ -57,7 +57,8 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     reference = next(iter(runs))
     lengths = {label: {record.last for record in seeds} for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
-    for name in track(list(FIGURES), "Drawing", len(FIGURES)):
+    names = [name for name, figure in FIGURES.items() if not figure.timed]
+    for name in track(names, "Drawing", len(names)):
         try:
             drawn[name] = _image(draw(name, records), FIGURES[name].wide)
         except ValueError as error:
