@@ -21,10 +21,16 @@ class NoveltyStep:
         d: dimensions of behaviors, which are uniform.
         individuals: parents and offspring together.
         entries: of an archive, if it is not full.
+        ready: compile it now, or in the first call.
     """
 
     def __init__(
-        self, estimator: NoveltyEstimator, d: int, individuals: int, entries: int | None = None
+        self,
+        estimator: NoveltyEstimator,
+        d: int,
+        individuals: int,
+        entries: int | None = None,
+        ready: bool = True,
     ):
         self.d, self.individuals, self.number = d, individuals, 0
         self.random = np.random.default_rng(d)
@@ -33,7 +39,8 @@ class NoveltyStep:
             self.state = _fill(self.state, entries)
         self.step = jax.jit(partial(_step, estimator))
         self.prepare()
-        jax.block_until_ready(self.step(self.state, *self.given))  # compiles; its state is dropped
+        if ready:
+            jax.block_until_ready(self.step(self.state, *self.given))  # its state is dropped
 
     def prepare(self) -> None:
         """Make the next generation's individuals, with new ids at new places."""

@@ -39,7 +39,7 @@ def paint_curves(
     logarithmic = curves.column == "row" and all((line.values > 0).all() for line in curves.series)
     labels = [line.label for line in curves.series]
     looks = looks or looks_of(labels)
-    names = _with_seeds(labels, [line.seeds for line in curves.series])
+    names = with_seeds(labels, [len(line.seeds) for line in curves.series])
     lines = []
     for name, line in zip(names, curves.series, strict=True):
         lines.append(Line(name, getattr(line, over).tolist(), line.values, looks[line.label]))
@@ -84,7 +84,7 @@ def paint_bars(bars: Bars, ax: Axes) -> None:
     drawn = bands(bars.values)
     looks = looks_of(bars.labels)
     width = 0.8 / len(bars.labels)
-    names = _with_seeds(bars.labels, bars.seeds)
+    names = with_seeds(bars.labels, list(map(len, bars.seeds)))
     for place, (middle, low, high) in enumerate(drawn.middles):
         x = np.arange(len(bars.terms)) + (place + 0.5) * width - 0.4
         ends = [middle - low, high - middle]
@@ -124,9 +124,8 @@ def _make_logarithmic(ax: Axes) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _with_seeds(labels: Sequence[str], seeds: Sequence[Sequence[int]]) -> list[str]:
-    """Labels, with the number of seeds where it is not the same for all."""
-    numbers = [len(each) for each in seeds]
+def with_seeds(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:
+    """Labels, with their numbers of seeds where these differ."""
     if len(set(numbers)) == 1:
         return list(labels)
     counted = []

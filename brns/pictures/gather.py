@@ -186,11 +186,6 @@ class NoveltyMap(NamedTuple):
     """row 0 is at the lowest y; NaN where no place of a cell can be reached"""
     living: Living
 
-    @property
-    def walled(self) -> bool:
-        """Whether there are cells that cannot be reached."""
-        return bool(np.isnan(self.novelty).any())
-
     def rows(self) -> list[Row]:
         """One for each cell, then one for each individual."""
         people = [{"what": "individual"} | row for row in self.living.rows()]

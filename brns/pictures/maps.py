@@ -63,9 +63,8 @@ def paint_archive(shown: Archived, ax: Axes) -> None:
 def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     """Draw what `gather.novelty_map` found."""
     ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    among = " among the cells that can be reached" if shown.walled else ""
     image = ax.imshow(shown.novelty, NOVELTY, ranks, **_cells_over(shown.over))
-    colorbar(ax, image, f"novelty, coloured by rank{among}")
+    colorbar(ax, image, "novelty, by rank")
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
     size = scale(ax)
@@ -95,7 +94,7 @@ def paint_population(shown: Living, ax: Axes) -> None:
     size = scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
-    colorbar(ax, points, "novelty, coloured by rank")
+    colorbar(ax, points, "novelty, by rank")
     draw_world(ax, world)
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"population of generation {shown.generation}{outside}")
