@@ -48,8 +48,8 @@ def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
         ax.plot(*way.T, label="way of a solution", **style)
     drawn = f"{most} of " if most < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    words = f"{drawn}{number} behaviors in {shown.born.max()} generations, {solutions}"
-    ax.set_title(words + beyond(world, shown.descriptor))
+    outside = beyond(world, shown.descriptor)
+    ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
 
 
 def paint_archive(shown: Archived, ax: Axes) -> None:
@@ -71,7 +71,7 @@ def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
     outside = beyond(shown.scene, people)
-    ax.set_title(f"novelty after generation {shown.generation}{outside}")
+    ax.set_title(f"after generation {shown.generation}{outside}")
 
 
 def paint_elites(shown: Elites, ax: Axes) -> None:

@@ -18,6 +18,7 @@ from matplotlib import style as styles
 from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from brns.formatting import format_number
@@ -117,7 +118,9 @@ def new_figure(width: float, height: float) -> Figure:
 
     In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
     """
-    size: Any = {"figsize": (width, height), "layout": "constrained"}
+    # Maps keep their shape, so that their layout is a little off.
+    layout = ConstrainedLayoutEngine(w_pad=0.1)
+    size: Any = {"figsize": (width, height), "layout": layout}
     if "inline" not in os.environ.get("MPLBACKEND", ""):
         return NotebookFigure(**size)
     from matplotlib import pyplot
@@ -350,8 +353,7 @@ def draw_band(
     middle, low, high = band
     style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}
     ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis
-    if (low < high).any():
-        ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
+    ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
 def label_ends(ax: Axes, most: float = 0.36) -> bool:

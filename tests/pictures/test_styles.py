@@ -73,7 +73,7 @@ def test_a_figure_leaves_the_users_settings_as_they_were(near, tmp_path):
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.2)])
 def test_for_print_a_figure_has_its_width_and_type_that_can_be_read(width, inches, near):
-    for name in ("age", "behaviors", "q"):
+    for name in ("age", "behaviors", "novelty-map", "q"):
         figure = pictures.draw(name, near, width=width)
         assert figure.get_figwidth() == inches
         sizes = [label.get_fontsize() for ax in figure.axes for label in ax.get_xticklabels()]
