@@ -58,8 +58,9 @@ is Salehi, Coninx & Doncieux, GECCO 2021 \
 standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of \
 claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden \
 layers of 64 and 32 outputs, and keeps no past behaviors; *visit counts* are the library's default \
-novelty. The maze's figures call methods as the command line does: *paper*, *recognition*, \
-*exact*, *counts*, *archive*; the ant's call *BR-NS, default* BR-NS. Random search has the novelty \
+novelty. Figures call methods as the command line does: *paper*, *recognition*, *exact*, \
+*counts*, *archive*; the ant's pictures of runs (behaviors, archive, Q), which are not kept, have \
+older names and colours. Random search has the novelty \
 of the archive of 6000, which looks on.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
