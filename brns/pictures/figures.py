@@ -6,7 +6,7 @@ here: command line, report, reproduction and tests read this table.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from brns.metrics.recorded import require_states
 from brns.pictures import curves, gather, maps
 from brns.pictures.curves import Over
-from brns.pictures.gather import Gathered, Individuals
+from brns.pictures.gather import Gathered
 from brns.pictures.records import Runs, has_map, method, methods
 from brns.pictures.style import (
     WIDTHS,
@@ -99,6 +99,16 @@ FIGURES: dict[str, Picture] = {
         maps.paint_population,
         panels="run",
         options=("generation",),
+    ),
+    "lineage": Picture(
+        "The line of a solution",
+        "The first solution and those from whom it descends, parent by parent from a founder on, "
+        "coloured by generation; of a run without a solution the most novel survivor. First seed "
+        "of each method.",
+        gather.lineage,
+        maps.paint_lineage,
+        panels="run",
+        options=("individual",),
     ),
     "archive": Picture(
         "The archive",
@@ -282,14 +292,11 @@ def draw(
     ax: Axes | None = None,
     width: Width | None = None,
     over: Over = "generations",
-    shape: Sequence[int] | None = None,
-    individuals: Individuals | None = None,
-    generation: int | None = None,
+    **options: Any,
 ) -> Figure:
     """A figure by its name, or its number in the paper, of runs of one or several methods.
 
-    Pictures of single runs (behaviors, novelty-map, population, archive, elites) show the first
-    seed of each method.
+    Pictures of single runs, such as behaviors, show the first seed of each method.
 
     Args:
         name: one of `FIGURES`, such as "coverage", or "3a", which is coverage of 6 x 6 cells as
@@ -298,10 +305,9 @@ def draw(
         ax: axes of yours, on which one panel is drawn, in your style.
         width: for print: 3.5 inches ("column") or 7.2 ("page"), in type of 7 points.
         over: what x is, of curves.
-        shape: the number of cells in each dimension, of what counts cells: coverage, elites,
-            qd-score.
-        individuals: whose behaviors count for coverage, "survivors" or "evaluated".
-        generation: of a novelty map or a population.
+        **options: `shape`, the number of cells in each dimension, of coverage, elites and qd-score;
+            `individuals`, whose behaviors count for coverage, "survivors" or "evaluated";
+            `generation` of a novelty map or a population; `individual`, by its id, of lineage.
 
     Returns:
         A figure that a notebook shows, and `save` writes; that of `ax`, if given.
@@ -312,10 +318,8 @@ def draw(
     """
     if width is not None and width not in WIDTHS:
         raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
-    by = None if over == "generations" else over
-    picture, options = _select(
-        name, shape=shape, individuals=individuals, generation=generation, over=by
-    )
+    by = {} if over == "generations" else {"over": over}
+    picture, options = _select(name, options | by)
     style = {"over": options.pop("over")} if by else {}
     if ax is not None and picture.panels == "states":
         options.setdefault("generation", None)  # the last that is kept
@@ -348,22 +352,13 @@ def draw(
     return figure
 
 
-def data(
-    name: str,
-    records: Runs,
-    *,
-    shape: Sequence[int] | None = None,
-    individuals: Individuals | None = None,
-    generation: int | None = None,
-) -> list[dict[str, Any]]:
+def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
     """The numbers of a figure.
 
     Args:
         name: as in `draw`.
         records: a run or runs.
-        shape: as in `draw`.
-        individuals: as in `draw`.
-        generation: as in `draw`.
+        **options: as in `draw`.
 
     Returns:
         A row for each point of a line, bar, cell or individual that `draw` draws, with the values
@@ -373,7 +368,7 @@ def data(
     Raises:
         ValueError: as `draw` does.
     """
-    picture, options = _select(name, shape=shape, individuals=individuals, generation=generation)
+    picture, options = _select(name, options)
     rows = []
     for panel in itertools.chain.from_iterable(_panels(picture, records, options)):
         label = {"panel": panel.label} if panel.label else {}
@@ -381,7 +376,7 @@ def data(
     return rows
 
 
-def _select(name: str, **given: Any) -> tuple[Picture, dict[str, Any]]:
+def _select(name: str, given: dict[str, Any]) -> tuple[Picture, dict[str, Any]]:
     """The figure of a name or number, and the options that are given, which it must have."""
     options = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
@@ -391,10 +386,11 @@ def _select(name: str, **given: Any) -> tuple[Picture, dict[str, Any]]:
             f"a figure is one of {', '.join(names)}; got {name!r}{did_you_mean(name, names)}"
         )
     given = {option: value for option, value in given.items() if value is not None}
-    for option in given.keys() - set(FIGURES[name].options):
+    for option in sorted(given.keys() - set(FIGURES[name].options)):
         others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
         words = "shape (--cells)" if option == "shape" else option
-        raise ValueError(f"{name} has no option {words}, which is of {others}; leave it out")
+        of = others or "no figure"
+        raise ValueError(f"{name} has no option {words}, which is of {of}; leave it out")
     if min(given.get("shape", (1,)), default=0) < 1:
         raise ValueError(f"cells are numbers from 1 on, one a dimension; got {given['shape']}")
     return FIGURES[name], options | given

@@ -142,6 +142,23 @@ class Behaviors(NamedTuple):
         return _rows({"born": self.born, "solved": self.solved} | _by_axis(self.descriptor))
 
 
+class Lineage(NamedTuple):
+    """An individual and those from whom it descends, parent by parent, from the founder on."""
+
+    scene: Scene
+    others: Float[np.ndarray, "n d"]
+    """the behaviors of all that was evaluated"""
+    id: Int[np.ndarray, " m"]
+    born: Int[np.ndarray, " m"]
+    solved: Bool[np.ndarray, " m"]
+    descriptor: Float[np.ndarray, "m d"]
+
+    def rows(self) -> list[Row]:
+        """One for each of the line."""
+        columns = {"id": self.id, "born": self.born, "solved": self.solved}
+        return _rows(columns | _by_axis(self.descriptor))
+
+
 class Archived(NamedTuple):
     """The entries of an archive after a generation."""
 
@@ -205,7 +222,7 @@ class Elites(NamedTuple):
         return _cells(self.over, "fitness", self.fitness)
 
 
-Gathered = Curves | Bars | Costs | Behaviors | Archived | Living | NoveltyMap | Elites
+Gathered = Curves | Bars | Costs | Behaviors | Lineage | Archived | Living | NoveltyMap | Elites
 
 
 def _rows(columns: dict[str, Any]) -> list[Row]:
@@ -391,6 +408,28 @@ def _ways(record: Record) -> tuple[np.ndarray, ...]:
     genotypes = record.solutions().genotype
     some = np.unique(np.linspace(0, len(genotypes) - 1, 3).round().astype(int))
     return tuple(np.asarray(task.trajectory(genotypes[some]))[..., :2])
+
+
+def lineage(record: Record, individual: int | None = None) -> Lineage:
+    """The line that led to an individual, by default to the first solution, or else to the most
+    novel survivor of the last generation."""
+    columns = {}
+    for name in ("id", "parent", "born", "solved", "descriptor", "failed"):
+        born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
+        columns[name] = np.concatenate(born)  # row i is the individual with id i
+    if individual is None:
+        last = population(record)
+        first = columns["solved"].argmax()
+        individual = int(first if columns["solved"].any() else last.id[last.novelty.argmax()])
+    if individual not in range(len(columns["id"])):
+        most = len(columns["id"]) - 1
+        raise ValueError(f"{record.path} has individuals 0 to {most}; got {individual}")
+    line = [individual]
+    while (parent := int(columns["parent"][line[0]])) >= 0:
+        line.insert(0, parent)
+    others = columns["descriptor"][~columns["failed"]]
+    rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
+    return Lineage(scene_of(record), others, *rows)
 
 
 def archive(record: Record) -> Archived:

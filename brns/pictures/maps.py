@@ -10,10 +10,11 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
-from brns.pictures.gather import Archived, Behaviors, Elites, Living, NoveltyMap
+from brns.pictures.gather import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import beyond, with_start
 from brns.pictures.style import (
     FLOOR,
+    INK,
     NOVELTY,
     SOLVED,
     START,
@@ -50,6 +51,24 @@ def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
+
+
+def paint_lineage(shown: Lineage, ax: Axes) -> None:
+    """Draw what `gather.lineage` found."""
+    world, size = shown.scene, scale(ax)
+    _draw_behaviors(ax, world, shown.descriptor, shown.born, "generation of birth", 30.0)
+    some = np.linspace(0, len(shown.others) - 1, min(len(shown.others), MOST_PATHS)).astype(int)
+    faint: Any = {"s": 7 * size**2, "lw": 0, "color": WALL, "alpha": 0.25, "rasterized": True}
+    ax.scatter(*world.place(shown.others[some]).T, label="evaluated", zorder=0.5, **faint)
+    x, y = world.place(shown.descriptor).T
+    if not world.paths:
+        ax.plot(x, y, color=INK, lw=0.8 * size, zorder=3, label="from parent to child")
+    words = "solution" if shown.solved[-1] else "individual"
+    ring: Any = {"mfc": "none", "mec": SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
+    ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=halo(ax), **ring)
+    generations = "1 ancestor" if len(shown.id) == 2 else f"{len(shown.id) - 1} ancestors"
+    outside = beyond(world, shown.descriptor)
+    ax.set_title(f"{words} {shown.id[-1]} and its {generations}{outside}")
 
 
 def paint_archive(shown: Archived, ax: Axes) -> None:
@@ -148,12 +167,13 @@ def _draw_behaviors(
     behaviors: Float[np.ndarray, "n d"],
     generations: Int[np.ndarray, " n"],
     label: str,
+    area: float = 7.0,
 ) -> None:
     if world.paths:
         artist: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(behaviors).T
-        dot: Any = {"s": 7 * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
+        dot: Any = {"s": area * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
         artist = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
     artist.set_clim(0, max(generations.max(), 1))
     colorbar(ax, artist, label).ax.locator_params("y", integer=True)

@@ -154,6 +154,19 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     assert ax.get_title().endswith(", 1 solution")
 
 
+def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near, ax):
+    parents = np.concatenate([maze.column("offspring.parent", [g])[0] for g in maze.generations])
+    ids = [row["id"] for row in pictures.data("lineage", maze, individual=120)]
+    assert ids[-1] == 120
+    assert list(parents[ids]) == [-1, *ids[:-1]]
+    draw("lineage", near[0], ax=ax)  # nobody solved it
+    novelty = near[0].column("survivors.novelty", [GENERATIONS])[0]
+    newest = near[0].column("survivors.descriptor", [GENERATIONS])[0][novelty.argmax()]
+    np.testing.assert_allclose(ax.lines[-1].get_xydata(), [newest])
+    with pytest.raises(ValueError, match="has individuals 0 to 139; got 140"):
+        draw("lineage", maze, individual=140)
+
+
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     other = Record(archived[0].path)
     other.experiment = {**other.experiment, "seed": 1}
