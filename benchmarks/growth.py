@@ -32,11 +32,11 @@ from brns import (
 from brns.comparison.markdown import provenance_text, table
 from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
+from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, legend_below, line_style, save
 from brns.runs.provenance import describe_process
 from brns.runs.storage import write_bytes
-from reproduction.timed import Novelty, Timed, timed
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)
@@ -82,15 +82,15 @@ class Selection:
         jax.block_until_ready(self.select(self.union))
 
 
-def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Timed, float]:
+def novelty(estimator: NoveltyEstimator, d: int, n: int, entries: int) -> tuple[Any, float]:
     """What is timed of an estimator, and the megabytes that it needs;
     an archive has so many entries.
     """
-    call = Novelty(estimator, d, 2 * n, entries, ready=False)
+    call = NoveltyStep(estimator, d, 2 * n, entries, ready=False)
     return call, megabytes(call.step, call.state, *call.given)
 
 
-def selection(n: int) -> tuple[Timed, float]:
+def selection(n: int) -> tuple[Any, float]:
     call = Selection(n)
     return call, megabytes(call.select, call.union)
 
@@ -105,7 +105,7 @@ def grown(
     grows: str,
     method: str,
     sizes: tuple[int, ...],
-    made: Callable[[int], tuple[Timed, float]],
+    made: Callable[[int], tuple[Any, float]],
     limit: float,
 ) -> Iterator[Point]:
     """The points of one line, from the smallest; those that would take too long have no time."""
@@ -114,8 +114,8 @@ def grown(
         call, memory = made(size)
         seconds = math.nan
         if not known or predicted(known, size) < limit:
-            timed(call, least=0)  # compiles
-            seconds = statistics.median(timed(call, least=0)[0] for _ in range(3)) / 1000
+            measure_ms(call, least=0)  # compiles
+            seconds = statistics.median(measure_ms(call, least=0)[0] for _ in range(3)) / 1000
             known.append((size, seconds))
         yield Point(grows, method, size, 1000 * seconds, memory)
 

@@ -8,14 +8,18 @@ from brns.pictures import FIGURES
 from brns.settings import parts
 
 DOCS = Path(__file__).parent
-PARTS = {"signature": "ant", "elites": "arm", "qd-score": "arm"}
-"""figures that are drawn of something else than the maze"""
+PLACES = {
+    "signature": "ant/signature",
+    "cost": "timing/by-dimension",
+    "elites": "arm/elites",
+    "qd-score": "arm/qd-score",
+}
+"""pictures of figures that are drawn of something else than the maze"""
 
 
 def picture(name: str) -> str:
     """Where the reproduction's picture of a figure is, from the documentation's folder."""
-    part = next((part for prefix, part in PARTS.items() if name.startswith(prefix)), "maze")
-    return f"../results/{part}/{name}.png"
+    return f"../results/{PLACES.get(name, f'maze/{name}')}.png"
 
 
 def page() -> str:

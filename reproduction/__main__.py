@@ -7,8 +7,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from brns.tasks.cpu import cores, one_thread
-from reproduction import page
-from reproduction.parts import PARTS, Asked
+from reproduction import page, pictures
+from reproduction.parts import PARTS, Request
 from reproduction.plan import SCALES
 
 
@@ -28,16 +28,21 @@ def main(arguments: list[str]) -> None:
     out = asked.out or Path("runs") / f"reproduction-{asked.scale}"
     try:
         page.check(out)
-        whole = Asked(out, asked.scale, SCALES[asked.scale], asked.workers)
-        parts = {"all": list(PARTS), "page": []}.get(asked.what, [asked.what])
-        for part in parts:
-            PARTS[part](whole)
-            page.write(out)
-        print(f"Page: {page.write(out)}")
+        request = Request(out, asked.scale, SCALES[asked.scale], asked.workers)
+        for part in {"all": list(PARTS), "page": []}.get(asked.what, [asked.what]):
+            PARTS[part](request)
+            write(out)
+        print(f"Page: {write(out)}")
     except ValueError as error:
         sys.exit(str(error))
     except (KeyboardInterrupt, BrokenProcessPool) as error:
         sys.exit(f"stopped ({error!r}); what was computed is saved: the same command goes on")
+
+
+def write(out: Path) -> Path:
+    """Make the figures and the page of what is stored; returns the page's path."""
+    pictures.write(out)
+    return page.write(out)
 
 
 if __name__ == "__main__":

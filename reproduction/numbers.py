@@ -1,6 +1,6 @@
 """What is measured of a run: its numbers, and its curves over generations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -44,8 +44,8 @@ def _of_paths(record: Record) -> dict[str, float]:
     deviations = zip(paths.TERMS, paths.spread_of_record(record), strict=True)
     return {
         "uniformity_visits": uniformity.of_points(signed, space, paths.GRID),
-        "reach": float(reach(record)[1][-1]),
-        "areas": float(areas(record)[1][-1]),
+        "reach": float(reach(record)[-1]),
+        "areas": float(areas(record)[-1]),
         **{f"deviation_{term}": float(value) for term, value in deviations},
     }
 
@@ -84,58 +84,43 @@ class Rooted(eqx.Module):
         return self.squared.embed(state, descriptors)  # ty: ignore[missing-attribute]
 
 
-def reach(record: Record) -> Curve:
-    """The furthest distance from the start of any path evaluated so far, in metres."""
+def reach(record: Record) -> np.ndarray:
+    """The furthest distance from the start of any path evaluated until each generation, in
+    metres."""
     start = np.asarray(scene(record.search.task).start)
-    furthest = [
-        np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1).max()
-        for rows in evaluated_column(record, "descriptor")
-    ]
-    return record.generations, np.maximum.accumulate(furthest)
+    furthest = []
+    for rows in evaluated_column(record, "descriptor"):
+        distances = np.linalg.norm(rows.reshape(len(rows), -1, 2) - start, axis=-1)
+        furthest.append(distances.max())
+    return np.maximum.accumulate(furthest)
 
 
-def areas(record: Record) -> Curve:
-    """The most areas that one ant evaluated so far has visited."""
-    return record.generations, np.maximum.accumulate(
-        [rows.max() for rows in evaluated_column(record, "fitness")]
-    )
+def areas(record: Record) -> np.ndarray:
+    """The most areas that one ant evaluated until each generation has visited."""
+    most = [rows.max() for rows in evaluated_column(record, "fitness")]
+    return np.maximum.accumulate(most)
 
 
 def curves(record: Record) -> dict[str, Curve]:
     """Every statistic over generations, by its name."""
-    own = OF_PATHS if scene(record.search.task).paths else OF_PLANE
-    return {name: statistic(record) for name, statistic in (OF_ALL | own).items()}
-
-
-def _over_kept(record: Record, name: str) -> Curve:
-    found = cycling.of_record(record)
-    return found.generations[:-1].tolist(), getattr(found, name)
-
-
-OF_ALL: dict[str, Callable[[Record], Curve]] = {
-    "parent_distance": lambda record: (
-        record.generations,
-        dynamics.parent_distance_of_record(record),
-    ),
-    "age": lambda record: (record.generations, dynamics.age_of_record(record)),
-    "eta": lambda record: _over_kept(record, "eta"),
-    "kappa": lambda record: _over_kept(record, "kappa"),
-    "kappa_share": lambda record: _over_kept(record, "kappa_share"),
-}
-OF_PLANE: dict[str, Callable[[Record], Curve]] = {
-    "coverage_survivors": lambda record: (record.generations, coverage.of_record(record)),
-    "coverage_evaluated": lambda record: (
-        record.generations,
-        coverage.of_record(record, individuals="evaluated"),
-    ),
-    "uniformity": lambda record: (record.snapshots, uniformity_of_record(record)),
-}
-OF_PATHS: dict[str, Callable[[Record], Curve]] = {
-    "coverage_signatures": lambda record: (record.generations, paths.coverage_of_record(record)),
-    "uniformity_signatures": lambda record: (
-        record.generations,
-        paths.uniformity_of_record(record),
-    ),
-    "reach": reach,
-    "areas": areas,
-}
+    every, kept = record.generations, record.snapshots
+    cycles = cycling.of_record(record)
+    own = {
+        "parent_distance": (every, dynamics.parent_distance_of_record(record)),
+        "age": (every, dynamics.age_of_record(record)),
+        "eta": (kept[:-1], cycles.eta),
+        "kappa": (kept[:-1], cycles.kappa),
+        "kappa_share": (kept[:-1], cycles.kappa_share),
+    }
+    if scene(record.search.task).paths:
+        return own | {
+            "coverage_signatures": (every, paths.coverage_of_record(record)),
+            "uniformity_signatures": (every, paths.uniformity_of_record(record)),
+            "reach": (every, reach(record)),
+            "areas": (every, areas(record)),
+        }
+    return own | {
+        "coverage_survivors": (every, coverage.of_record(record)),
+        "coverage_evaluated": (every, coverage.of_record(record, individuals="evaluated")),
+        "uniformity": (kept, uniformity_of_record(record)),
+    }

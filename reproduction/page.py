@@ -58,8 +58,9 @@ is Salehi, Coninx & Doncieux, GECCO 2021 \
 standard deviation over seeds (over n − 1). *BR-NS, paper's settings* is what the first table of \
 claims is about; *BR-NS, default* has inputs scaled to [-1, 1], uniform initial weights, hidden \
 layers of 64 and 32 outputs, and keeps no past behaviors; *visit counts* are the library's default \
-novelty. The maze's figures call methods as the command line does: *paper*, *recognition*, \
-*exact*, *counts*, *archive*; the ant's call *BR-NS, default* BR-NS. Random search has the novelty \
+novelty. Figures call methods as the command line does: *paper*, *recognition*, *exact*, \
+*counts*, *archive*; the ant's pictures of runs (behaviors, archive, Q), which are not kept, have \
+older names and colours. Random search has the novelty \
 of the archive of 6000, which looks on.
 
 `python -m reproduction all --scale smoke` makes such a page in minutes, `--scale paper` with the \
@@ -84,38 +85,34 @@ def check(out: Path) -> None:
 def write(out: Path) -> Path:
     """Write `README.md` of the parts whose results are in `out`; returns its path."""
     check(out)
-    parts = [HEADING, INTRODUCTION, _summary(out)]
-    for name, section in (
-        ("maze", _maze),
-        ("ablation", _ablation),
-        ("ant", _ant),
-        ("timing", _timing),
-    ):
-        if (out / name / "results.json").exists():
-            parts.append(section(out, read_json(out / name / "results.json")))
+    sections = {"maze": _maze, "ablation": _ablation, "ant": _ant, "timing": _timing}
+    paths = {name: out / name / "results.json" for name in sections}
+    results = {name: read_json(path) for name, path in paths.items() if path.exists()}
+    blocks = [HEADING, INTRODUCTION, *_summary(out, results)]
+    for name, content in results.items():
+        blocks += sections[name](out, content)
     path = out / "README.md"
-    write_bytes(path, ("\n\n".join(parts) + "\n").encode())
+    write_bytes(path, ("\n\n".join(blocks) + "\n").encode())
     return path
 
 
-def _summary(out: Path) -> str:
+def _summary(out: Path, results: Mapping[str, Any]) -> list[str]:
     """The verdict on each claim of the paper in short, and how many there are of each."""
-    rows: list[tuple[str, Claim]] = []
-    for name, claims_of in (
-        ("maze", lambda results: claims.of_maze(results)),
-        ("ant", lambda results: ant_claims.of_ant(results)),
-        ("timing", lambda results: of_timing(_costs(out, results))),
-    ):
-        if (out / name / "results.json").exists():
-            found = claims_of(read_json(out / name / "results.json"))
-            rows += [(name, row) for row in found if row.source != "ours"]
-    counts = Counter(row.verdict for _, row in rows)
+    judges = {
+        "maze": claims.of_maze,
+        "ant": ant_claims.of_ant,
+        "timing": lambda content: of_timing(_costs(out, content)),
+    }
+    counts: Counter[str] = Counter()
     lines = [["where", "the paper", "verdict"]]
-    for name, row in rows:
-        said = re.sub(r" \(rule: .*\)$", "", row.paper)
-        lines.append([f"{name}, {row.source}", said, f"**{row.verdict}**"])
-    told = "; ".join(f"{verdict}: {number}" for verdict, number in counts.most_common())
-    return f"## Summary\n\nOf {len(rows)} claims: {told}.\n\n{table(lines)}"
+    for name in [name for name in judges if name in results]:
+        for claim in judges[name](results[name]):
+            if claim.source != "ours":
+                words = re.sub(r" \(rule: .*\)$", "", claim.paper)
+                lines.append([f"{name}, {claim.source}", words, f"**{claim.verdict}**"])
+                counts[claim.verdict] += 1
+    numbers = "; ".join(f"{verdict}: {number}" for verdict, number in counts.most_common())
+    return ["## Summary", f"Of {counts.total()} claims: {numbers}.", table(lines)]
 
 
 def _costs(out: Path, results: Mapping[str, Any]) -> Costs:
@@ -134,55 +131,50 @@ def _command(command: str) -> str:
     return f"`{command}`" + (f", today `{today}`" if today != command else "")
 
 
-def _maze(out: Path, results: Mapping[str, Any]) -> str:
-    return "\n\n".join(
-        [
-            "## The deceptive maze (section 5.1)",
-            _provenance(results),
-            _claims(claims.of_maze(results)),
-            *_others(results, claims.of_maze),
-            "### Numbers",
-            _numbers(results),
-            _figures(out, "maze", CAPTIONS),
-        ]
-    )
+def _maze(out: Path, results: Mapping[str, Any]) -> list[str]:
+    return [
+        "## The deceptive maze (section 5.1)",
+        _provenance(results),
+        _claims(claims.of_maze(results)),
+        *_ours(results, claims.of_maze),
+        "### Numbers",
+        _numbers(results),
+        *_figures(out, "maze", CAPTIONS),
+    ]
 
 
-def _ant(out: Path, results: Mapping[str, Any]) -> str:
-    return "\n\n".join(
-        [
-            "## The ant maze (section 5.2)",
-            _provenance(results),
-            results["note"],
-            _claims(ant_claims.of_ant(results)),
-            *_others(results, ant_claims.of_ant),
-            "### What selection adds",
-            _claims(ant_claims.of_selection(results)),
-            "### Numbers",
-            _numbers(results),
-            _figures(out, "ant", CAPTIONS),
-        ]
-    )
+def _ant(out: Path, results: Mapping[str, Any]) -> list[str]:
+    return [
+        "## The ant maze (section 5.2)",
+        _provenance(results),
+        results["note"],
+        _claims(ant_claims.of_ant(results)),
+        *_ours(results, ant_claims.of_ant),
+        "### What selection adds",
+        _claims(ant_claims.of_selection(results)),
+        "### Numbers",
+        _numbers(results),
+        *_figures(out, "ant", CAPTIONS),
+    ]
 
 
-def _others(
+def _ours(
     results: Mapping[str, Any], claims_of: Callable[[Mapping[str, Any], str], list[Claim]]
 ) -> list[str]:
     """The tables of our own methods, judged by the paper's claims."""
-    own = {
+    names = {
         "recognition": "BR-NS with our defaults",
         "exact": "Exact recognition",
         "counts": "Visit counts",
     }
-    known = {name: words for name, words in own.items() if name in results["methods"]}
-    return [
-        text
-        for name, words in known.items()
-        for text in (f"### {words}, judged by the same rows", _claims(claims_of(results, name)))
-    ]
+    blocks = []
+    for name, words in names.items():
+        if name in results["methods"]:
+            blocks += [f"### {words}, judged by the same rows", _claims(claims_of(results, name))]
+    return blocks
 
 
-def _ablation(out: Path, results: Mapping[str, Any]) -> str:
+def _ablation(out: Path, results: Mapping[str, Any]) -> list[str]:
     columns = {
         "first_solved": "first solution",
         "full_coverage_evaluated": "full coverage",
@@ -196,145 +188,102 @@ def _ablation(out: Path, results: Mapping[str, Any]) -> str:
         "eta": "η",
         "parent_distance": "distance to parent",
     }
-    blocks = []
-    for group in dict.fromkeys(row["group"] for row in results["variants"].values()):
-        lines = [["variant", "solved", *columns.values()]]
-        for row in (row for row in results["variants"].values() if row["group"] == group):
-            runs = len(row["rows"])
-            solved = sum(seed.get("first_solved") is not None for seed in row["rows"])
-            most = max(
-                seed["kappa_share"] for seed in row["rows"] if seed.get("kappa_share") is not None
-            )
-            cells = [
-                f"{most:.2f}"
-                if name == "kappa_share_most"
-                else estimate_text(row["summary"].get(name), runs)
-                for name in columns
-            ]
-            lines.append(
-                [
-                    row["label"],
-                    f"{solved} of {runs}",
-                    *(cell.replace(" seeds", "") for cell in cells),
-                ]
-            )
-        blocks.append(f"### {group[0].upper()}{group[1:]}\n\n{table(lines)}")
-    lead = (
+    tables: dict[str, list[list[str]]] = {}
+    for row in results["variants"].values():
+        seeds = row["rows"]
+        solved = sum(seed.get("first_solved") is not None for seed in seeds)
+        lines = tables.setdefault(row["group"], [["variant", "solved", *columns.values()]])
+        lines.append([row["label"], f"{solved} of {len(seeds)}"])
+        for name in columns:
+            if name == "kappa_share_most":
+                shares = [seed.get("kappa_share") for seed in seeds]
+                cell = f"{max(share for share in shares if share is not None):.2f}"
+            else:
+                cell = estimate_text(row["summary"].get(name), len(seeds)).replace(" seeds", "")
+            lines[-1].append(cell)
+    blocks = [
+        "## What each reading and each change does (maze)",
+        _provenance(results),
         "Each variant changes the settings named and nothing else: of BR-NS with the paper's "
         "settings, or of the archive. Times are generations, means over the seeds that got there. "
         "Coverage is of everything evaluated. The root of a squared novelty orders individuals "
-        "alike, so that the search is the same: only η and κ differ."
-    )
-    figure = "![Each variant a line, each seed a dot](ablation/ablation.png)"
-    return "\n\n".join(
-        [
-            "## What each reading and each change does (maze)",
-            _provenance(results),
-            lead,
-            *blocks,
-            figure,
-        ]
-    )
+        "alike, so that the search is the same: only η and κ differ.",
+    ]
+    for group, lines in tables.items():
+        blocks += [f"### {group[0].upper()}{group[1:]}", table(lines)]
+    return [*blocks, "![Each variant a line, each seed a dot](ablation/ablation.png)"]
 
 
-def _timing(out: Path, results: Mapping[str, Any]) -> str:
+def _timing(out: Path, results: Mapping[str, Any]) -> list[str]:
     costs = _costs(out, results)
-    shown = [n for n in costs.entries if n <= 10_000] or costs.entries
+    sizes = [n for n in costs.entries if n <= 10_000] or costs.entries
     others = [name for name in costs.estimators if name != WIDE]
-    lines = [
-        ["d", WIDE, *others, *(f"{name}, {n}" for n in shown for name in (TREE, "best exact"))]
-    ]
-    crossing = [
-        [
-            "d",
-            *(
-                f"{name} against {theirs}"
-                for name in costs.estimators
-                for theirs in (TREE, "best exact")
-            ),
-        ]
-    ]
+    head = ["d", WIDE, *others]
+    for n in sizes:
+        head += [f"{TREE}, {n}", f"best exact, {n}"]
+    ratios, crossings = [head], [["d"]]
+    for name in costs.estimators:
+        crossings[0] += [f"{name} against {TREE}", f"{name} against best exact"]
     for d in costs.dimensions:
         mine = costs.ms(WIDE, d, 0, 50)
         cells = [costs.ms(name, d, 0, 50) for name in others]
-        cells += [
-            cost for n in shown for cost in (costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50))
-        ]
-        lines.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
-        points = [
-            costs.crossover(name, against, d, 50)
-            for name in costs.estimators
-            for against in (TREE, "exact")
-        ]
-        crossing.append([str(d), *(point.text for point in points)])
-    return "\n\n".join(
-        [
-            "## What novelty costs (table I, figure 6)",
-            _timing_provenance(results, out / "timing"),
-            "One generation of novelty: all individuals scored, and what was seen taken in. CPU "
-            "time on one core, one thread, warm, medians over repeats in which the methods take "
-            "turns.",
-            _claims(of_timing(costs)),
-            "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
-            table(lines),
-            "### The number of archive entries from which on a method without an archive is "
-            "cheaper",
-            table(crossing),
-            _figures(out, "timing", OF_COSTS),
-        ]
-    )
+        for n in sizes:
+            cells += [costs.ms(TREE, d, n, 50), costs.best_exact(d, n, 50)]
+        ratios.append([str(d), f"{mine:.3g} ms", *(f"{cell / mine:.2g}" for cell in cells)])
+        crossings.append([str(d)])
+        for name in costs.estimators:
+            for theirs in (TREE, "exact"):
+                crossings[-1].append(costs.crossover(name, theirs, d, 50).text)
+    return [
+        "## What novelty costs (table I, figure 6)",
+        _timing_provenance(results, out / "timing"),
+        "One generation of novelty: all individuals scored, and what was seen taken in. CPU time "
+        "on one core, one thread, warm, medians over repeats in which the methods take turns.",
+        _claims(of_timing(costs)),
+        "### A generation of 25 + 25: BR-NS's cost, and the others as multiples of it",
+        table(ratios),
+        "### The number of archive entries from which on a method without an archive is cheaper",
+        table(crossings),
+        *_figures(out, "timing", OF_COSTS),
+    ]
 
 
 def _claims(rows: Sequence[Claim]) -> str:
     lines = [["source", "the paper", "measured", "tests", "verdict"]]
-    return table(
-        lines
-        + [
-            [row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"]
-            for row in rows
-        ]
-    )
+    for row in rows:
+        lines.append([row.source, row.paper, row.measured, row.evidence, f"**{row.verdict}**"])
+    return table(lines)
 
 
 def _numbers(results: Mapping[str, Any]) -> str:
     methods = results["methods"].values()
     lines = [["", *(f"{method['label']} (n = {len(method['seeds'])})" for method in methods)]]
     for name in dict.fromkeys(name for method in methods for name in method["summary"]):
-        cells = [
-            estimate_text(method["summary"].get(name), len(method["seeds"])) for method in methods
-        ]
-        lines.append([TITLES.get(name, name.replace("_", " ")), *cells])
+        lines.append([TITLES.get(name, name.replace("_", " "))])
+        for method in methods:
+            lines[-1].append(estimate_text(method["summary"].get(name), len(method["seeds"])))
     return table(lines)
 
 
-def _figures(out: Path, part: str, captions: Mapping[str, str]) -> str:
-    there = [
-        (name, words) for name, words in captions.items() if (out / part / f"{name}.png").exists()
-    ]
-    figures = (f"{words}:\n\n![{words}]({part}/{name}.png)" for name, words in there)
-    return "\n\n".join(["### Figures", *figures])
+def _figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:
+    blocks = ["### Figures"]
+    for name, words in captions.items():
+        if (out / part / f"{name}.png").exists():
+            blocks += [f"{words}:", f"![{words}]({part}/{name}.png)"]
+    return blocks
 
 
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where the rows of each call were measured."""
-    sessions = read_json(folder / "sessions.json")
-    rows = Counter(
-        row["session"]
-        for name in ("timing.csv", "cost-over-time.csv")
-        for row in read(folder / name)
-    )
-    told = [
-        f"- {rows[str(number)]} rows: {_command(made['command'])}. {provenance.text(made)} "
-        f"{_load(made['load'])}"
-        for number, made in enumerate(sessions)
-        if rows[str(number)]
-    ]
-    return "\n".join([f"{results['scale']} Measured by:", "", *told])
-
-
-def _load(load: Mapping[str, Sequence[float]]) -> str:
-    return (
-        f"The machine's load (processes that run, mean of a minute) was {load['before'][0]:.2f} "
-        f"before the timing and {load['after'][0]:.2f} at its end, of which the timing itself is "
-        "1."
-    )
+    files = (folder / "timing.csv", folder / "cost-over-time.csv")
+    rows = Counter(row["session"] for file in files for row in read(file))
+    lines = [f"{results['scale']} Measured by:", ""]
+    for number, made in enumerate(read_json(folder / "sessions.json")):
+        if count := rows[str(number)]:
+            before, after = (made["load"][when][0] for when in ("before", "after"))
+            lines.append(
+                f"- {count} rows: {_command(made['command'])}. {provenance.text(made)} The "
+                f"machine's load (processes that run, mean of a minute) was {before:.2f} before "
+                f"the timing and {after:.2f} at its end, of which the timing itself is 1."
+            )
+    return "\n".join(lines)

@@ -1,25 +1,64 @@
-"""The figures that are not of single runs: the ablation, and what novelty costs."""
+"""The figures that are drawn of what is stored: curves, the ablation, and what novelty costs."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, PercentFormatter
 
-from brns.pictures.records import LOOKS, looks_of
-from brns.pictures.style import INK, house_style, legend_below, line_style
-from reproduction.costs import BRUTE, KNN, TREE, Costs
+from brns.metrics.paths import TERMS
+from brns.pictures.curves import paint_bars, with_seeds
+from brns.pictures.gather import Bars
+from brns.pictures.records import LOOKS, RANDOM, looks_of
+from brns.pictures.style import (
+    INK,
+    draw_band,
+    house_style,
+    label_ends,
+    legend_below,
+    line_style,
+    new_figure,
+    save,
+    wrapped,
+)
+from reproduction.costs import BRUTE, KNN, TREE, Costs, read
+from reproduction.plan import Timing
+from reproduction.results import read_json
 
+
+class Curve(NamedTuple):
+    """A figure of a measure over generations."""
+
+    measure: str
+    """in curves.csv"""
+    quantity: str
+    generation: str = "generation"
+    most: float | None = None
+    reference: float | None = None
+
+
+CURVES = {
+    "coverage": Curve(
+        "coverage_survivors", "share of 6 × 6 cells covered by the survivors", most=1.0
+    ),
+    "uniformity": Curve("uniformity", "Jensen–Shannon distance to uniform", most=1.0),
+    "parent-distance": Curve("parent_distance", "distance to the parent in behavior space"),
+    "age": Curve("age", "age (generations)"),
+    "eta": Curve("eta", "η(i)", "generation i", reference=1.0),
+    "kappa": Curve("kappa", "κ(i) (generations)", "generation i"),
+    "kappa-share": Curve("kappa_share", "κ(i) per later generation", "generation i", most=1.0),
+}
+"""what is drawn of curves.csv, by the names of `brns figure`"""
 PANELS = {
     "first_solved": "first solution (generation)",
-    "full_coverage_evaluated": "full coverage, evaluated",
+    "full_coverage_evaluated": "full coverage, evaluated (generation)",
     "coverage_evaluated_at_50": "coverage at 50, evaluated",
     "kappa_share": "κ per later generation",
 }
-
-
+"""of the ablation"""
 OF_GROUPS = ("paper", "recognition", "archive")
 """the methods whose colours the groups of the ablation have, in their order"""
 METHODS = {
@@ -32,37 +71,110 @@ METHODS = {
 """what the table of parts calls what is timed"""
 
 
+def write(out: Path) -> None:
+    """Draw all that can be drawn of the results in `out`."""
+    for folder in (out / "maze", out / "ant"):
+        rows = read(folder / "curves.csv")
+        for name, curve in CURVES.items():
+            mine = [row for row in rows if row["measure"] == curve.measure]
+            if mine:
+                save(over_generations(curve, mine), folder / f"{name}.png")
+    if (out / "ant" / "results.json").exists():
+        save(signature(read_json(out / "ant" / "results.json")), out / "ant" / "signature.png")
+    if (out / "ablation" / "results.json").exists():
+        variants = read_json(out / "ablation" / "results.json")["variants"]
+        save(ablation(variants), out / "ablation" / "ablation.png")
+    if (out / "timing" / "results.json").exists():
+        plan = Timing(**read_json(out / "timing" / "results.json")["asked"])
+        costs = Costs(out / "timing", plan)
+        for name, figure in OF_COSTS.items():
+            save(figure(costs), out / "timing" / f"{name}.png")
+
+
+def label(name: str) -> str:
+    """A method of the comparisons as the command line calls it."""
+    name = name.replace("archive-", "archive, capacity=")
+    return RANDOM if name == "random" else name
+
+
+def over_generations(curve: Curve, rows: list[dict[str, str]]) -> Figure:
+    """Means over seeds, and a standard deviation to either side as far as values can lie."""
+    methods: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        if row["method"] != "random":  # which has no novelty of its own
+            methods.setdefault(label(row["method"]), []).append(row)
+    seeds = [int(mine[-1]["seeds"]) for mine in methods.values()]
+    looks = looks_of(methods)
+    with house_style():
+        figure = new_figure(6.4, 4.2)
+        ax = figure.subplots()
+        names = with_seeds(list(methods), seeds)
+        for place, (name, (method, mine)) in enumerate(zip(names, methods.items(), strict=True)):
+            generations = [int(row["generation"]) for row in mine]
+            mean = np.array([float(row["mean"]) for row in mine])
+            deviation = np.nan_to_num([float(row["deviation"] or 0) for row in mine])
+            band = np.stack([mean, mean - deviation, mean + deviation])
+            band = band.clip(min(mean.min(), 0.0), curve.most)
+            draw_band(ax, name, generations, band, looks[method], place / len(methods))
+        if curve.reference is not None:
+            ax.axhline(curve.reference, color=INK, lw=0.8, ls=":")
+        number = f"{seeds[0]} seeds" if len(set(seeds)) == 1 else "over seeds"
+        words = f"mean ± deviation, {number}"
+        ax.set(xlabel=curve.generation, ylabel=wrapped(ax, curve.quantity, words))
+        ax.set_ylim(0, None if curve.most is None else 1.03 * curve.most)
+        if curve.quantity.startswith("share"):
+            ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+        if not label_ends(ax):
+            legend_below(figure)
+    return figure
+
+
+def signature(results: Mapping[str, Any]) -> Figure:
+    """Figure 5: the spread of paths along the terms of their signature."""
+    methods = results["methods"]
+    values = []
+    for method in methods.values():
+        rows = [[row[f"deviation_{term}"] for term in TERMS] for row in method["rows"]]
+        values.append(np.array(rows))
+    seeds = tuple(tuple(method["seeds"]) for method in methods.values())
+    bars = Bars(
+        "standard deviation of all paths", TERMS, tuple(map(label, methods)), seeds, tuple(values)
+    )
+    with house_style():
+        figure = new_figure(6.4, 4.2)
+        paint_bars(bars, figure.subplots())
+        legend_below(figure)
+    return figure
+
+
 def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Every variant a line, every seed a dot, a bar at the mean over the dots.
 
     Crosses on the right are seeds without the event. Colours are groups of variants.
     """
-    names = list(rows)
-    groups = list(dict.fromkeys(row["group"] for row in rows.values()))
-    colors = dict(zip(groups, (LOOKS[name].color for name in OF_GROUPS), strict=False))
+    groups = dict.fromkeys(row["group"] for row in rows.values())
+    colors = {group: LOOKS[name].color for group, name in zip(groups, OF_GROUPS, strict=False)}
     with house_style():
-        figure = Figure(figsize=(12.4, 0.27 * len(names) + 1.5), layout="constrained")
+        figure = new_figure(12.4, 0.27 * len(rows) + 1.5)
         axes = figure.subplots(1, len(PANELS), sharey=True)
         for ax, (measure, title) in zip(axes, PANELS.items(), strict=True):
-            found = [
-                value
-                for row in rows.values()
-                for seed in row["rows"]
-                if (value := seed.get(measure)) is not None
-            ]
-            edge = max(found, default=1.0) * 1.08
+            crosses = []
             for y, row in enumerate(rows.values()):
-                values = [seed[measure] for seed in row["rows"] if seed.get(measure) is not None]
-                never = len(row["rows"]) - len(values)
-                spread = np.linspace(-0.25, 0.25, len(row["rows"]))
+                numbers = [seed.get(measure) for seed in row["rows"]]
+                values = [number for number in numbers if number is not None]
+                heights = y + np.linspace(-0.25, 0.25, len(numbers))
                 color = colors[row["group"]]
-                ax.plot(values, y + spread[: len(values)], "o", ms=3, mew=0, alpha=0.7, color=color)
-                ax.plot([edge] * never, y + spread[len(values) :], "x", ms=4, color=color)
+                style: Any = {"ms": 3, "mew": 0, "alpha": 0.7, "color": color}
+                ax.plot(values, heights[: len(values)], "o", **style)
                 if values:
                     ax.plot([np.mean(values)] * 2, [y - 0.38, y + 0.38], color=INK, lw=1.4)
-            ax.set(xlabel=title, ylim=(len(names) - 0.4, -0.6))
+                crosses += [(height, color) for height in heights[len(values) :]]
+            edge = ax.dataLim.xmax * 1.08 if np.isfinite(ax.dataLim.xmax) else 1.08
+            for height, color in crosses:
+                ax.plot(edge, height, "x", ms=4, color=color)
+            ax.set(xlabel=title, ylim=(len(rows) - 0.4, -0.6))
             ax.grid(axis="y", lw=0.3)
-        axes[0].set_yticks(range(len(names)), [row["label"] for row in rows.values()])
+        axes[0].set_yticks(range(len(rows)), [row["label"] for row in rows.values()])
         for group, color in colors.items():
             axes[0].plot([], [], "o", ms=4, color=color, label=f"a seed: {group}")
         axes[0].plot([], [], "|", ms=10, mew=1.4, color=INK, label="mean over the dots")
@@ -72,24 +184,19 @@ def ablation(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def by_dimension(costs: Costs) -> Figure:
-    """Figure 6: the cost of a generation against d,
-    with about as many entries as the paper's archive.
-    """
+    """Figure 6: the cost of a generation against d, with about as many entries as the paper's
+    archive."""
     entries = min(costs.entries, key=lambda n: abs(n - 10_000))
     lines = dict.fromkeys(costs.estimators, 0) | {KNN: entries, BRUTE: entries, TREE: entries}
-    shades = _shades(costs)
+    styles = _styles(costs)
 
     def panel(ax: Axes, individuals: int) -> None:
         for name, n in lines.items():
             ms = [costs.ms(name, d, n, individuals) for d in costs.dimensions]
-            label = f"{name}, {n} entries" if n else name
-            ax.plot(costs.dimensions, ms, label=label, **shades[name])
-        ax.set(
-            xscale="log",
-            yscale="log",
-            xlabel="dimension of the descriptor",
-            ylabel="CPU ms per generation",
-        )
+            words = f"{name}, {n} entries" if n else name
+            ax.plot(costs.dimensions, ms, label=words, **styles[name])
+        ax.set(xscale="log", yscale="log")
+        ax.set(xlabel="dimension of the descriptor", ylabel="CPU ms per generation")
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_title(f"{individuals // 2} + {individuals // 2} individuals")
 
@@ -97,55 +204,37 @@ def by_dimension(costs: Costs) -> Figure:
 
 
 def by_entries(costs: Costs) -> Figure:
-    """The cost of a generation of 25 + 25 against the archive's size,
-    in two dimensions of the descriptor.
-    """
-    shades = _shades(costs)
+    """The cost of a generation of 25 + 25 against the archive's size, in two dimensions of the
+    descriptor."""
+    styles = _styles(costs)
 
     def panel(ax: Axes, d: int) -> None:
-        for name in (TREE, BRUTE, KNN):
-            ms = [costs.ms(name, d, n, 50) for n in costs.entries]
-            ax.plot(costs.entries, ms, label=name, **shades[name])
-        for name in costs.estimators:
-            ms = [costs.ms(name, d, 0, 50)] * len(costs.entries)
-            ax.plot(costs.entries, ms, label=name, **shades[name])
-        ax.set(
-            xscale="log",
-            yscale="log",
-            xlabel="entries of the archive",
-            ylabel="CPU ms per generation",
-        )
-        ax.set_title(f"d = {d}")
+        for name in (TREE, BRUTE, KNN, *costs.estimators):
+            entries = [0 if name in costs.estimators else n for n in costs.entries]
+            ms = [costs.ms(name, d, n, 50) for n in entries]
+            ax.plot(costs.entries, ms, label=name, **styles[name])
+        ax.set(xscale="log", yscale="log", title=f"d = {d}")
+        ax.set(xlabel="entries of the archive", ylabel="CPU ms per generation")
 
     return _panels(panel, min(costs.dimensions, key=lambda d: abs(d - 32)), costs.dimensions[-1])
 
 
 def crossover(costs: Costs) -> Figure:
-    """The archive size above which a method without archive is cheaper; triangles:
-    beyond the sizes measured.
-    """
-    shades = _shades(costs)
+    """The archive size above which a method without archive is cheaper; triangles: beyond the
+    sizes measured."""
+    styles = _styles(costs)
     titles = {TREE: "a KD-tree, rebuilt", "exact": "the best exact k-NN"}
+    marks = {"<": "v", ">": "^", "": "o"}
 
     def panel(ax: Axes, theirs: str) -> None:
         for name in costs.estimators:
             points = [costs.crossover(name, theirs, d, 50) for d in costs.dimensions]
-            line: dict[str, Any] = shades[name] | {"marker": ""}
-            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **line)
+            style: dict[str, Any] = styles[name] | {"marker": ""}
+            ax.plot(costs.dimensions, [point.entries for point in points], label=name, **style)
             for d, point in zip(costs.dimensions, points, strict=True):
-                ax.plot(
-                    d,
-                    point.entries,
-                    {"<": "v", ">": "^", "": "o"}[point.open],
-                    color=shades[name]["color"],
-                    ms=6,
-                )
-        ax.set(
-            xscale="log",
-            yscale="log",
-            xlabel="dimension of the descriptor",
-            ylabel="entries of the archive",
-        )
+                ax.plot(d, point.entries, marks[point.open], color=style["color"], ms=6)
+        ax.set(xscale="log", yscale="log")
+        ax.set(xlabel="dimension of the descriptor", ylabel="entries of the archive")
         ax.set_xticks(costs.dimensions, map(str, costs.dimensions))
         ax.set_yticks(costs.entries, map(str, costs.entries))
         ax.set_title(
@@ -160,31 +249,37 @@ def crossover(costs: Costs) -> Figure:
 
 def over_time(costs: Costs) -> Figure:
     """The cost of a generation, and the memory that the method keeps, over a long search."""
-    shades = _shades(costs)
+    styles = _styles(costs)
     lines: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in costs.over_time:
         lines.setdefault((row["method"], row["session"]), []).append(row)
 
-    def panel(ax: Axes, kept: bool) -> None:
-        drawn = set()
+    def panel(ax: Axes, quantity: str) -> None:
         for (name, _), rows in lines.items():
-            rows = rows[1:] if kept else rows
-            values = [float(row["bytes"]) / 1e6 if kept else float(row["ms"]) for row in rows]
-            label = None if name in drawn else name  # the control is timed in every call
+            memory = quantity == "MB kept"
+            rows = rows[1:] if memory else rows
+            values = [float(row["bytes"]) / 1e6 if memory else float(row["ms"]) for row in rows]
+            # the control is timed in every call
+            words = None if name in ax.get_legend_handles_labels()[1] else name
             generations = [int(row["generation"]) for row in rows]
-            ax.plot(generations, values, label=label, **shades[name], markevery=0.1)
-            drawn.add(name)
-        ax.set(
-            xlabel="generation", ylabel="MB kept" if kept else "CPU ms per generation", yscale="log"
-        )
+            ax.plot(generations, values, label=words, **styles[name], markevery=0.1)
+        ax.set(xlabel="generation", ylabel=quantity, yscale="log")
 
-    return _panels(panel, False, True)
+    return _panels(panel, "CPU ms per generation", "MB kept")
+
+
+OF_COSTS: dict[str, Callable[[Costs], Figure]] = {
+    "by-dimension": by_dimension,
+    "by-entries": by_entries,
+    "crossover": crossover,
+    "over-time": over_time,
+}
 
 
 def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure:
     """Two panels, each drawn by `panel` of its value, with plain numbers on logarithmic axes."""
     with house_style():
-        figure = Figure(figsize=(11.2, 4.2), layout="constrained")
+        figure = new_figure(11.2, 4.2)
         for ax, value in zip(figure.subplots(1, 2), (left, right), strict=True):
             panel(ax, value)
             for axis in (ax.xaxis, ax.yaxis):
@@ -195,11 +290,9 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
     return figure
 
 
-def _shades(costs: Costs) -> dict[str, dict[str, Any]]:
+def _styles(costs: Costs) -> dict[str, dict[str, Any]]:
     """Every method's own line."""
-    timed = dict.fromkeys(
-        [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
-    )
+    timed = [*costs.estimators, KNN, BRUTE, TREE, *(row["method"] for row in costs.over_time)]
     names = {name: METHODS.get(name, name) for name in timed}
     looks = looks_of(names.values())
     return {name: line_style(looks[method]) for name, method in names.items()}

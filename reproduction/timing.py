@@ -1,5 +1,5 @@
-"""What one generation of novelty costs: table I's first row, figure 6,
-and the crossover with the best exact k-NN.
+"""What one generation of novelty costs: table I's first row, figure 6, and the crossover with the
+best exact k-NN.
 
 A generation of novelty scores parents and offspring, uniform points that are new in every
 generation, and learns from them. `k-NN` is `ArchiveKNN`; `brute force` is five lines of NumPy;
@@ -15,28 +15,34 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.spatial import KDTree
 
+from brns.core import NoveltyEstimator
 from brns.estimators.archive import ArchiveKNN
+from brns.estimators.exact import ExactRecognition
+from brns.estimators.recognition import BehaviorRecognition
+from brns.experiments import paper_recognition
+from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.provenance import describe_process
-from reproduction.costs import BRUTE, CONTROL, KNN, TREE, append, read
+from brns.settings import configure
+from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append, read
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
-from reproduction.timed import ESTIMATORS, Exact, K, Novelty, brute_force, kd_tree, timed
 
+ESTIMATORS: dict[str, NoveltyEstimator] = {
+    WIDE: paper_recognition(),
+    NARROW: configure(paper_recognition(), {"width": 64}),
+    DEFAULT: BehaviorRecognition(),
+    "exact recognition": ExactRecognition(),
+}
+"""the methods without an archive"""
+K = 15
+"""nearest neighbours"""
 COLUMNS = ("method", "d", "entries", "individuals", "repeat", "ms", "wall_ms", "bytes", "session")
-OVER_TIME = (
-    "method",
-    "d",
-    "generations",
-    "generation",
-    "entries",
-    "ms",
-    "wall_ms",
-    "bytes",
-    "session",
-)
+OVER_TIME = ("method", "d", "generations", "generation", *COLUMNS[2:3], *COLUMNS[5:])
 SIZES = (50, 200)
 """parents and offspring together: table I's 25 + 25 and figure 6's 100 + 100"""
 GROWTH = 10
@@ -92,28 +98,27 @@ def in_turn(session: Session, plan: Timing) -> None:
             for repeat in range(plan.repeats):
                 for (method, n), call in lacking.items():
                     assert call.entries == n, f"{method} has {call.entries} entries and not {n}"
-                    rows.append((method, d, n, individuals, repeat, *timed(call), call.bytes))
+                    rows.append((method, d, n, individuals, repeat, *measure_ms(call), call.bytes))
             if rows:
                 session.append(path.name, COLUMNS, rows)
         print(f"{d} dimensions measured", flush=True)
 
 
-Make = Callable[[], Novelty | Exact]
-
-
-def _methods(d: int, entries: tuple[int, ...], individuals: int) -> dict[tuple[str, int], Make]:
+def _methods(
+    d: int, entries: tuple[int, ...], individuals: int
+) -> dict[tuple[str, int], Callable[[], Any]]:
     """How each method is made, by its name and number of entries; archives are full."""
 
     def points(n: int, dtype: type) -> np.ndarray:
         return np.random.default_rng(n).random((n + individuals, d), dtype=np.float32).astype(dtype)
 
-    made: dict[tuple[str, int], Make] = {
-        (name, 0): partial(Novelty, estimator, d, individuals)
+    made: dict[tuple[str, int], Callable[[], Any]] = {
+        (name, 0): partial(NoveltyStep, estimator, d, individuals)
         for name, estimator in ESTIMATORS.items()
     }
     for n in entries:
         archive = ArchiveKNN(k=K, additions=GROWTH, capacity=n)
-        made[KNN, n] = partial(Novelty, archive, d, individuals, n)
+        made[KNN, n] = partial(NoveltyStep, archive, d, individuals, n)
         made[BRUTE, n] = lambda n=n: Exact(brute_force, points(n, np.float32), individuals)
         made[TREE, n] = lambda n=n: Exact(kd_tree, points(n, np.float64), individuals)
     return made
@@ -126,32 +131,75 @@ def follow(session: Session, generations: int) -> None:
     The search has 25 + 25 individuals, of which 10 enter the archive in each generation. In every
     block a control is timed too, which always does the same.
     """
-    path, individuals = session.path.parent / "cost-over-time.csv", SIZES[0]
-    done = {row["method"] for row in read(path) if row["generations"] == str(generations)}
-    estimators = {
-        **ESTIMATORS,
-        KNN: ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * generations),
-    }
-    searches = {
-        name: Novelty(estimator, DIMENSION, individuals)
-        for name, estimator in estimators.items()
-        if name not in done
-    }
-    archived = np.random.default_rng(0).random((GROWTH * generations + individuals, DIMENSION))
+    path, individuals, last = session.path.parent / "cost-over-time.csv", SIZES[0], generations
+    done = {row["method"] for row in read(path) if row["generations"] == str(last)}
+    archive = ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * last)
+    steps = {}
+    for name, estimator in (ESTIMATORS | {KNN: archive}).items():
+        if name not in done:
+            steps[name] = NoveltyStep(estimator, DIMENSION, individuals, 0)
+    if not steps and TREE in done:
+        return
+    archived = np.random.default_rng(0).random((GROWTH * last + individuals, DIMENSION))
     control = Exact(brute_force, archived[: 2000 + individuals].astype(np.float32), individuals)
     rows: list[tuple] = []
-    for g in range(0, generations, BLOCK) if searches or TREE not in done else ():
-        rows.append(
-            (CONTROL, DIMENSION, generations, g, control.entries, *timed(control), control.bytes)
-        )
-        for name, search in searches.items():
-            entries = search.entries
+
+    def add(name: str, call: NoveltyStep | Exact, times: tuple[float, float], entries: int) -> None:
+        rows.append((name, DIMENSION, last, g, entries, *times, call.bytes))
+
+    for g in range(0, last, BLOCK):
+        add(CONTROL, control, measure_ms(control), control.entries)
+        for name, step in steps.items():
+            entries = step.entries
             assert name != KNN or entries == GROWTH * g, f"{entries} entries after {g} generations"
-            spent = np.array([timed(search, least=0.0) for _ in range(BLOCK)])
+            spent = np.array([measure_ms(step, least=0.0) for _ in range(BLOCK)])
             cpu, wall = np.median(spent, axis=0).tolist()
-            rows.append((name, DIMENSION, generations, g, entries, cpu, wall, search.bytes))
+            add(name, step, (cpu, wall), entries)
         if TREE not in done and g % (10 * BLOCK) == 0:
             tree = Exact(kd_tree, archived[: GROWTH * g + individuals], individuals)
-            rows.append((TREE, DIMENSION, generations, g, tree.entries, *timed(tree), tree.bytes))
-    if rows:
-        session.append(path.name, OVER_TIME, rows)
+            add(TREE, tree, measure_ms(tree), tree.entries)
+    session.append(path.name, OVER_TIME, rows)
+
+
+class Exact:
+    """One exact search a call: the novelty of the first rows among all, by `brute_force` or
+    `kd_tree`."""
+
+    def __init__(
+        self,
+        search: Callable[[np.ndarray, int, int], np.ndarray],
+        references: np.ndarray,
+        individuals: int,
+    ):
+        self.search, self.references, self.individuals = search, references, individuals
+
+    def prepare(self) -> None:
+        """The same rows again."""
+
+    def __call__(self) -> None:
+        self.search(self.references, self.individuals, K)
+
+    @property
+    def entries(self) -> int:
+        return len(self.references) - self.individuals
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the entries; a tree is not kept."""
+        return self.references[self.individuals :].nbytes
+
+
+def brute_force(references: np.ndarray, n: int, k: int) -> np.ndarray:
+    """Exact novelty of the first n references: candidates by one BLAS product, then exact
+    differences."""
+    queries = references[:n]
+    # less what all distances of a query share
+    squared = (references**2).sum(1) - 2 * queries @ references.T
+    candidates = np.argpartition(squared, k + 8, axis=1)[:, : k + 9]
+    distances = np.linalg.norm(references[candidates] - queries[:, None], axis=2)
+    return np.sort(distances, axis=1)[:, 1 : k + 1].mean(axis=1)
+
+
+def kd_tree(references: np.ndarray, n: int, k: int) -> np.ndarray:
+    """The same by a tree, built anew."""
+    return KDTree(references).query(references[:n], k + 1)[0][:, 1:].mean(axis=1)

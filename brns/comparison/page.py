@@ -58,7 +58,7 @@ def write(comparison: Comparison) -> None:
     page = place(comparison.out)
     write_bytes(comparison.out / "runs.csv", format_csv(comparison.rows).encode())
     figure = picture(comparison.worlds, comparison.results)
-    save(figure, comparison.out / "comparison.png", dpi=110)
+    save(figure, comparison.out / "comparison.png", dpi=75)
     save(figure, comparison.out / "comparison.pdf")
     write_bytes(page, text(comparison, quote(page.stem)).encode())
 

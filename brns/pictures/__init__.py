@@ -1,14 +1,11 @@
-"""Figures: records in, one figure a function, numbered as in the paper.
+"""Figures: records in, numbered as in the paper. `draw` makes one by its name, `data` has its
+numbers, and `FIGURES` is the table of them.
 
 A line over generations is the mean over the runs of a method, its band one standard deviation over
 seeds to either side. Where that would reach below 0 of a quantity that cannot, or above all that
 there is, they are the median and the quartiles, as the axis then says. Only generations that all
-runs of the method have are drawn. `draw` makes a whole figure by name and `data` has its numbers;
-`FIGURES` is the table of them. The functions of which they are made draw on `ax`, by default
-pyplot's current one (`plt.gca()`).
-
-A method has one colour, line style and marker everywhere. The colours stay apart in deuteranopia,
-in protanopia and in grey.
+runs of the method have are drawn. A method has one colour, line style and marker everywhere. The
+colours stay apart in deuteranopia, in protanopia and in grey.
 
 Of a run with a task or an estimator of your own, all is drawn that needs only what it stored. Maps
 of novelty, Q, η, κ, archives and the walls of a world need the search: set `record.search` to the
@@ -17,15 +14,12 @@ one that made the run.
 
 import lazy_loader
 
-_STATISTICS = ("age", "coverage", "eta", "kappa", "kappa_share", "parent_distance")
 # Who draws nothing need not wait for matplotlib.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "curves": [*_STATISTICS, "q", "qd_score", "signature", "uniformity"],
         "figures": ["FIGURES", "PAPER", "Picture", "data", "draw", "figures_of", "overview"],
         "gather": ["novelty_grid"],
-        "maps": ["archive", "behaviors", "elites", "novelty_map", "population"],
         "records": ["method", "methods"],
         "style": ["save"],
     },

@@ -1,13 +1,12 @@
 """The table of figures, with what each is called and its number in the paper; and whole figures
 made of them.
 
-A new figure is a function that gathers and one that draws, in files beside this one, and an entry
-here: command line, report, reproduction and tests read this table. The first paragraph of the
-drawing function's docstring is the figure's caption.
+A new figure is a function that gathers and one that paints, in files beside this one, and an entry
+here: command line, report, reproduction and tests read this table.
 """
 
-import inspect
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,12 +17,11 @@ from brns.metrics.recorded import require_states
 from brns.pictures import curves, gather, maps
 from brns.pictures.curves import Over
 from brns.pictures.gather import Gathered
-from brns.pictures.records import Runs, common, has_map, method, methods
+from brns.pictures.records import Runs, has_map, method, methods
 from brns.pictures.style import (
     WIDTHS,
     Width,
     add_title,
-    columns,
     house_style,
     label_ends,
     legend_below,
@@ -33,14 +31,23 @@ from brns.runs.record import Record
 from brns.settings import did_you_mean
 
 
+class Panel(NamedTuple):
+    """One panel of a figure."""
+
+    label: str
+    gathered: Any
+
+
 class Picture(NamedTuple):
     """One figure."""
 
     title: str
-    function: Callable[..., Axes]
-    """`function(source, ax)` draws one panel"""
+    caption: str
+    """what is shown and how to read it"""
     gather: Callable[..., Gathered]
-    """`gather(source)` has the numbers of one panel"""
+    """`gather(source, **options)` has the numbers of one panel"""
+    paint: Callable[..., None] = curves.paint_curves
+    """`paint(gathered, ax)` draws them"""
     paper: tuple[str, ...] = ()
     """its numbers in the paper"""
     worlds: Literal["all", "planar", "paths"] = "all"
@@ -50,13 +57,10 @@ class Picture(NamedTuple):
     panels: Literal["one", "method", "run", "states"] = "one"
     """one panel for all runs, one a method, one for each method's first seed, or three of it:
     early, middle, last"""
-    shaped: bool = False
-    """whether it counts cells, of which `shape` tells how many there are"""
-
-    @property
-    def caption(self) -> str:
-        """What is shown and how to read it."""
-        return (inspect.getdoc(self.function) or "").partition("\n\n")[0].replace("\n", " ")
+    options: tuple[str, ...] = ()
+    """those of `draw` that it has"""
+    timed: bool = False
+    """whether it is measured when it is drawn, which takes a minute: reports do without"""
 
     @property
     def wide(self) -> bool:
@@ -64,65 +68,163 @@ class Picture(NamedTuple):
         return self.panels in ("run", "states")
 
 
-class Panel(NamedTuple):
-    """One panel of a figure."""
-
-    label: str
-    source: Any
-    """runs, or one"""
-    options: dict[str, Any]
-    """of drawing and gathering"""
-    style: dict[str, Any]
-    """of drawing alone"""
-
-
 FIGURES: dict[str, Picture] = {
     "behaviors": Picture(
-        "The world and what was tried", maps.behaviors, gather.behaviors, ("2a", "2d"), panels="run"
+        "The world and what was tried",
+        "Every behavior that was evaluated, of paths at most 1500, coloured by generation. "
+        "Solutions are ringed; ways of three (the first, one halfway, the last) are drawn where "
+        "the task can replay them. First seed of each method.",
+        gather.behaviors,
+        maps.paint_behaviors,
+        paper=("2a", "2d"),
+        panels="run",
     ),
     "novelty-map": Picture(
         "Novelty over the behavior space",
-        maps.novelty_map,
+        "Novelty after a generation at the centres of 60 × 60 cells, and the population that then "
+        "lived, for an early, a middle and the last state kept. Colours are ranks, among the "
+        "cells that can be reached where there are walls. First seed of each method.",
         gather.novelty_map,
-        ("2c",),
+        maps.paint_novelty_map,
+        paper=("2c",),
         worlds="planar",
         panels="states",
+        options=("generation",),
     ),
-    "archive": Picture("The archive", maps.archive, gather.archive, ("2b",), panels="run"),
+    "population": Picture(
+        "The population",
+        "The survivors of the last generation, coloured by the novelty by which they were "
+        "selected. First seed of each method.",
+        gather.population,
+        maps.paint_population,
+        panels="run",
+        options=("generation",),
+    ),
+    "lineage": Picture(
+        "The line of a solution",
+        "The first solution and those from whom it descends, parent by parent from a founder on, "
+        "coloured by generation; of a run without a solution the most novel survivor. First seed "
+        "of each method.",
+        gather.lineage,
+        maps.paint_lineage,
+        panels="run",
+        options=("individual",),
+    ),
+    "archive": Picture(
+        "The archive",
+        "The behaviors in the archive at the end, coloured by the generation in which they "
+        "entered. First seed.",
+        gather.archive,
+        maps.paint_archive,
+        paper=("2b",),
+        panels="run",
+    ),
     "coverage": Picture(
-        "Coverage", curves.coverage, gather.coverage, ("3a",), worlds="planar", shaped=True
+        "Coverage",
+        "The share of cells that the populations of generations 0 to g have visited: 6 × 6 of a "
+        "plane, or finer where a method fills those.",
+        gather.coverage,
+        paper=("3a",),
+        worlds="planar",
+        options=("shape", "individuals", "over"),
     ),
     "uniformity": Picture(
-        "Uniformity", curves.uniformity, gather.uniformity, ("3f",), worlds="planar"
+        "Uniformity",
+        "Jensen–Shannon distance (base 2) to the uniform distribution on the cells of coverage: "
+        "of the archive's entries for a method with an archive, of novelty at the cells' centres "
+        "for the others, which is not the same quantity. Generations whose archive is empty are "
+        "left out.",
+        gather.uniformity,
+        paper=("3f",),
+        worlds="planar",
+        options=("over",),
     ),
     "parent-distance": Picture(
-        "Distance to the parent", curves.parent_distance, gather.parent_distance, ("3b",)
+        "Distance to the parent",
+        "Euclidean distance in behavior space between an individual and its parent, mean over "
+        "the population.",
+        gather.parent_distance,
+        paper=("3b",),
+        options=("over",),
     ),
-    "age": Picture("Age", curves.age, gather.age, ("3c",)),
+    "age": Picture(
+        "Age",
+        "Generations since birth, mean over the population.",
+        gather.age,
+        paper=("3c",),
+        options=("over",),
+    ),
     "q": Picture(
         "Q(i, j): is what was visited forgotten?",
-        curves.q,
+        "The mean novelty that generation j gives to the population of generation i ≤ j, for "
+        "three i; it falls in a search that remembers. Q has its estimator's unit: compare "
+        "shapes, not heights. The axis is logarithmic where all of Q is above 0, with the median "
+        "and the quartiles over the runs.",
         gather.q,
-        ("3d", "3e", "4a", "4b", "4c", "4d"),
+        paper=("3d", "3e", "4a", "4b", "4c", "4d"),
         panels="method",
+        options=("over",),
     ),
-    "eta": Picture("η", curves.eta, gather.eta, ("4e",)),
-    "kappa": Picture("κ", curves.kappa, gather.kappa, ("4f",)),
-    "kappa-share": Picture("κ per later generation", curves.kappa_share, gather.kappa_share),
+    "eta": Picture(
+        "η",
+        "The mean of Q(i, j) / Q(i, i) over the kept generations j > i; below the dotted line, "
+        "novelty fades.",
+        gather.eta,
+        paper=("4e",),
+        options=("over",),
+    ),
+    "kappa": Picture(
+        "κ",
+        "How many kept generations j after the minimum i* of Q(i, ·) have Q(i, j) > Q(i, i*) + ε: "
+        "how often what was visited became novel again. It grows with the number of states kept.",
+        gather.kappa,
+        paper=("4f",),
+        options=("over",),
+    ),
+    "kappa-share": Picture(
+        "κ per later generation",
+        "κ(i) divided by the number of kept generations after i: runs of different length compare.",
+        gather.kappa_share,
+        options=("over",),
+    ),
     "signature": Picture(
-        "Spread of the paths", curves.signature, gather.signature, ("5",), worlds="paths"
+        "Spread of the paths",
+        "Standard deviation of everything evaluated along the 6 terms of its path's signature, "
+        "mean over the runs. The paper speaks of the solutions generated; we take every candidate "
+        "solution, as a run may solve nothing.",
+        gather.signature,
+        curves.paint_bars,
+        paper=("5",),
+        worlds="paths",
+    ),
+    "cost": Picture(
+        "What novelty costs",
+        "CPU time of one generation of novelty, measured on this machine: 100 + 100 uniform "
+        "behaviors of so many dimensions are scored and learned from. Archives are full.",
+        gather.cost,
+        curves.paint_costs,
+        paper=("6",),
+        timed=True,
     ),
     "elites": Picture(
         "Elites",
-        maps.elites,
+        "The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed "
+        "of each method.",
         gather.elites,
+        maps.paint_elites,
         worlds="planar",
         fitness=True,
         panels="run",
-        shaped=True,
+        options=("shape",),
     ),
     "qd-score": Picture(
-        "QD score", curves.qd_score, gather.qd_score, worlds="planar", fitness=True, shaped=True
+        "QD score",
+        "The fitness of the elites of 20 × 20 cells, summed above the least fitness that any of "
+        "the runs met, so that a new cell never lowers the score.",
+        gather.qd_score,
+        worlds="planar",
+        fitness=True,
+        options=("shape", "over"),
     ),
 }
 PAPER: dict[str, str] = {
@@ -146,7 +248,7 @@ def figures_of(kind: Literal["planar", "paths"]) -> tuple[str, ...]:
     return tuple(
         name
         for name, figure in FIGURES.items()
-        if figure.worlds in ("all", kind) and not figure.fitness
+        if figure.worlds in ("all", kind) and not figure.fitness and not figure.timed
     )
 
 
@@ -173,9 +275,11 @@ def overview(record: Runs) -> Figure:
         figure = new_figure(12.4, 5.6 * len(records) + 0.4)
         axes = figure.subplots(len(records), 2, squeeze=False)
         for (left, right), each in zip(axes, records, strict=True):
-            maps.behaviors(each, left)
-            draw_newest = maps.novelty_map if has_map(each) else maps.population
-            draw_newest(each, right)
+            maps.paint_behaviors(gather.behaviors(each), left)
+            if has_map(each):
+                maps.paint_novelty_map(gather.novelty_map(each), right)
+            else:
+                maps.paint_population(gather.population(each), right)
             add_title(left, f"{method(each)}, seed {each.seed}")
         legend_below(figure, columns=8)
     return figure
@@ -185,37 +289,54 @@ def draw(
     name: str,
     records: Runs,
     *,
+    ax: Axes | None = None,
     width: Width | None = None,
     over: Over = "generations",
-    shape: Sequence[int] | None = None,
+    **options: Any,
 ) -> Figure:
-    """A whole figure by its name, or its number in the paper, of runs of one or several methods.
+    """A figure by its name, or its number in the paper, of runs of one or several methods.
 
-    Pictures of single runs (behaviors, archive, novelty-map, elites) show the first seed of each
-    method.
+    Pictures of single runs, such as behaviors, show the first seed of each method.
 
     Args:
         name: one of `FIGURES`, such as "coverage", or "3a", which is coverage of 6 x 6 cells as
             in the paper.
         records: a run or runs.
+        ax: axes of yours, on which one panel is drawn, in your style.
         width: for print: 3.5 inches ("column") or 7.2 ("page"), in type of 7 points.
         over: what x is, of curves.
-        shape: the number of cells in each dimension, of what counts cells: coverage, elites,
-            qd-score.
+        **options: `shape`, the number of cells in each dimension, of coverage, elites and qd-score;
+            `individuals`, whose behaviors count for coverage, "survivors" or "evaluated";
+            `generation` of a novelty map or a population; `individual`, by its id, of lineage.
 
     Returns:
-        A figure that a notebook shows, and `save` writes.
+        A figure that a notebook shows, and `save` writes; that of `ax`, if given.
 
     Raises:
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
-    picture, options, style = _select(name, shape, over)
     if width is not None and width not in WIDTHS:
         raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
-    panels = _panels(picture, records)
-    # As many side by side as they are told to be; in a column of print one below the other.
-    rows = [[panel] for line in panels for panel in line] if width == "column" else panels
+    by = {} if over == "generations" else {"over": over}
+    picture, options = _select(name, options | by)
+    style = {"over": options.pop("over")} if by else {}
+    if ax is not None and picture.panels == "states":
+        options.setdefault("generation", None)  # the last that is kept
+    rows = _panels(picture, records, options)
+    panels = list(itertools.chain.from_iterable(rows))
+    if picture.panels == "method":
+        labels = [line.label for panel in panels for line in panel.gathered.series]
+        style["looks"] = curves.looks_of_rows(labels)
+    if ax is not None:
+        if len(panels) > 1:
+            labels = "; ".join(panel.label for panel in panels)
+            raise ValueError(f"one panel fits on ax; these runs have {len(panels)}: {labels}")
+        picture.paint(panels[0].gathered, ax, **style)
+        theirs: Any = ax.figure
+        return theirs
+    if width == "column":  # one below the other
+        rows = [[panel] for panel in panels]
     across = max(map(len, rows))
     inches, ratio = (5.4, 0.87) if picture.wide else (5.6, 0.625)
     total = WIDTHS[width] if width else inches * across
@@ -223,23 +344,21 @@ def draw(
         figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))
         for row, line in enumerate(rows):
             for column, panel in enumerate(line):
-                ax = figure.add_subplot(len(rows), across, row * across + column + 1)
-                picture.function(
-                    panel.source, ax, **panel.options, **panel.style, **options, **style
-                )
-                add_title(ax, panel.label)
-        if len(panels) > 1 or picture.panels != "one" or not label_ends(figure.axes[0]):
+                place = figure.add_subplot(len(rows), across, row * across + column + 1)
+                picture.paint(panel.gathered, place, **style)
+                add_title(place, panel.label)
+        if picture.panels != "one" or not label_ends(figure.axes[0]):
             legend_below(figure)
     return figure
 
 
-def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> list[dict[str, Any]]:
+def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
     """The numbers of a figure.
 
     Args:
         name: as in `draw`.
         records: a run or runs.
-        shape: as in `draw`.
+        **options: as in `draw`.
 
     Returns:
         A row for each point of a line, bar, cell or individual that `draw` draws, with the values
@@ -249,75 +368,57 @@ def data(name: str, records: Runs, *, shape: Sequence[int] | None = None) -> lis
     Raises:
         ValueError: as `draw` does.
     """
-    picture, options, _ = _select(name, shape, "generations")
+    picture, options = _select(name, options)
     rows = []
-    for line in _panels(picture, records):
-        for panel in line:
-            label = {"panel": panel.label} if panel.label else {}
-            gathered = picture.gather(panel.source, **panel.options, **options)
-            rows += [label | row for row in gathered.rows()]
+    for panel in itertools.chain.from_iterable(_panels(picture, records, options)):
+        label = {"panel": panel.label} if panel.label else {}
+        rows += [label | row for row in panel.gathered.rows()]
     return rows
 
 
-def _select(
-    name: str, shape: Sequence[int] | None, over: Over
-) -> tuple[Picture, dict[str, Any], dict[str, Any]]:
-    """The figure of a name or number, the options of what it gathers, and those of its drawing."""
+def _select(name: str, given: dict[str, Any]) -> tuple[Picture, dict[str, Any]]:
+    """The figure of a name or number, and the options that are given, which it must have."""
     options = AS_IN_THE_PAPER.get(name, {})
     name = PAPER.get(name, name)
-    if name == "6":
-        raise ValueError(
-            "figure 6 is measured, not drawn of runs: python -m reproduction timing, in a checkout"
-        )
     if name not in FIGURES:
-        current = [*FIGURES, *sorted(PAPER)]
+        names = [*FIGURES, *sorted(PAPER)]
         raise ValueError(
-            f"a figure is one of {', '.join(current)}; got {name!r}{did_you_mean(name, current)}"
+            f"a figure is one of {', '.join(names)}; got {name!r}{did_you_mean(name, names)}"
         )
-    picture = FIGURES[name]
-    if shape is not None and not picture.shaped:
-        shaped = ", ".join(name for name, figure in FIGURES.items() if figure.shaped)
-        raise ValueError(f"cells can be given for {shaped}; {name} counts none, so leave them out")
-    if shape is not None and (min(shape, default=0) < 1):
-        raise ValueError(f"cells are numbers from 1 on, one a dimension; got {tuple(shape)}")
-    curved = "over" in inspect.signature(picture.function).parameters
-    if over != "generations" and not curved:
-        names = [
-            n for n, p in FIGURES.items() if "over" in inspect.signature(p.function).parameters
-        ]
-        raise ValueError(
-            f"x can be evaluations in {', '.join(names)}; {name} has no such axis, so leave it out"
-        )
-    if shape is not None:
-        options = {"shape": tuple(shape)}
-    return picture, options, {"over": over} if curved else {}
+    given = {option: value for option, value in given.items() if value is not None}
+    for option in sorted(given.keys() - set(FIGURES[name].options)):
+        others = ", ".join(each for each, figure in FIGURES.items() if option in figure.options)
+        words = "shape (--cells)" if option == "shape" else option
+        of = others or "no figure"
+        raise ValueError(f"{name} has no option {words}, which is of {of}; leave it out")
+    if min(given.get("shape", (1,)), default=0) < 1:
+        raise ValueError(f"cells are numbers from 1 on, one a dimension; got {given['shape']}")
+    return FIGURES[name], options | given
 
 
-def _panels(picture: Picture, records: Runs) -> list[list[Panel]]:
+def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[list[Panel]]:
     """The panels of a figure, row by row."""
     runs = methods(records)
-    firsts = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
-    if picture.panels == "states":
-        rows = []
-        for label, record in firsts.items():
-            states = _pick_states(record)
-            rows.append([Panel(label, record, {"generation": g}, {}) for g in states])
-        return rows
     if picture.panels == "one":
-        panels = [Panel("", records, {}, {})]
-    elif picture.panels == "method":
-        states = [common(record.snapshots for record in seeds) for seeds in runs.values()]
-        rows = [gather.three(generations) for generations in states if generations]
-        colors = curves.over_time(g for row in rows for g in row)
-        panels = [Panel(label, seeds, {}, {"colors": colors}) for label, seeds in runs.items()]
+        return [[Panel("", picture.gather(records, **options))]]
+    if picture.panels == "method":
+        sources: dict[str, Any] = dict(runs)
     else:
-        if picture is FIGURES["archive"]:
-            archived = {
-                k: r for k, r in firsts.items() if r.experiment["estimator"]["name"] == "ArchiveKNN"
-            }
-            firsts = archived or firsts
-        panels = [Panel(label, record, {}, {}) for label, record in firsts.items()]
-    across = columns(len(panels))
+        sources = {f"{label}, seed {seeds[0].seed}": seeds[0] for label, seeds in runs.items()}
+    if picture.panels == "states" and "generation" not in options:
+        rows = []
+        for label, record in sources.items():
+            states = _pick_states(record)
+            rows.append([Panel(label, picture.gather(record, g, **options)) for g in states])
+        return rows
+    if picture is FIGURES["archive"]:  # of those that have one
+        archives = {}
+        for label, record in sources.items():
+            if record.experiment["estimator"]["name"] == "ArchiveKNN":
+                archives[label] = record
+        sources = archives or sources
+    panels = [Panel(label, picture.gather(each, **options)) for label, each in sources.items()]
+    across = 2 if len(panels) == 4 else 3  # four are a square
     return [panels[i : i + across] for i in range(0, len(panels), across)]
 
 

@@ -4,7 +4,8 @@
 figure --data`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from brns.metrics.elites import fittest
 from brns.metrics.elites import qd_score as score_elites
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.metrics.uniformity import novelty_of_cells
+from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
     Runs,
     archive_entries,
-    common,
     least_fitness,
     methods,
     scene,
@@ -27,11 +28,13 @@ from brns.pictures.records import (
     uniformity_of_record,
 )
 from brns.pictures.scenes import open_cells, over_box
+from brns.runs.progress import track
 from brns.runs.record import Record
 from brns.tasks.scene import Scene, Traced
 from brns.tasks.workers import innermost
 
 Row = dict[str, Any]
+Individuals = Literal["survivors", "evaluated"]
 MAP_CELLS = 60
 """of a novelty map along each side"""
 ELITES = (20, 20)
@@ -40,6 +43,12 @@ SATURATED = 0.95
 """a coverage above which cells are halved, so that methods still differ"""
 FINEST = 48
 """cells along each side of the finest grid of coverage"""
+DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""of behaviors, in which novelty is timed"""
+INDIVIDUALS = 200
+"""parents and offspring that are timed; figure 6"""
+REPEATS = 5
+"""of a timing, whose median counts"""
 
 
 class Series(NamedTuple):
@@ -64,22 +73,24 @@ class Curves(NamedTuple):
     """what the generations are"""
     most: float | None = None
     """which the quantity cannot exceed"""
-    column: str = "method"
-    """what the labels of the series are"""
+    reference: float | None = None
+    """a value that it is held against"""
+    column: Literal["method", "row"] = "method"
+    """what the labels of the series are: methods, or rows of Q"""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each value."""
+        rows = []
         for line in self.series:
-            for seed, values in zip(line.seeds, line.values, strict=True):
-                moments = zip(line.generations, line.evaluations, values, strict=True)
-                for generation, evaluations, value in moments:
-                    yield {
-                        self.column: line.label,
-                        "seed": seed,
-                        "generation": int(generation),
-                        "evaluations": int(evaluations),
-                        "value": float(value),
-                    }
+            columns = {
+                self.column: line.label,
+                "seed": np.array(line.seeds)[:, None],
+                "generation": line.generations,
+                "evaluations": line.evaluations,
+                "value": line.values,
+            }
+            rows += _rows(columns)
+        return rows
 
 
 class Bars(NamedTuple):
@@ -91,12 +102,29 @@ class Bars(NamedTuple):
     seeds: tuple[tuple[int, ...], ...]
     values: tuple[Float[np.ndarray, "s t"], ...]
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each value."""
+        rows = []
         for label, seeds, values in zip(self.labels, self.seeds, self.values, strict=True):
-            for seed, row in zip(seeds, values, strict=True):
-                for term, value in zip(self.terms, row.tolist(), strict=True):
-                    yield {"method": label, "seed": seed, "term": term, "value": value}
+            seed = np.array(seeds)[:, None]
+            rows += _rows({"method": label, "seed": seed, "term": self.terms, "value": values})
+        return rows
+
+
+class Costs(NamedTuple):
+    """Time of one generation of each method's novelty, by the dimension of behaviors."""
+
+    individuals: int
+    """parents and offspring together"""
+    dimensions: tuple[int, ...]
+    labels: tuple[str, ...]
+    ms: Float[np.ndarray, "methods dimensions"]
+    """of CPU, the median of some repeats"""
+
+    def rows(self) -> list[Row]:
+        """One for each method and dimension."""
+        method = np.array(self.labels)[:, None]
+        return _rows({"method": method, "d": self.dimensions, "ms": self.ms})
 
 
 class Behaviors(NamedTuple):
@@ -109,10 +137,26 @@ class Behaviors(NamedTuple):
     ways: tuple[Float[np.ndarray, "times 2"], ...]
     """of the first solution, one halfway and the last, where the task can replay them"""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each individual."""
-        for born, solved, descriptor in zip(self.born, self.solved, self.descriptor, strict=True):
-            yield {"born": int(born), "solved": bool(solved), **_with_labels(descriptor)}
+        return _rows({"born": self.born, "solved": self.solved} | _by_axis(self.descriptor))
+
+
+class Lineage(NamedTuple):
+    """An individual and those from whom it descends, parent by parent, from the founder on."""
+
+    scene: Scene
+    others: Float[np.ndarray, "n d"]
+    """the behaviors of all that was evaluated"""
+    id: Int[np.ndarray, " m"]
+    born: Int[np.ndarray, " m"]
+    solved: Bool[np.ndarray, " m"]
+    descriptor: Float[np.ndarray, "m d"]
+
+    def rows(self) -> list[Row]:
+        """One for each of the line."""
+        columns = {"id": self.id, "born": self.born, "solved": self.solved}
+        return _rows(columns | _by_axis(self.descriptor))
 
 
 class Archived(NamedTuple):
@@ -124,10 +168,9 @@ class Archived(NamedTuple):
     entered: Int[np.ndarray, " n"]
     """generation"""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each entry."""
-        for entered, descriptor in zip(self.entered, self.descriptor, strict=True):
-            yield {"entered": int(entered), **_with_labels(descriptor)}
+        return _rows({"entered": self.entered} | _by_axis(self.descriptor))
 
 
 class Living(NamedTuple):
@@ -142,13 +185,10 @@ class Living(NamedTuple):
     novelty: Float[np.ndarray, " n"]
     solved: Bool[np.ndarray, " n"]
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each individual."""
-        columns = self.id, self.born, self.parent, self.novelty, self.solved
-        names = "id", "born", "parent", "novelty", "solved"
-        for descriptor, *values in zip(self.descriptor, *columns, strict=True):
-            plain = (value.item() for value in values)
-            yield {**dict(zip(names, plain, strict=True)), **_with_labels(descriptor)}
+        names = ("id", "born", "parent", "novelty", "solved")
+        return _rows({name: getattr(self, name) for name in names} | _by_axis(self.descriptor))
 
 
 class NoveltyMap(NamedTuple):
@@ -163,16 +203,10 @@ class NoveltyMap(NamedTuple):
     """row 0 is at the lowest y; NaN where no place of a cell can be reached"""
     living: Living
 
-    @property
-    def walled(self) -> bool:
-        """Whether there are cells that cannot be reached."""
-        return bool(np.isnan(self.novelty).any())
-
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each cell, then one for each individual."""
-        yield from _cells(self.over, "novelty", self.novelty)
-        for row in self.living.rows():
-            yield {"what": "individual", **row}
+        people = [{"what": "individual"} | row for row in self.living.rows()]
+        return _cells(self.over, "novelty", self.novelty) + people
 
 
 class Elites(NamedTuple):
@@ -183,92 +217,63 @@ class Elites(NamedTuple):
     fitness: Float[np.ndarray, "y x"]
     """row 0 is at the lowest y; NaN where nothing was evaluated"""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> list[Row]:
         """One for each cell."""
-        yield from _cells(self.over, "fitness", self.fitness)
+        return _cells(self.over, "fitness", self.fitness)
 
 
-Gathered = Curves | Bars | Behaviors | Archived | Living | NoveltyMap | Elites
+Gathered = Curves | Bars | Costs | Behaviors | Lineage | Archived | Living | NoveltyMap | Elites
 
 
-def _with_labels(descriptor: np.ndarray) -> dict[str, float]:
-    return {f"behavior_{i}": float(value) for i, value in enumerate(descriptor)}
+def _rows(columns: dict[str, Any]) -> list[Row]:
+    """A row for each element of the columns, which are broadcast together."""
+    arrays = np.broadcast_arrays(*columns.values())
+    values = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
 
 
-def _cells(over: Scene, name: str, values: Float[np.ndarray, "y x"]) -> Iterator[Row]:
-    (left, bottom), (right, top) = over.low, over.high
+def _by_axis(descriptor: Float[np.ndarray, "n d"]) -> dict[str, np.ndarray]:
+    return {f"behavior_{axis}": column for axis, column in enumerate(descriptor.T)}
+
+
+def _cells(over: Scene, name: str, values: Float[np.ndarray, "y x"]) -> list[Row]:
     height, width = values.shape
-    for (row, column), value in np.ndenumerate(values):
-        x = left + (column + 0.5) / width * (right - left)
-        y = bottom + (row + 0.5) / height * (top - bottom)
-        yield {"what": "cell", "x": float(x), "y": float(y), name: float(value)}
+    left, right, bottom, top = over.extent
+    x = left + (np.arange(width) + 0.5) / width * (right - left)
+    y = bottom + (np.arange(height) + 0.5) / height * (top - bottom)
+    return _rows({"what": "cell", "x": x, "y": y[:, None], name: values})
 
 
 def coverage(
-    records: Runs,
-    shape: Sequence[int] | None = None,
-    individuals: Literal["survivors", "evaluated"] = "survivors",
+    records: Runs, shape: Sequence[int] | None = None, individuals: Individuals = "survivors"
 ) -> Curves:
-    """Cumulative coverage.
-
-    Args:
-        records: runs of one or several methods.
-        shape: the number of cells in each dimension of the behavior space. By default those of
-            `brns.metrics.coverage.grid`, 6 x 6 of a plane, with sides halved as long as a method
-            covers more than 95 % of them and there are less than 48 along a side.
-        individuals: whose behaviors count.
-
-    Returns:
-        A series for each method.
-
-    Raises:
-        ValueError: if the space has more than 3 dimensions and no shape is given.
-    """
+    """Cumulative coverage; cells by default those of `brns.metrics.coverage.grid`, with sides
+    halved as long as a method covers more than 95 % of them."""
     groups = methods(records)
     space = next(iter(groups.values()))[0].behavior_space
     cells = tuple(coverages.cells_of(space, shape))
-
-    def curves(cells: tuple[int, ...]) -> Curves:
-        side = " × ".join(map(str, cells))
-        quantity = f"share of {side} cells covered by {_WHO[individuals]}"
-
-        def covered(record: Record) -> np.ndarray:
-            return coverages.of_record(record, cells, individuals)
-
-        return _curves(groups, covered, quantity, most=1.0)
-
-    shares = curves(cells)
-    while shape is None and _saturated(shares) and 2 * min(cells) <= FINEST:
+    while True:
+        statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
+        who = {"survivors": "the survivors", "evaluated": "all that was evaluated"}[individuals]
+        quantity = f"share of {_times(cells)} cells covered by {who}"
+        shares = _curves(groups, statistic, quantity)._replace(most=1.0)
+        saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
+        if shape or not saturated or 2 * min(cells) > FINEST:
+            return shares
         cells = tuple(2 * side for side in cells)
-        shares = curves(cells)
-    return shares
 
 
-_WHO = {"survivors": "the survivors", "evaluated": "all that was evaluated"}
+def _times(cells: Sequence[int]) -> str:
+    return " × ".join(map(str, cells))
 
 
-def _saturated(curves: Curves) -> bool:
-    return any(run.values[:, -1].mean() > SATURATED for run in curves.series)
-
-
-def qd_score(records: Runs, shape: Sequence[int] | None = None) -> Curves:
-    """The QD score above the least fitness that any of the runs met.
-
-    Args:
-        records: runs of one or several methods.
-        shape: the number of cells in each dimension, by default 20 x 20.
-
-    Returns:
-        A series for each method.
-
-    Raises:
-        ValueError: where all have one fitness.
-    """
+def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
+    """The QD score above the least fitness that any of the runs met."""
     groups = methods(records)
     least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
-    cells = tuple(shape or ELITES)
-    quantity = f"QD score of {' × '.join(map(str, cells))} cells, fitness above {least:.3g}"
-    return _curves(groups, lambda record: score_elites(record, cells, least), quantity)
+    statistic = partial(score_elites, shape=shape, offset=least)
+    quantity = f"QD score of {_times(shape)} cells, fitness above {least:.3g}"
+    return _curves(groups, statistic, quantity)
 
 
 def parent_distance(records: Runs) -> Curves:
@@ -284,16 +289,14 @@ def age(records: Runs) -> Curves:
 
 def uniformity(records: Runs) -> Curves:
     """The distance to uniform of archives, or of novelty, in the generations kept."""
-    groups = methods(records)
     quantity = "Jensen–Shannon distance to uniform"
-    return _curves(
-        groups, uniformity_of_record, quantity, lambda record: record.snapshots, most=1.0
-    )
+    curves = _curves(methods(records), uniformity_of_record, quantity, lambda run: run.snapshots)
+    return curves._replace(most=1.0)
 
 
 def eta(records: Runs) -> Curves:
     """η of the generations kept, but for the last."""
-    return _cycling(records, "eta", "η(i)")
+    return _cycling(records, "eta", "η(i)")._replace(reference=1.0)
 
 
 def kappa(records: Runs) -> Curves:
@@ -303,17 +306,15 @@ def kappa(records: Runs) -> Curves:
 
 def kappa_share(records: Runs) -> Curves:
     """κ divided by the number of kept generations after i."""
-    return _cycling(records, "kappa_share", "κ(i) per later generation", most=1.0)
+    return _cycling(records, "kappa_share", "κ(i) per later generation")._replace(most=1.0)
 
 
-def _cycling(records: Runs, name: str, quantity: str, most: float | None = None) -> Curves:
+def _cycling(records: Runs, name: str, quantity: str) -> Curves:
     def statistic(record: Record) -> np.ndarray:
         return getattr(cycling.of_record(record), name)
 
-    def but_the_last(record: Record) -> Sequence[int]:
-        return record.snapshots[:-1]
-
-    values = _curves(methods(records), statistic, quantity, but_the_last, most)
+    groups = methods(records)
+    values = _curves(groups, statistic, quantity, lambda record: record.snapshots[:-1])
     return values._replace(generation="generation i")
 
 
@@ -322,21 +323,24 @@ def _curves(
     statistic: Callable[[Record], np.ndarray],
     quantity: str,
     at: Callable[[Record], Sequence[int]] = lambda record: record.generations,
-    most: float | None = None,
 ) -> Curves:
     """A series for each method of a statistic `at` the generations that all of its runs have."""
     series = []
     for label, runs in groups.items():
-        by_generation = [dict(zip(at(record), statistic(record), strict=True)) for record in runs]
-        generations = common(by_generation)
-        rows = [[values[g] for g in generations] for values in by_generation]
+        generations = _common(map(at, runs))
+        rows = [statistic(record)[np.isin(at(record), generations)] for record in runs]
         values = np.array(rows, np.float64)
         if len(generations) < 2 or not np.isfinite(values).any():
             raise ValueError(
                 f"a curve needs values of 2 generations or more; {runs[0].path} has too few"
             )
         series.append(_series(label, runs, generations, values))
-    return Curves(quantity, tuple(series), most=most)
+    return Curves(quantity, tuple(series))
+
+
+def _common(lists: Iterable[Sequence[int]]) -> list[int]:
+    """The generations that are in all lists."""
+    return sorted(set.intersection(*map(set, lists)))
 
 
 def _series(
@@ -349,70 +353,52 @@ def _series(
 
 
 def q(records: Runs) -> Curves:
-    """Three rows of Q(i, j), of runs of one method.
-
-    Args:
-        records: runs of one method whose states were kept.
-
-    Returns:
-        A series for each i, over j.
-
-    Raises:
-        ValueError: for runs of several methods, as Q has the unit of its estimator.
-    """
-    groups = methods(records)
-    if len(groups) > 1:
-        raise ValueError(
-            f"Q has the unit of its estimator; draw one method on an axes, not {'; '.join(groups)}"
-        )
-    (runs,) = groups.values()
-    generations = common(require_states(record, "Q(i, j)") for record in runs)
+    """An early, a middle and a later row of Q(i, j), of runs of one method: Q has the unit of its
+    estimator."""
+    (runs,) = methods(records).values()
+    generations = _common(require_states(record, "Q(i, j)") for record in runs)
     matrices = np.stack([cycling.of_record(record, generations).q for record in runs])
     series = []
-    for i in three(generations):
-        row = generations.index(i)
-        series.append(_series(f"i = {i}", runs, generations[row:], matrices[:, row, row:]))
+    for row in dict.fromkeys(int(len(generations) * part) for part in (0.1, 0.4, 0.7)):
+        label = f"i = {generations[row]}"
+        series.append(_series(label, runs, generations[row:], matrices[:, row, row:]))
     return Curves("Q(i, j), novelty", tuple(series), "generation j", column="row")
 
 
-def three(kept: Sequence[int]) -> list[int]:
-    """An early, a middle and a later generation of those kept."""
-    return list(dict.fromkeys(kept[int(len(kept) * part)] for part in (0.1, 0.4, 0.7)))
-
-
 def signature(records: Runs) -> Bars:
-    """The standard deviation of paths along the terms of their signature.
-
-    Args:
-        records: runs of one or several methods whose behaviors are paths.
-
-    Returns:
-        A row for each seed and method.
-
-    Raises:
-        ValueError: where behaviors are no paths.
-    """
+    """The standard deviation of paths along the terms of their signature."""
     groups = methods(records)
     first = next(iter(groups.values()))[0]
     if not scene(first.search.task).paths:
         raise ValueError(
             f"a signature needs descriptors that are paths; those of {first.world['name']} are not"
         )
-    spreads = []
+    seeds, spreads = [], []
     for runs in groups.values():
+        seeds.append(tuple(record.seed for record in runs))
         spreads.append(np.stack([paths.spread_of_record(record) for record in runs]))
-    seeds = tuple(tuple(record.seed for record in runs) for runs in groups.values())
     quantity = "standard deviation of all paths"
-    return Bars(quantity, paths.TERMS, tuple(groups), seeds, tuple(spreads))
+    return Bars(quantity, paths.TERMS, tuple(groups), tuple(seeds), tuple(spreads))
+
+
+def cost(records: Runs) -> Costs:
+    """What novelty costs on this machine, by the estimators of runs, whose archives are full."""
+    groups = methods(records)
+    ms = []
+    for runs in groups.values():
+        estimator = runs[0].search.estimator
+        for d in track(DIMENSIONS, "Timing", len(DIMENSIONS)):
+            step = NoveltyStep(estimator, d, INDIVIDUALS)
+            ms.append(np.median([measure_ms(step)[0] for _ in range(REPEATS)]))
+    return Costs(INDIVIDUALS, DIMENSIONS, tuple(groups), np.reshape(ms, (len(groups), -1)))
 
 
 def behaviors(record: Record) -> Behaviors:
     """Every behavior that a run evaluated."""
-    world = scene_of(record)
     names = ("descriptor", "born", "solved")
     descriptor, born, solved = (np.concatenate(evaluated_column(record, name)) for name in names)
     ways = _ways(record) if solved.any() else ()
-    return Behaviors(world, descriptor, born, solved, ways)
+    return Behaviors(scene_of(record), descriptor, born, solved, ways)
 
 
 def _ways(record: Record) -> tuple[np.ndarray, ...]:
@@ -424,18 +410,30 @@ def _ways(record: Record) -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(task.trajectory(genotypes[some]))[..., :2])
 
 
+def lineage(record: Record, individual: int | None = None) -> Lineage:
+    """The line that led to an individual, by default to the first solution, or else to the most
+    novel survivor of the last generation."""
+    columns = {}
+    for name in ("id", "parent", "born", "solved", "descriptor", "failed"):
+        born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
+        columns[name] = np.concatenate(born)  # row i is the individual with id i
+    if individual is None:
+        last = population(record)
+        first = columns["solved"].argmax()
+        individual = int(first if columns["solved"].any() else last.id[last.novelty.argmax()])
+    if individual not in range(len(columns["id"])):
+        most = len(columns["id"]) - 1
+        raise ValueError(f"{record.path} has individuals 0 to {most}; got {individual}")
+    line = [individual]
+    while (parent := int(columns["parent"][line[0]])) >= 0:
+        line.insert(0, parent)
+    others = columns["descriptor"][~columns["failed"]]
+    rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
+    return Lineage(scene_of(record), others, *rows)
+
+
 def archive(record: Record) -> Archived:
-    """The entries of a run's archive at the end.
-
-    Args:
-        record: a run whose estimator is an archive, with a state kept.
-
-    Returns:
-        The entries.
-
-    Raises:
-        ValueError: where the estimator has no archive, or no state was kept.
-    """
+    """The entries of a run's archive in the last state that was kept."""
     generation = require_states(record, "the archive's picture")[-1]
     entries = archive_entries(record, generation)
     if entries is None:
@@ -447,9 +445,8 @@ def archive(record: Record) -> Archived:
 def population(record: Record, generation: int | None = None) -> Living:
     """The survivors of a generation, by default the last."""
     now = record.last if generation is None else generation
-    names = Living._fields[2:]
-    columns = {name: record.column(f"survivors.{name}", [now])[0] for name in names}
-    return Living(scene_of(record), now, **columns)
+    columns = [record.column(f"survivors.{name}", [now])[0] for name in Living._fields[2:]]
+    return Living(scene_of(record), now, *columns)
 
 
 def novelty_map(
@@ -458,20 +455,8 @@ def novelty_map(
     living: int | None = None,
     cells: int = MAP_CELLS,
 ) -> NoveltyMap:
-    """Novelty over the behavior space, and a population.
-
-    Args:
-        record: a run in a plane.
-        generation: one whose state is kept, by default the last.
-        living: the population's generation, where it is another.
-        cells: along each side.
-
-    Returns:
-        The map.
-
-    Raises:
-        ValueError: where the behavior space is no plane, or the state was not kept.
-    """
+    """Novelty over the behavior space after a generation whose state is kept, by default the last,
+    and the population of that generation or another."""
     now = require_states(record, "a novelty map")[-1] if generation is None else generation
     people = population(record, now if living is None else living)
     over = over_box(people.scene, record.behavior_space)
@@ -496,36 +481,23 @@ def novelty_grid(
     Raises:
         ValueError: where the behavior space is no plane.
     """
-    check_planar(record, "a novelty map")
+    _check_planar(record, "a novelty map")
     return novelty_of_cells(record, (cells, cells), generation).reshape(cells, cells).T
 
 
-def elites(record: Record, shape: Sequence[int] | None = None) -> Elites:
-    """The fitness of the fittest in each cell of a plane.
-
-    Args:
-        record: a run in a plane whose task has fitness.
-        shape: the number of cells along x and along y, by default 20 x 20.
-
-    Returns:
-        The map.
-
-    Raises:
-        ValueError: where the behavior space is no plane, or all have one fitness.
-    """
-    check_planar(record, "a map of elites")
+def elites(record: Record, shape: Sequence[int] = ELITES) -> Elites:
+    """The fitness of the fittest in each cell of a plane."""
+    _check_planar(record, "a map of elites")
     least_fitness([record], "a map of elites")
-    cells = tuple(shape or ELITES)
-    best = fittest(record, cells)
-    fitness = np.full(cells, np.nan)
-    at = coverages.cells(best["descriptor"], record.behavior_space, cells)
+    best = fittest(record, shape)
+    fitness = np.full(shape, np.nan)
+    at = coverages.cells(best["descriptor"], record.behavior_space, shape)
     fitness[tuple(at.T)] = best["fitness"]
     world = scene_of(record)
     return Elites(world, over_box(world, record.behavior_space), fitness.T)
 
 
-def check_planar(record: Record, what: str) -> None:
-    """A `ValueError` where a run's behavior space is no plane."""
+def _check_planar(record: Record, what: str) -> None:
     dimension = record.behavior_space.dimension
     if dimension != 2:
         raise ValueError(

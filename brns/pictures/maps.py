@@ -1,6 +1,5 @@
 """Pictures of one run in its world: behaviors, archive, novelty, elites and population."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,20 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
-from brns.pictures import gather
-from brns.pictures.gather import Archived, Behaviors, Elites, Living, NoveltyMap
+from brns.pictures.gather import Archived, Behaviors, Elites, Lineage, Living, NoveltyMap
 from brns.pictures.scenes import beyond, with_start
 from brns.pictures.style import (
     FLOOR,
+    INK,
     NOVELTY,
     SOLVED,
     START,
     TIME,
     WALL,
-    axes,
     colorbar,
     rank_norm,
     scale,
 )
-from brns.runs.record import Record
 from brns.tasks.scene import Scene
 
 MARGIN = 0.02
@@ -35,95 +32,8 @@ MOST_PATHS = 1500
 """more lines than that cover each other"""
 
 
-def behaviors(record: Record, ax: Axes | None = None) -> Axes:
-    """Every behavior that was evaluated, of paths at most 1500, coloured by generation. Solutions
-    are ringed; ways of three (the first, one halfway, the last) are drawn where the task can replay
-    them. First seed of each method.
-
-    Args:
-        record: a run.
-        ax: where to draw, by default pyplot's current axes.
-
-    Returns:
-        The axes.
-    """
-    return paint_behaviors(gather.behaviors(record), ax)
-
-
-def archive(record: Record, ax: Axes | None = None) -> Axes:
-    """The behaviors in the archive at the end, coloured by the generation in which they entered.
-    First seed.
-
-    Args:
-        record: a run whose estimator is an archive, with a state kept.
-        ax: where to draw, by default pyplot's current axes.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where the estimator has no archive, or no state was kept.
-    """
-    return paint_archive(gather.archive(record), ax)
-
-
-def novelty_map(
-    record: Record, ax: Axes | None = None, generation: int | None = None, living: int | None = None
-) -> Axes:
-    """Novelty after a generation at the centres of 60 × 60 cells, and the population that then
-    lived, for an early, a middle and the last state kept. Colours are ranks, among the cells that
-    can be reached where there are walls. First seed of each method.
-
-    Args:
-        record: a run in a plane whose states were kept.
-        ax: where to draw, by default pyplot's current axes.
-        generation: one whose state is kept, by default the last.
-        living: the population's generation, where it is another.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where the behavior space is no plane, or the state was not kept.
-    """
-    return paint_novelty_map(gather.novelty_map(record, generation, living), ax)
-
-
-def elites(record: Record, ax: Axes | None = None, *, shape: Sequence[int] | None = None) -> Axes:
-    """The fitness of the fittest in each of 20 × 20 cells of the behavior space. First seed of each
-    method.
-
-    Args:
-        record: a run in a plane whose task has fitness.
-        ax: where to draw, by default pyplot's current axes.
-        shape: the number of cells along x and along y.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: where that space is no plane, and where all have one fitness.
-    """
-    return paint_elites(gather.elites(record, shape), ax)
-
-
-def population(record: Record, ax: Axes | None = None, generation: int | None = None) -> Axes:
-    """The survivors of a generation, coloured by the novelty by which they were selected.
-
-    Args:
-        record: a run.
-        ax: where to draw, by default pyplot's current axes.
-        generation: of the run, by default the last.
-
-    Returns:
-        The axes.
-    """
-    return paint_population(gather.population(record, generation), ax)
-
-
-def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
+def paint_behaviors(shown: Behaviors, ax: Axes) -> None:
     """Draw what `gather.behaviors` found."""
-    ax = axes(ax)
     world, number, solved = shown.scene, len(shown.born), shown.solved
     most = min(number, MOST_PATHS) if world.paths else number
     some = np.linspace(0, number - 1, most).astype(int)
@@ -139,54 +49,62 @@ def paint_behaviors(shown: Behaviors, ax: Axes | None = None) -> Axes:
         ax.plot(*way.T, label="way of a solution", **style)
     drawn = f"{most} of " if most < number else ""
     solutions = "1 solution" if solved.sum() == 1 else f"{solved.sum()} solutions"
-    words = f"{drawn}{number} behaviors in {shown.born.max()} generations, {solutions}"
-    ax.set_title(words + beyond(world, shown.descriptor))
-    return ax
+    outside = beyond(world, shown.descriptor)
+    ax.set_title(f"{drawn}{number} behaviors, {solutions}{outside}")
 
 
-def paint_archive(shown: Archived, ax: Axes | None = None) -> Axes:
+def paint_lineage(shown: Lineage, ax: Axes) -> None:
+    """Draw what `gather.lineage` found."""
+    world, size = shown.scene, scale(ax)
+    _draw_behaviors(ax, world, shown.descriptor, shown.born, "generation of birth", 30.0)
+    some = np.linspace(0, len(shown.others) - 1, min(len(shown.others), MOST_PATHS)).astype(int)
+    faint: Any = {"s": 7 * size**2, "lw": 0, "color": WALL, "alpha": 0.25, "rasterized": True}
+    ax.scatter(*world.place(shown.others[some]).T, label="evaluated", zorder=0.5, **faint)
+    x, y = world.place(shown.descriptor).T
+    if not world.paths:
+        ax.plot(x, y, color=INK, lw=0.8 * size, zorder=3, label="from parent to child")
+    words = "solution" if shown.solved[-1] else "individual"
+    ring: Any = {"mfc": "none", "mec": SOLVED, "ms": 8 * size, "mew": 1.5 * size, "zorder": 6}
+    ax.plot(x[-1:], y[-1:], "o", ls="", label=words, path_effects=halo(ax), **ring)
+    generations = "1 ancestor" if len(shown.id) == 2 else f"{len(shown.id) - 1} ancestors"
+    outside = beyond(world, shown.descriptor)
+    ax.set_title(f"{words} {shown.id[-1]} and its {generations}{outside}")
+
+
+def paint_archive(shown: Archived, ax: Axes) -> None:
     """Draw what `gather.archive` found."""
-    ax = axes(ax)
     _draw_behaviors(ax, shown.scene, shown.descriptor, shown.entered, "generation of entry")
     number = len(shown.descriptor)
     outside = beyond(shown.scene, shown.descriptor)
     ax.set_title(f"archive of {number} after generation {shown.generation}{outside}")
-    return ax
 
 
-def paint_novelty_map(shown: NoveltyMap, ax: Axes | None = None) -> Axes:
+def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     """Draw what `gather.novelty_map` found."""
-    ax = axes(ax)
     ranks = rank_norm(shown.novelty[np.isfinite(shown.novelty)])
-    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
-    among = " among the cells that can be reached" if shown.walled else ""
-    bar = f"novelty, coloured by rank{among}"
-    colorbar(ax, ax.imshow(shown.novelty, NOVELTY, ranks, **image), bar)
+    image = ax.imshow(shown.novelty, NOVELTY, ranks, **_cells_over(shown.over))
+    colorbar(ax, image, "novelty, by rank")
     draw_world(ax, shown.scene)
     people = shown.living.descriptor
     size = scale(ax)
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
     outside = beyond(shown.scene, people)
-    ax.set_title(f"novelty after generation {shown.generation}{outside}")
-    return ax
+    ax.set_title(f"after generation {shown.generation}{outside}")
 
 
-def paint_elites(shown: Elites, ax: Axes | None = None) -> Axes:
+def paint_elites(shown: Elites, ax: Axes) -> None:
     """Draw what `gather.elites` found."""
-    ax = axes(ax)
-    image: Any = {"origin": "lower", "extent": shown.over.extent, "interpolation": "nearest"}
-    colorbar(ax, ax.imshow(shown.fitness, NOVELTY, **image), "fitness of the elite")
+    image = ax.imshow(shown.fitness, NOVELTY, **_cells_over(shown.over))
+    colorbar(ax, image, "fitness of the elite")
     draw_world(ax, shown.scene)
     height, width = shown.fitness.shape
     number = np.isfinite(shown.fitness).sum()
     ax.set_title(f"elites of {number} of {width} × {height} cells")
-    return ax
 
 
-def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
+def paint_population(shown: Living, ax: Axes) -> None:
     """Draw what `gather.population` found."""
-    ax = axes(ax)
     world, novelty = shown.scene, shown.novelty
     colors: Any = {"cmap": NOVELTY, "norm": rank_norm(novelty)}
     if world.paths:
@@ -195,11 +113,14 @@ def paint_population(shown: Living, ax: Axes | None = None) -> Axes:
     size = scale(ax)
     dot: Any = {"s": 22 * size**2, "lw": 0.5 * size, "edgecolor": "black", **colors}
     points = ax.scatter(x, y, c=novelty, label="population", zorder=4, **dot)
-    colorbar(ax, points, "novelty, coloured by rank")
+    colorbar(ax, points, "novelty, by rank")
     draw_world(ax, world)
     outside = beyond(world, shown.descriptor)
     ax.set_title(f"population of generation {shown.generation}{outside}")
-    return ax
+
+
+def _cells_over(world: Scene) -> dict[str, Any]:
+    return {"origin": "lower", "extent": world.extent, "interpolation": "nearest"}
 
 
 def halo(ax: Axes) -> list[Any]:
@@ -246,12 +167,13 @@ def _draw_behaviors(
     behaviors: Float[np.ndarray, "n d"],
     generations: Int[np.ndarray, " n"],
     label: str,
+    area: float = 7.0,
 ) -> None:
     if world.paths:
         artist: Any = draw_paths(ax, world, behaviors, generations, cmap=TIME, lw=0.6, alpha=0.7)
     else:
         x, y = world.place(behaviors).T
-        dot: Any = {"s": 7 * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
+        dot: Any = {"s": area * scale(ax) ** 2, "lw": 0, "alpha": 0.9, "rasterized": True}
         artist = ax.scatter(x, y, c=generations, cmap=TIME, **dot)
     artist.set_clim(0, max(generations.max(), 1))
     colorbar(ax, artist, label).ax.locator_params("y", integer=True)

@@ -18,9 +18,8 @@ from PIL import Image
 
 from brns.metrics.recorded import evaluated_column
 from brns.pictures import gather
-from brns.pictures.gather import NoveltyMap
 from brns.pictures.maps import paint_novelty_map, paint_population
-from brns.pictures.records import has_map, method, scene_of
+from brns.pictures.records import has_map, last_states, method, scene_of
 from brns.pictures.style import add_title, house_style, legend_below
 from brns.runs.progress import track
 from brns.runs.record import Record
@@ -114,47 +113,32 @@ def frames(record: Record) -> Iterator[np.ndarray]:
         raise ValueError(
             f"a movie needs 2 generations or more; {record.path} has the founders alone"
         )
-    states = record.snapshots if has_map(record) else []
     moments = np.unique(np.linspace(0, record.last, MOST_FRAMES).round().astype(int)).tolist()
-    newest = [max((g for g in states if g <= now), default=None) for now in moments]
-    film = _Film(record)
-    for now, state in zip(moments, newest, strict=True):
-        yield film.frame(now, state)
-
-
-class _Film:
-    """A figure on which one frame is painted after the other, as its layout takes as long as all
-    else."""
-
-    def __init__(self, record: Record):
-        self.record = record
-        self.map: NoveltyMap | None = None
-        with house_style():
-            # Numbers beside the bar get longer from frame to frame.
-            layout = ConstrainedLayoutEngine(w_pad=0.25)
-            self.figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
-            self.ax = self.figure.subplots()
-        self.canvas = FigureCanvasAgg(self.figure)
-
-    def frame(self, now: int, state: int | None) -> np.ndarray:
-        """The population of a generation on the map of a state, if there is one."""
-        record, ax = self.record, self.ax
+    states = last_states(record, moments) if has_map(record) else [None] * len(moments)
+    with house_style():
+        # Numbers beside the bar get longer from frame to frame.
+        layout = ConstrainedLayoutEngine(w_pad=0.25)
+        figure = Figure(figsize=(6.4, 6.0), dpi=DPI, layout=layout)
+        ax = figure.subplots()
+    canvas = FigureCanvasAgg(figure)
+    novelty = None
+    for now, state in zip(moments, states, strict=True):
+        living = gather.population(record, now)
+        if state is not None and (novelty is None or novelty.generation != state):
+            novelty = gather.novelty_map(record, state)
         with house_style():
             ax.clear()
-            if state is None:
-                paint_population(gather.population(record, now), ax)
+            if novelty is None:
+                paint_population(living, ax)
             else:
-                if self.map is None or self.map.generation != state:
-                    self.map = gather.novelty_map(record, state)
-                paint_novelty_map(self.map._replace(living=gather.population(record, now)), ax)
-            add_title(
-                ax, f"{method(record)}, seed {record.seed}, generation {now} of {record.last}"
-            )
-            if not self.figure.legends:
-                legend_below(self.figure)
-            self.canvas.draw()
-            self.figure.set_layout_engine("none")  # from the first frame on all stays in its place
-        return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
+                paint_novelty_map(novelty._replace(living=living), ax)
+            title = f"{method(record)}, seed {record.seed}, generation {now} of {record.last}"
+            add_title(ax, title)
+            if not figure.legends:
+                legend_below(figure)
+            canvas.draw()
+        figure.set_layout_engine("none")  # which takes as long as all else
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
 def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
@@ -179,24 +163,13 @@ def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: flo
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
     first = next(pictures)
     height, width = first.shape[:2]
-    arguments = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
     # What every player shows: H.264, 4:2:0, of an even number of pixels along each side.
-    even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p"]
-    rate = ["-r", f"{frames_per_second}"]
-    coded = ["-c:v", "libx264", "-crf", "20", "-movflags", "+faststart"]
-    command = [
-        "ffmpeg",
-        "-y",
-        "-loglevel",
-        "error",
-        *arguments,
-        *rate,
-        "-i",
-        "-",
-        *even,
-        *coded,
-        str(out),
-    ]
+    options = (
+        f"-y -loglevel error -f rawvideo -pix_fmt rgb24 -s {width}x{height} "
+        f"-r {frames_per_second} -i - -vf pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white "
+        "-pix_fmt yuv420p -c:v libx264 -crf 20 -movflags +faststart"
+    )
+    command = ["ffmpeg", *options.split(), str(out)]
     with tempfile.TemporaryFile() as text:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=text) as process:
             assert process.stdin is not None

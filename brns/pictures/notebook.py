@@ -3,15 +3,15 @@ picture."""
 
 import base64
 import html
-import io
 from collections.abc import Sequence
 
 from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES
-from brns.pictures.maps import behaviors
+from brns.pictures import gather
+from brns.pictures.maps import paint_behaviors
 from brns.pictures.records import method
-from brns.pictures.style import NotebookFigure, house_style
+from brns.pictures.style import NotebookFigure, house_style, png
 from brns.runs.record import Record
 from brns.runs.storage import RecordError
 
@@ -33,44 +33,46 @@ def table(records: Sequence[Record]) -> str:
         A row for each of the first 50, with a picture where there are at most 12.
     """
     measures = [name for name in SHOWN if any(_has(record, name) for record in records)]
-    heads = ["", "run", "seed", "generations", *(MEASURES[name].title for name in measures)]
-    rows = [heads if len(records) <= PICTURES else heads[1:]]
+    pictured = len(records) <= PICTURES
+    titles = [MEASURES[name].title for name in measures]
+    lines = [_line("th", ["run", "seed", "generations", *titles], "" if pictured else None)]
     for record in records[:LISTED]:
-        cells = [_picture(record)] if len(records) <= PICTURES else []
-        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}", _state(record)]
+        ended = (
+            f"{record.last}"
+            if record.last >= record.planned
+            else (f"{record.last} of {record.planned}")
+        )
+        words = [f"{record.metadata.world}, {method(record)}", f"{record.seed}", ended]
         for name in measures:
             value = MEASURES[name].function(record) if _has(record, name) else None
             words.append(format_number(None if value is None else float(value)))
-        rows.append([*cells, *map(html.escape, words)])
-    lines = ["".join(f"<th>{cell}</th>" for cell in rows[0])]
-    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows[1:]]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
+        lines.append(_line("td", words, _picture(record) if pictured else None))
     more = len(records) - LISTED
-    return f"<table>{body}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
+    return f"<table>{''.join(lines)}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
+
+
+def _line(tag: str, words: Sequence[str], picture: str | None) -> str:
+    """A row of the table, which begins with a picture, if there is one."""
+    cells = [] if picture is None else [picture]
+    cells += map(html.escape, words)
+    inner = "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
+    return f"<tr>{inner}</tr>"
 
 
 def _has(record: Record, name: str) -> bool:
     return MEASURES[name].needs != "grid" or grid(record.behavior_space) is not None
 
 
-def _state(record: Record) -> str:
-    return (
-        f"{record.last}" if record.last >= record.planned else f"{record.last} of {record.planned}"
-    )
-
-
 def _picture(record: Record) -> str:
     """Everything that a run evaluated, as an image."""
-    buffer = io.BytesIO()
     with house_style():
         figure = NotebookFigure(figsize=(2.6, 2.3), layout="constrained")
         ax = figure.subplots()
         try:
-            behaviors(record, ax)
+            paint_behaviors(gather.behaviors(record), ax)
         except RecordError as error:  # damaged: what can be read stands beside it
             return html.escape(f"no picture: {error}")
         ax.set(title="", xlabel="", ylabel="")
-        figure.savefig(buffer, format="png", dpi=90)
-    data = base64.b64encode(buffer.getvalue()).decode()
+        data = base64.b64encode(png(figure, dpi=90)).decode()
     words = "Every behavior that was evaluated, early ones light and late ones dark"
     return f'<img alt="{words}" src="data:image/png;base64,{data}">'

@@ -1,6 +1,7 @@
 """What pictures ask of runs: their method, its name and look; how their world looks, and what their
 states hold."""
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +11,7 @@ from brns.core import Task
 from brns.estimators.archive import Archive
 from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
-from brns.metrics.recorded import evaluated_column
+from brns.metrics.recorded import evaluated_column, require_states
 from brns.runs.record import Record
 from brns.settings import PARTS, Look, diff, format_diff, format_overrides
 from brns.tasks.scene import Drawable, Scene, plain
@@ -37,14 +38,10 @@ def method(record: Record) -> str:
     """
     if record.experiment["mutate"]["name"] == "UniformResampling":
         return RANDOM
-    changed = {
-        name: value
-        for name, value in record.metadata.changed.items()
-        if not name.startswith("task.")
-    }
-    label = f"{record.metadata.estimator}, {format_overrides(changed)}".rstrip(", ").replace(
-        "estimator.", ""
-    )
+    changed = record.metadata.changed
+    others = {name: value for name, value in changed.items() if not name.startswith("task.")}
+    label = f"{record.metadata.estimator}, {format_overrides(others)}".rstrip(", ")
+    label = label.replace("estimator.", "")
     return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
@@ -108,21 +105,16 @@ def looks_of(labels: Iterable[str]) -> dict[str, Look]:
         base = LOOKS.get(label.partition(", ")[0])
         if base and base not in looks.values():
             looks[label] = base
-    places = range(len(LOOKS))
-    free = [i for i, look in enumerate(LOOKS.values()) if look not in looks.values()]
+    every = list(LOOKS.values())
+    turns = [(1, look) for look in every if look not in looks.values()]
+    turns += itertools.product(range(2, len(labels) + 2), every)
     others = [label for label in labels if label not in looks]
-    mixed = [_mixed(place, 1) for place in free]
-    for turn in range(2, len(others) // len(LOOKS) + 3):
-        mixed += [_mixed(place, turn) for place in places]
-    return looks | dict(zip(others, mixed, strict=False))
-
-
-def _mixed(place: int, turn: int) -> Look:
-    """The colour of one method with the dashes and the marker of others."""
-    looks = list(LOOKS.values())
-    other = looks[(place + turn) % len(looks)]
-    third = looks[(place + 2 * turn + 1) % len(looks)]
-    return looks[place]._replace(dashes=other.dashes, marker=third.marker)
+    for label, (turn, look) in zip(others, turns, strict=False):
+        place = every.index(look)
+        dashes = every[(place + turn) % len(every)].dashes
+        marker = every[(place + 2 * turn + 1) % len(every)].marker
+        looks[label] = look._replace(dashes=dashes, marker=marker)
+    return looks
 
 
 def scene(task: Task) -> Scene:
@@ -145,6 +137,12 @@ def has_map(record: Record) -> bool:
         and bool(record.snapshots)
         and record.known_search is not None
     )
+
+
+def last_states(record: Record, moments: Sequence[int]) -> list[int]:
+    """The last generation until each of these moments whose state is kept."""
+    kept = np.array(record.snapshots)
+    return kept[(np.searchsorted(kept, moments, "right") - 1).clip(0)].tolist()
 
 
 def explain_left_out(records: Iterable[Record]) -> str:
@@ -185,17 +183,11 @@ def uniformity_of_record(record: Record) -> np.ndarray:
     is empty."""
     space = record.behavior_space
     cells = cells_of(space, None)
-    archives = [archive_entries(record, generation) for generation in record.snapshots]
-    if not archives or archives[0] is None:
-        return uniformities.of_record(record, cells)
-    return np.array(
-        [
-            uniformities.of_points(a[0], space, cells) if a and len(a[0]) else np.nan
-            for a in archives
-        ]
-    )
-
-
-def common(lists: Iterable[Iterable[int]]) -> list[int]:
-    """The generations that are in all lists."""
-    return sorted(set.intersection(*map(set, lists)))
+    distances = []
+    for generation in require_states(record, "uniformity"):
+        entries = archive_entries(record, generation)
+        if entries is None:
+            return uniformities.of_record(record, cells)
+        points, _ = entries
+        distances.append(uniformities.of_points(points, space, cells) if len(points) else np.nan)
+    return np.array(distances)

@@ -1,5 +1,5 @@
-"""How the figures look: type, colours, legends and colour bars; what several seeds become, a line
-and a band."""
+"""How the figures look: type, colours, legends, colour bars and files; what several seeds become, a
+line and a band."""
 
 import contextlib
 import io
@@ -18,6 +18,8 @@ from matplotlib import style as styles
 from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from PIL import Image
 
 from brns.formatting import format_number
 from brns.pictures.records import LOOKS
@@ -41,8 +43,8 @@ STYLE: Any = {
     "figure.facecolor": "white",
     "text.parse_math": False,  # a setting's text in a label is text
     "legend.frameon": False,
-    "figure.dpi": 130.0,
-    "savefig.dpi": 130.0,
+    "figure.dpi": 110.0,
+    "savefig.dpi": 110.0,
     "pdf.fonttype": 42,  # publishers refuse type 3
     "ps.fonttype": 42,
     "svg.fonttype": "none",  # text stays text
@@ -90,11 +92,6 @@ def house_style(width: Width | None = None) -> Generator[None, None, None]:
         matplotlib.interactive(interactive)
 
 
-def in_a_notebook() -> bool:
-    """Whether figures stand below the cells that make them."""
-    return "inline" in os.environ.get("MPLBACKEND", "")
-
-
 class NotebookFigure(Figure):
     """A figure that a notebook shows once in its cell, with or without a magic line."""
 
@@ -105,9 +102,7 @@ class NotebookFigure(Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
+        return png(self)
 
     def _ipython_display_(self) -> None:
         """Show it now, and not a second time when the cell ends."""
@@ -123,26 +118,14 @@ def new_figure(width: float, height: float) -> Figure:
 
     In a notebook with inline figures pyplot knows it, and shows it when the cell ends.
     """
-    size: Any = {"figsize": (width, height), "layout": "constrained"}
-    if not in_a_notebook():
+    # Maps keep their shape, so that their layout is a little off.
+    layout = ConstrainedLayoutEngine(w_pad=0.1)
+    size: Any = {"figsize": (width, height), "layout": layout}
+    if "inline" not in os.environ.get("MPLBACKEND", ""):
         return NotebookFigure(**size)
     from matplotlib import pyplot
 
     return pyplot.figure(FigureClass=NotebookFigure, **size)
-
-
-def axes(ax: Axes | None) -> Axes:
-    """The axes given, or pyplot's current ones."""
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
-
-    return pyplot.gca()
-
-
-def ink(ax: Axes) -> Any:
-    """The colour of an axes' own text, which a user's style may make light."""
-    return ax.xaxis.label.get_color()
 
 
 def scale(ax: Axes) -> float:
@@ -181,11 +164,6 @@ def colorbar(ax: Axes, mappable: Any, label: str) -> Any:
     return bar
 
 
-def columns(panels: int) -> int:
-    """How many of these panels stand side by side: three, but four are a square."""
-    return 2 if panels == 4 else min(panels, 3)
-
-
 def add_title(ax: Axes, text: str) -> None:
     """Put a text above a panel's title, in lines no longer than the panel is wide."""
     text = f"{text}\n{ax.get_title(loc='left')}".strip()
@@ -198,10 +176,29 @@ def add_title(ax: Axes, text: str) -> None:
     ax.set_title("\n".join(textwrap.fill(line, most) for line in text.split("\n")))
 
 
+def png(figure: Figure, **options: Any) -> bytes:
+    """A figure as a PNG of at most 256 colours, a third as large as one of all.
+
+    Args:
+        figure: any of matplotlib.
+        **options: those of matplotlib's `savefig`, such as `dpi`.
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", **options)
+    with Image.open(buffer) as picture:
+        if picture.getchannel("A").getextrema() != (255, 255):  # something shines through
+            return buffer.getvalue()
+        few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        small = io.BytesIO()
+        few.save(small, format="png", optimize=True, dpi=picture.info["dpi"])
+    return small.getvalue()
+
+
 def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     """Write a figure to a file, whole or not at all.
 
-    Text in .pdf and .svg files stays text: of type 42 in a PDF, as publishers ask for.
+    Text in .pdf and .svg files stays text: of type 42 in a PDF, as publishers ask for. A .png has
+    at most 256 colours.
 
     Args:
         figure: one of `brns.pictures`, or any of matplotlib.
@@ -219,7 +216,10 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
     if path.suffix in dated:
         options = {"metadata": dated[path.suffix]} | options
     with replacing(path) as temporary, house_style():
-        figure.savefig(temporary, **options)
+        if path.suffix == ".png":
+            temporary.write_bytes(png(figure, **options))
+        else:
+            figure.savefig(temporary, **options)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
@@ -324,18 +324,36 @@ def draw_lines(
     Returns:
         What the bands are in words, which the axis has to say.
     """
-    ax.set_facecolor("white")
     drawn = bands([line.values for line in lines], quartiles, most)
-    for place, (line, (middle, low, high)) in enumerate(zip(lines, drawn.middles, strict=True)):
-        marks = (MARKS * (place + 0.5) / len(lines), MARKS)
-        style: dict[str, Any] = line_style(line.look, scale(ax)) | {
-            "label": line.label,
-            "markevery": marks,
-        }
-        ax.plot(line.x, middle, clip_on=False, **style)  # a line at 0 shows above the axis
-        if len(line.values) > 1:
-            ax.fill_between(line.x, low, high, color=line.look.color, alpha=0.15, lw=0)
+    for place, (line, band) in enumerate(zip(lines, drawn.middles, strict=True)):
+        draw_band(ax, line.label, line.x, band, line.look, place / len(lines))
     return drawn.words
+
+
+def draw_band(
+    ax: Axes,
+    label: str,
+    x: Sequence[float | int],
+    band: Float[np.ndarray, "3 x"],
+    look: Look,
+    place: float = 0.0,
+) -> None:
+    """Draw one line with its band.
+
+    Args:
+        ax: where.
+        label: for the legend.
+        x: the places.
+        band: the middle, the lower and the upper end.
+        look: of the method.
+        place: of the first marker, from 0 to 1 of the way to the second: lines that lie on each
+            other have theirs apart.
+    """
+    ax.set_facecolor("white")
+    middle, low, high = band
+    style: dict[str, Any] = line_style(look, scale(ax)) | {"markevery": (MARKS * place, MARKS)}
+    ax.plot(x, middle, label=label, clip_on=False, **style)  # a line at 0 shows above the axis
+    ax.fill_between(x, low, high, color=look.color, alpha=0.15, lw=0)
 
 
 def label_ends(ax: Axes, most: float = 0.36) -> bool:
@@ -369,7 +387,9 @@ def label_ends(ax: Axes, most: float = 0.36) -> bool:
             [1.0, 1.03], [height, place], color=color, lw=0.8, transform=ax.transAxes, clip_on=False
         )
         label = str(line.get_label())
-        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink(ax))
+        # the colour of an axes' own text, which a user's style may make light
+        ink: Any = ax.xaxis.label.get_color()
+        ax.text(1.04, place, label, va="center", transform=ax.transAxes, color=ink)
     return True
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from brns.checks import check_settings
 from brns.core import Box, Evaluation
+from brns.tasks.scene import Scene, plain
 
 PIXELS = 16
 """along a side of the arm's picture"""
@@ -50,6 +51,14 @@ class PlanarArm(eqx.Module):
             raise ValueError(
                 f"an arm of {self.joints} joints needs as many lengths above 0; got {self.lengths}"
             )
+
+    def scene(self) -> Scene:
+        """The plane of the tip, or of the first link's end."""
+        world = plain(self.behavior_space)
+        if self.descriptor == "picture":
+            return world
+        end = "the tip" if self.descriptor == "tip" else "joint 1"
+        return world._replace(axes=(f"x of {end} (2 arm lengths)", f"y of {end} (2 arm lengths)"))
 
     @property
     def genotype_space(self) -> Box:

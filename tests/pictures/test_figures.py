@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from brns import ArchiveKNN, NoveltySearch, Record
-from brns import pictures as drawn
-from brns.core import Population, initial_generation
+from brns import ArchiveKNN, NoveltySearch, Record, pictures
+from brns.core import Population, init_estimator
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.elites import elites, qd_score
+from brns.pictures import draw
 from brns.pictures.style import SOLVED
 from brns.runs import metadata
+from brns.runs.active import ActiveRun
 from brns.runs.store import Store
+from brns.search import SearchState
 from brns.tasks.ant import AntMaze
 
 GENERATIONS = 6
@@ -53,13 +55,13 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
     below = (low < 0).any() or (name in shares and (high > 1).any())
     if below:  # no such quantity is negative, and no share above 1
         low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-    drawn.FIGURES[name].function(near, ax)
+    draw(name, near, ax=ax)
     said = " ".join(ax.get_ylabel().split())
     assert said.endswith("median and quartiles, 2 seeds" if below else "mean ± deviation, 2 seeds")
     line = ax.lines[0]
     np.testing.assert_array_equal(line.get_xdata(), generations[0])
     np.testing.assert_allclose(line.get_ydata(), middle)
-    assert line.get_label() == drawn.method(near[0])
+    assert line.get_label() == pictures.method(near[0])
     band = ax.collections[0].get_paths()[0].vertices
     first = 1 if name == "parent-distance" else 0  # Founders have no parents.
     for limit in (low, high):
@@ -70,12 +72,12 @@ def test_a_curve_is_the_metrics_mean_over_seeds_and_its_band_the_deviation(name,
 def test_runs_of_different_length_end_with_the_shortest(near, tmp_path, ax):
     short = copied(near[1], tmp_path / "short")
     (short.path / "generations" / f"{GENERATIONS:06d}.npz").unlink()
-    drawn.age([near[0], short], ax)
+    draw("age", [near[0], short], ax=ax)
     assert ax.lines[0].get_xdata()[-1] == GENERATIONS - 1
 
 
 def test_q_draws_rows_of_the_matrix(archived, ax):
-    drawn.q(archived, ax)
+    draw("q", archived, ax=ax)
     q = np.mean([cycling.of_record(record).q for record in archived], axis=0)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), q[0])
     np.testing.assert_array_equal(ax.lines[1].get_xdata(), np.arange(2, GENERATIONS + 1))
@@ -84,7 +86,7 @@ def test_q_draws_rows_of_the_matrix(archived, ax):
 
 def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
     record = archived[0]
-    drawn.uniformity(record, ax)
+    draw("uniformity", record, ax=ax)
     state = record.state(GENERATIONS, record.search).estimator
     entries = np.asarray(state.descriptor)[np.asarray(state.id) >= 0]
     expected = uniformity.of_points(entries, record.search.task.behavior_space, (6, 6))
@@ -94,18 +96,18 @@ def test_an_archives_uniformity_is_that_of_its_entries(archived, ax):
 
 
 def test_the_archive_is_drawn_where_its_entries_lie(archived, near, ax):
-    drawn.archive(archived[0], ax)
+    draw("archive", archived[0], ax=ax)
     state = archived[0].state(GENERATIONS, archived[0].search).estimator
     there = np.asarray(state.id) >= 0
     assert there.sum() == 2 * GENERATIONS
     np.testing.assert_allclose(ax.collections[0].get_offsets(), np.asarray(state.descriptor)[there])
     np.testing.assert_array_equal(ax.collections[0].get_array(), np.asarray(state.entered)[there])
     with pytest.raises(ValueError, match="no archive"):
-        drawn.archive(near[0], ax)
+        draw("archive", near[0], ax=ax)
 
 
 def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
-    drawn.novelty_map(maze, ax, generation=4)
+    draw("novelty-map", maze, ax=ax, generation=4)
     image = np.asarray(ax.images[0].get_array())
     search, state = maze.search, maze.state(4)
     column, row = 40, 7  # The cell's centre is at x = 405, y = 75; y runs down.
@@ -120,7 +122,7 @@ def test_the_novelty_map_is_the_estimators_score_in_its_place(maze, ax):
 
 
 def test_the_maze_shows_everything_evaluated_and_its_walls(maze, ax):
-    drawn.behaviors(maze, ax)
+    draw("behaviors", maze, ax=ax)
     points = ax.collections[0]
     founders = maze.column("offspring.descriptor", [0])[0]
     later = maze.column("offspring.descriptor")
@@ -146,7 +148,7 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     offspring["solved"] = np.arange(20) == 0
     record.write("generations", 3, arrays | {"offspring": offspring})
     (place,) = record.solutions().descriptor
-    drawn.behaviors(record, ax)
+    draw("behaviors", record, ax=ax)
     rings = ax.collections[1]
     np.testing.assert_allclose(rings.get_offsets(), [place])
     assert tuple(rings.get_edgecolor()[0]) == to_rgba(SOLVED)
@@ -155,27 +157,40 @@ def test_a_solution_is_ringed_and_its_way_ends_where_its_behavior_lies(maze, ax,
     assert ax.get_title().endswith(", 1 solution")
 
 
+def test_the_line_of_a_solution_leads_from_a_founder_parent_by_parent(maze, near, ax):
+    parents = np.concatenate([maze.column("offspring.parent", [g])[0] for g in maze.generations])
+    ids = [row["id"] for row in pictures.data("lineage", maze, individual=120)]
+    assert ids[-1] == 120
+    assert list(parents[ids]) == [-1, *ids[:-1]]
+    draw("lineage", near[0], ax=ax)  # nobody solved it
+    novelty = near[0].column("survivors.novelty", [GENERATIONS])[0]
+    newest = near[0].column("survivors.descriptor", [GENERATIONS])[0][novelty.argmax()]
+    np.testing.assert_allclose(ax.lines[-1].get_xydata(), [newest])
+    with pytest.raises(ValueError, match="has individuals 0 to 139; got 140"):
+        draw("lineage", maze, individual=140)
+
+
 def test_methods_of_one_name_are_told_apart_by_what_differs(archived):
     other = Record(archived[0].path)
     other.experiment = {**other.experiment, "seed": 1}
     other.metadata.changed = {"task.steps": 5, "estimator.entry": "$\\frac{$"}
-    told = [drawn.method(archived[0]), "archive, entry=$\\frac{$"]
-    assert list(drawn.methods([*archived, other])) == told
-    figure = drawn.draw("age", [archived[0], other])
+    told = [pictures.method(archived[0]), "archive, entry=$\\frac{$"]
+    assert list(pictures.methods([*archived, other])) == told
+    figure = draw("age", [archived[0], other])
     figure.canvas.draw()  # A setting is not read as mathematics.
     assert [line.get_label() for line in figure.axes[0].lines] == told
 
 
 def test_what_cannot_be_drawn_together_is_refused(maze, near, archived, ax):
-    with pytest.raises(ValueError, match="unit"):
-        drawn.q([*near, *archived], ax)
+    with pytest.raises(ValueError, match="one panel fits on ax; these runs have 2"):
+        draw("q", [*near, *archived], ax=ax)
     with pytest.raises(ValueError, match="the same seed"):
-        drawn.methods([*archived, archived[0]])
+        pictures.methods([*archived, archived[0]])
     with pytest.raises(ValueError, match="different tasks"):
-        drawn.coverage([maze, *near], ax)
+        draw("coverage", [maze, *near], ax=ax)
     for name in ("elites", "qd-score"):
         with pytest.raises(ValueError, match="needs a task with fitness"):
-            drawn.draw(name, [maze])
+            draw(name, [maze])
 
 
 def test_without_states_or_generations_the_message_says_what_is_missing(archived, tmp_path, ax):
@@ -183,16 +198,16 @@ def test_without_states_or_generations_the_message_says_what_is_missing(archived
     shutil.rmtree(record.path / "states")
     for name in ("novelty-map", "archive", "uniformity", "q", "eta", "kappa"):
         with pytest.raises(ValueError, match="--checkpoint-every 1"):
-            drawn.FIGURES[name].function(record, ax)
+            draw(name, record, ax=ax)
     for number in range(1, GENERATIONS + 1):
         (record.path / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
-        drawn.age(record, ax)
+        draw("age", record, ax=ax)
 
 
 def test_elites_are_the_fittest_of_their_cells(near, ax):
     record = near[0]
-    drawn.elites(record, ax)
+    draw("elites", record, ax=ax)
     shown = ax.images[0].get_array().filled(np.nan)  # rows are cells of y
     assert shown.shape == (20, 20)
     found = elites(record, (20, 20))
@@ -203,7 +218,7 @@ def test_elites_are_the_fittest_of_their_cells(near, ax):
 
 def test_a_new_cell_never_lowers_the_qd_score(near):
     record = near[0]
-    (ax,) = drawn.draw("qd-score", [record]).axes
+    (ax,) = draw("qd-score", [record]).axes
     least = float(
         min(record.column("offspring.fitness", [g]).min() for g in range(GENERATIONS + 1))
     )
@@ -214,21 +229,22 @@ def test_a_new_cell_never_lowers_the_qd_score(near):
 def ant_run(path, seed, reach):
     """A run of the ant by hand: three straight paths of 16 steps."""
     search = NoveltySearch(AntMaze(), ArchiveKNN(), population_size=3, offspring_size=3)
-    metadata.write(Store(path), metadata.new(search, [seed], 1, 1)[0])
-    record = Record(path)
+    (facts,) = metadata.new(search, [seed], 1, 1)
     steps = (
         np.arange(1, 17)[None, :, None] * np.array([[1.0, 0.0], [0.0, reach], [9.0, 9.0]])[:, None]
     )
     people = Population.from_descriptors(steps.reshape(3, 32))._replace(
         genotype=np.zeros((3, 608), np.float32)
     )
-    record.append(0, initial_generation(people), np.zeros(0), search)
-    return record
+    space, key = search.task.behavior_space, jax.random.key(seed)
+    people, estimator = init_estimator(search.estimator, space, people, key)
+    state = SearchState(jnp.int32(0), people, estimator, search.mixture.credit())
+    return ActiveRun.begin(Store(path), facts, search, state, np.zeros((0, 608))).record
 
 
 def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax):
     runs = [ant_run(tmp_path / "a", 0, 1.0), ant_run(tmp_path / "b", 1, 3.0)]
-    drawn.signature(runs, ax)
+    draw("signature", runs, ax=ax)
     heights = [bar.get_height() for bar in ax.patches]
     # The first level is the path's increment, 15 steps: x is 15, 0 and 135 in both runs; y is 0,
     # 15 and 135, then 0, 45 and 135.
@@ -246,7 +262,7 @@ def test_the_signature_figure_is_the_spread_of_everything_evaluated(tmp_path, ax
 
 def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     record = ant_run(tmp_path / "ant", 0, 1.0)
-    drawn.behaviors(record, ax)
+    draw("behaviors", record, ax=ax)
     path = ax.collections[0].get_segments()[1]
     np.testing.assert_allclose(path[0], [0, -24])  # From the start ...
     np.testing.assert_allclose(path[-1], [0, 16])  # ... to the last position.
@@ -255,4 +271,4 @@ def test_the_ants_world_has_its_paths_walls_and_areas(tmp_path, ax):
     row, column = 550, 900  # The border at x = 40, in pixels of 0.1 m.
     assert walls[row, column] == 1
     with pytest.raises(ValueError, match="2 dimensions"):
-        drawn.novelty_grid(record, 0)
+        pictures.novelty_grid(record, 0)

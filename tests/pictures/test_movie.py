@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from brns import Record
-from brns.pictures import movie, novelty_map
+from brns.pictures import movie
 
 
 def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
@@ -22,19 +22,17 @@ def test_a_gif_has_a_frame_for_each_generation(maze, tmp_path, monkeypatch):
     assert np.abs(shown - frames[0]).mean() < 2  # of 255, with the 256 colours of a GIF
 
 
-def test_many_generations_are_thinned_evenly_with_the_last(maze, ax, monkeypatch):
+def test_many_generations_are_thinned_evenly_with_the_last(maze, monkeypatch):
     drawn = []
-    monkeypatch.setattr(movie._Film, "frame", lambda _, now, kept: drawn.append((kept, now)))
+    monkeypatch.setattr(movie, "paint_novelty_map", lambda shown, ax: drawn.append(shown))
     list(movie.frames(maze))  # the states of 0, 2, 4 and the last are kept
-    assert drawn == [(0, 0), (0, 1), (2, 2), (2, 3), (4, 4), (4, 5), (6, 6)]
-    drawn.clear()
+    moments = [(shown.generation, shown.living.generation) for shown in drawn]
+    assert moments == [(0, 0), (0, 1), (2, 2), (2, 3), (4, 4), (4, 5), (6, 6)]
     monkeypatch.setattr(movie, "MOST_FRAMES", 3)
     list(movie.frames(maze))
-    assert drawn == [(0, 0), (2, 3), (6, 6)]
-    novelty_map(maze, ax, 2, living=3)
-    np.testing.assert_allclose(
-        ax.collections[-1].get_offsets(), maze.column("survivors.descriptor", [3])[0]
-    )
+    assert [shown.living.generation for shown in drawn[7:]] == [0, 3, 6]
+    behaviors = maze.column("survivors.descriptor", [3])[0]
+    np.testing.assert_array_equal(drawn[8].living.descriptor, behaviors)
 
 
 def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):
@@ -48,18 +46,6 @@ def test_what_no_movie_can_be_made_of(maze, tmp_path, monkeypatch):
         (tmp_path / "begun" / "generations" / f"{number:06d}.npz").unlink()
     with pytest.raises(ValueError, match="2 generations or more"):
         movie.write(Record(tmp_path / "begun"), tmp_path / "run.gif")
-
-
-def test_frames_have_the_population_in_its_place(maze):
-    film = movie._Film(maze)
-    for now, kept in ((3, 2), (5, 4)):
-        film.frame(now, kept)
-        points = film.ax.collections[-1].get_offsets()
-        np.testing.assert_allclose(points, maze.column("survivors.descriptor", [now])[0])
-        assert f"generation {now} of 6" in film.ax.get_title(loc="left")
-        assert f"novelty after generation {kept}" in film.ax.get_title(loc="left")
-    assert len(film.figure.legends) == 1
-    assert film.map.generation == 4
 
 
 def fake_ffmpeg(path, script):

@@ -1,6 +1,7 @@
 """Figures under a user's own style, in print and in a notebook."""
 
 import inspect
+import itertools
 import re
 
 import matplotlib
@@ -35,7 +36,7 @@ def test_text_is_legible_whatever_the_users_style(style, near):
         figures = [pictures.overview(near[0]), pictures.draw("age", near)]
         theirs = matplotlib.rcParams["axes.labelcolor"]
         own = Figure().subplots()  # of the user's own axes text keeps the user's colours
-        pictures.age(near, own)
+        pictures.draw("age", near, ax=own)
     for figure in figures:
         ground = figure.get_facecolor()
         for ax in figure.axes:
@@ -72,7 +73,7 @@ def test_a_figure_leaves_the_users_settings_as_they_were(near, tmp_path):
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.2)])
 def test_for_print_a_figure_has_its_width_and_type_that_can_be_read(width, inches, near):
-    for name in ("age", "behaviors", "q"):
+    for name in ("age", "behaviors", "novelty-map", "q"):
         figure = pictures.draw(name, near, width=width)
         assert figure.get_figwidth() == inches
         sizes = [label.get_fontsize() for ax in figure.axes for label in ax.get_xticklabels()]
@@ -97,7 +98,7 @@ def test_fonts_are_those_that_publishers_take(near, tmp_path):
     assert (tmp_path / "age.svg").read_bytes() == first
 
 
-DRAWN = [name for name in pictures.FIGURES if name != "signature"]
+DRAWN = [name for name in pictures.FIGURES if name not in ("signature", "cost")]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -125,32 +126,39 @@ def test_every_figure_tells_its_numbers(name, near, archived):
         np.testing.assert_allclose(axes[0].collections[0].get_offsets(), behaviors)
 
 
+def test_figure_6_times_the_estimators_of_the_runs(near, archived, monkeypatch):
+    monkeypatch.setattr("brns.pictures.gather.DIMENSIONS", (2, 3))
+    runs = [near[0], archived[0]]
+    rows = pictures.data("6", runs)
+    timed = [(row["method"], row["d"]) for row in rows]
+    assert timed == list(itertools.product(pictures.methods(runs), (2, 3)))
+    assert all(row["ms"] > 0 for row in rows)
+
+
 def test_x_can_be_evaluations(near, ax):
-    pictures.age(near, ax, over="evaluations")
+    pictures.draw("age", near, ax=ax, over="evaluations")
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), 8 + 6 * np.arange(7))
     assert ax.get_xlabel() == "evaluations"
-    pictures.eta(near, ax, over="evaluations")
+    pictures.draw("eta", near, ax=ax, over="evaluations")
     assert ax.get_xlabel() == "evaluations until generation i"
-    with pytest.raises(ValueError, match="archive has no such axis"):
+    with pytest.raises(ValueError, match="archive has no option over"):
         pictures.draw("archive", near, over="evaluations")
 
 
 def test_cells_are_chosen_or_finer_where_those_of_the_paper_are_full(near, ax):
     def shown(**options):
         ax.clear()
-        pictures.coverage(near, ax, **options)
+        pictures.draw("coverage", near, ax=ax, **options)
         return re.search(r"(\d+) × (\d+) cells", " ".join(ax.get_ylabel().split())).groups()
 
     assert shown() == ("6", "6")
     assert shown(shape=(5, 4)) == ("5", "4")
     full = [row for row in pictures.data("coverage", near, shape=(1, 1)) if row["value"] == 1.0]
     assert len(full) == 2 * 7
-    with pytest.raises(ValueError, match="age counts none"):
+    with pytest.raises(ValueError, match="age has no option shape"):
         pictures.draw("age", near, shape=(3, 3))
     with pytest.raises(ValueError, match="from 1 on"):
         pictures.draw("coverage", near, shape=(0, 3))
-    with pytest.raises(ValueError, match="measured"):
-        pictures.draw("6", near)
 
 
 def test_coverage_gets_finer_until_methods_differ(near, monkeypatch):

@@ -13,7 +13,7 @@ from brns.experiments import maze, paper_recognition
 from brns.runs import metadata
 from brns.runs.record import Record
 from brns.runs.store import Store
-from reproduction import parts, pictures, runs
+from reproduction import page, parts, pictures, runs
 from reproduction.__main__ import main
 from reproduction.cost_claims import of_timing
 from reproduction.costs import CONTROL, Costs
@@ -102,7 +102,7 @@ def test_the_committed_page_is_of_the_committed_results(tmp_path):
     `python -m reproduction page --out results`.
     """
     shutil.copytree(RESULTS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
-    main(["page", "--out", str(tmp_path)])
+    page.write(tmp_path)
     assert (tmp_path / "README.md").read_text() == (RESULTS / "README.md").read_text()
 
 
@@ -114,7 +114,7 @@ def test_what_another_call_made_is_not_written_over(tmp_path, capsys):
         (tmp_path / part).mkdir()
         (tmp_path / part / "results.json").write_text(json.dumps({"scale": "Scale `paper`."}))
         with pytest.raises(ValueError, match="results of another scale"):
-            parts.PARTS[part](parts.Asked(tmp_path, "smoke", SCALES["smoke"], 1))
+            parts.PARTS[part](parts.Request(tmp_path, "smoke", SCALES["smoke"], 1))
     with pytest.raises(SystemExit):
         main(["labyrinth"])
     assert "maze" in capsys.readouterr().err

@@ -9,11 +9,12 @@ import pytest
 from brns.core import unite
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
+from brns.pictures.cost import NoveltyStep, measure_ms
 from reproduction import timing
 from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append, read
 from reproduction.page import _timing_provenance
 from reproduction.plan import Timing
-from reproduction.timed import Exact, Novelty, brute_force, kd_tree, timed
+from reproduction.timing import Exact, brute_force, kd_tree
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
 
 
 def test_a_call_scores_as_the_archive_does():
-    search = Novelty(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32)
+    search = NoveltyStep(ArchiveKNN(k=1, additions=10, capacity=400), 2, 32, 0)
     everyone = unite(*search.given[0])
     _, novelty = search.step(search.state, *search.given)
     np.testing.assert_allclose(novelty, kd_tree(np.asarray(everyone.descriptor), 32, 1), rtol=1e-5)
@@ -105,7 +106,7 @@ def test_only_the_call_is_timed():
             while time.process_time() < end:
                 pass
 
-    cpu, _ = timed(Prepared(lambda *_: None, np.zeros((1, 1)), 1), least=0.0)
+    cpu, _ = measure_ms(Prepared(lambda *_: None, np.zeros((1, 1)), 1), least=0.0)
     assert cpu < 25
 
 

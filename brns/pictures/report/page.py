@@ -2,7 +2,6 @@
 
 import base64
 import io
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,6 @@ from jinja2 import Environment, PackageLoader
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from PIL import Image
 
 from brns.formatting import format_number, format_range
 from brns.metrics.measures import MEASURES, Estimate, estimate, summary
@@ -21,7 +19,7 @@ from brns.metrics.significance import LEVEL, Difference, by_seed, corrected
 from brns.pictures.figures import FIGURES, draw
 from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
-from brns.pictures.style import NOVELTY, SOLVED
+from brns.pictures.style import NOVELTY, SOLVED, png
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
@@ -57,16 +55,19 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference = next(iter(runs))
-    lengths = {label: _lengths(seeds) for label, seeds in runs.items()}
+    lengths = {label: {record.last for record in seeds} for label, seeds in runs.items()}
     drawn, not_drawn = {}, {}
-    for name in track(list(FIGURES), "Drawing", len(FIGURES)):
+    names = [name for name, figure in FIGURES.items() if not figure.timed]
+    for name in track(names, "Drawing", len(names)):
         try:
             drawn[name] = _image(draw(name, records), FIGURES[name].wide)
         except ValueError as error:
             not_drawn[name] = f"{error}"
     watched = view.view(firsts)
     columns = [flatten(record.experiment) for record in firsts.values()]
-    names = sorted(set().union(*columns))
+    settings = {}
+    for name in sorted(set().union(*columns)):
+        settings[name] = [column.get(name, "–") for column in columns]
     rows = table(runs)
     tested = [test for cells in rows.values() for _, test in cells if test]
     pages = Environment(
@@ -75,7 +76,7 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     filled = pages.get_template("page.html").render(
         world=firsts[reference].metadata.world,
         runs=runs,
-        lengths={label: format_range(last) for label, last in lengths.items()},
+        lengths={label: format_range(sorted(last)) for label, last in lengths.items()},
         unlike=len(set().union(*lengths.values())) > 1,
         table=rows,
         measures=MEASURES,
@@ -96,22 +97,12 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
         figures=FIGURES,
         drawn=drawn,
         not_drawn=not_drawn,
-        settings={name: _row(name, columns) for name in names},
+        settings=settings,
         origin=describe_origin,
     )
     with replacing(out) as temporary:
         temporary.write_text(filled, encoding="utf-8")
     return out
-
-
-def _lengths(records: Sequence[Record]) -> list[int]:
-    """The numbers of generations of these runs."""
-    return sorted({record.last for record in records})
-
-
-def _row(name: str, columns: Sequence[Mapping[str, object]]) -> list[object]:
-    """A setting of each method; a dash where it has none of the name."""
-    return [column.get(name, "–") for column in columns]
 
 
 def table(
@@ -123,52 +114,49 @@ def table(
     p is corrected for the whole table.
     """
     of_paths = scene_of(next(iter(runs.values()))[0]).paths
-    summaries, measures = {}, {}
+    values: dict[str, dict[str, dict[int, float]]] = {}
     for name, seeds in runs.items():
-        summaries[name] = [summary(record, of_paths=of_paths) for record in seeds]
-        for row in summaries[name]:
-            measures |= dict.fromkeys(row)
-    estimates, values = {}, {}
-    for measure, name in itertools.product(measures, runs):
-        present = [seed[measure] for seed in summaries[name] if measure in seed]
-        estimates[measure, name] = estimate(present) if present else None
-        late = {record.seed: math.inf for record in runs[name]} if measure == NEVER_LATE else {}
-        numbers = zip(runs[name], summaries[name], strict=True)
-        values[measure, name] = late | {
-            record.seed: seed[measure] for record, seed in numbers if measure in seed
-        }
-    significances = differences(values, next(iter(runs)))
-    rows = {measure: [] for measure in measures}
-    for measure, name in itertools.product(measures, runs):
-        rows[measure].append((estimates[measure, name], significances.get((measure, name))))
+        for record in seeds:
+            for measure, value in summary(record, of_paths=of_paths).items():
+                of_methods = values.setdefault(measure, {each: {} for each in runs})
+                of_methods[name][record.seed] = value
+    tests = differences(values, {name: [one.seed for one in seeds] for name, seeds in runs.items()})
+    rows = {}
+    for measure, of_methods in values.items():
+        rows[measure] = []
+        for name, numbers in of_methods.items():
+            mean = estimate(list(numbers.values())) if numbers else None
+            rows[measure].append((mean, tests.get((measure, name))))
     return rows
 
 
 def differences(
-    values: Mapping[tuple[str, str], Mapping[int, float]], reference: str
+    values: Mapping[str, Mapping[str, dict[int, float]]], seeds: Mapping[str, Sequence[int]]
 ) -> dict[tuple[str, str], Difference]:
-    """Each measure of each method against that of the reference, seed by seed,
-    corrected together.
+    """Each measure of each method against that of the first, seed by seed, corrected together.
+
+    Args:
+        values: by measure, method and seed.
+        seeds: of each method.
     """
-    places = [
-        (measure, name)
-        for measure, name in values
-        if measure not in NOT_TESTED and name != reference
-    ]
-    rows = [by_seed(values[place], values[place[0], reference]) for place in places]
-    return dict(zip(places, corrected(rows), strict=True))
+    reference, *others = seeds
+    tests = {}
+    for measure, of_methods in values.items():
+        if measure in NOT_TESTED:
+            continue
+        if measure == NEVER_LATE:
+            late = {name: dict.fromkeys(seeds[name], math.inf) for name in seeds}
+            of_methods = {name: late[name] | numbers for name, numbers in of_methods.items()}
+        for name in others:
+            tests[measure, name] = by_seed(of_methods[name], of_methods[reference])
+    return dict(zip(tests, corrected(list(tests.values())), strict=True))
 
 
 def _image(figure: Figure, wide: bool) -> tuple[str, bool]:
     """The source of a figure's image, and whether it is wide. Maps have thousands of points: they
     are pixels."""
-    buffer = io.BytesIO()
-    if wide:
-        figure.savefig(buffer, format="png", dpi=100)
-        picture = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        buffer = io.BytesIO()
-        picture.save(buffer, format="png", optimize=True)
-    else:
+    buffer = io.BytesIO(png(figure, dpi=100) if wide else b"")
+    if not wide:
         figure.savefig(buffer, format="svg")
     kind = "png" if wide else "svg+xml"
     image = f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"

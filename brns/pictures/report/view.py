@@ -13,7 +13,7 @@ from PIL import Image, ImageColor
 
 from brns.pictures import gather
 from brns.pictures.gather import Living, NoveltyMap
-from brns.pictures.records import has_map, scene_of
+from brns.pictures.records import has_map, last_states, scene_of
 from brns.pictures.scenes import with_start
 from brns.pictures.style import NOVELTY, WALL, rank_norm
 from brns.runs.record import Record
@@ -62,8 +62,7 @@ def _panel(record: Record, generations: Sequence[int]) -> dict[str, Any]:
     living = [gather.population(record, g) for g in now]
     panel = {"last": record.last, **_people(living)}
     if has_map(record):
-        snapshots = np.array(record.snapshots)
-        until = snapshots[(np.searchsorted(snapshots, now, "right") - 1).clip(0)].tolist()
+        until = last_states(record, now)
         layers = sorted(set(until))
         maps = [gather.novelty_map(record, g, cells=MAP_CELLS) for g in layers]
         over = maps[0].over

@@ -190,7 +190,7 @@ class DeceptiveMaze(eqx.Module):
         # A pixel's centre, and not its corner, is at a multiple of its size.
         edge = PIXEL * len(walls) - PIXEL / 2
         return plain(self.behavior_space)._replace(
-            axes=("x", "y"),
+            axes=("x (world units)", "y (world units)"),
             paths=self.positions is not None,
             down=True,
             walls=walls,

@@ -1,0 +1,99 @@
+"""Time of one generation of an estimator's novelty, in any number of dimensions: figure 6."""
+
+import time
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.core import Box, Generation, NoveltyEstimator, Population, take, unite
+from brns.estimators.archive import Archive
+
+
+class NoveltyStep:
+    """A generation of novelty a call, of new individuals: all are scored, then the estimator
+    learns from them.
+
+    Args:
+        estimator: an archive is full from the start, of uniform entries.
+        d: dimensions of behaviors, which are uniform.
+        individuals: parents and offspring together.
+        entries: of an archive, if it is not full.
+        ready: compile it now, or in the first call.
+    """
+
+    def __init__(
+        self,
+        estimator: NoveltyEstimator,
+        d: int,
+        individuals: int,
+        entries: int | None = None,
+        ready: bool = True,
+    ):
+        self.d, self.individuals, self.number = d, individuals, 0
+        self.random = np.random.default_rng(d)
+        self.state = jax.jit(estimator.init)(Box([0.0] * d, [1.0] * d), jax.random.key(0))
+        if isinstance(self.state, Archive):
+            self.state = _fill(self.state, entries)
+        self.step = jax.jit(partial(_step, estimator))
+        self.prepare()
+        if ready:
+            jax.block_until_ready(self.step(self.state, *self.given))  # its state is dropped
+
+    def prepare(self) -> None:
+        """Make the next generation's individuals, with new ids at new places."""
+        self.number += 1
+        n, half = self.individuals, self.individuals // 2
+        behaviors = jnp.asarray(self.random.random((n, self.d), dtype=np.float32))
+        people = Population.from_descriptors(behaviors, self.number, self.number * n)
+        halves = (take(people, slice(half)), take(people, slice(half, None)))
+        self.given = jax.block_until_ready((halves, jax.random.key(self.number)))
+
+    def __call__(self) -> None:
+        self.state, novelty = self.step(self.state, *self.given)
+        jax.block_until_ready((self.state, novelty))
+
+    @property
+    def entries(self) -> int:
+        """The number of individuals in the archive; 0 without one."""
+        return int((self.state.id >= 0).sum()) if isinstance(self.state, Archive) else 0
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the estimator's state, the archive's empty rows included."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves(self.state))
+
+
+def _step(estimator: NoveltyEstimator, state: Any, halves: Any, key: Any) -> Any:
+    parents, offspring = halves
+    everyone = unite(parents, offspring)  # as in a search: the compiler shares the same work
+    novelty = estimator.score(state, everyone.descriptor, everyone)
+    return estimator.update(state, Generation(parents, offspring, parents), key), novelty
+
+
+def _fill(archive: Archive, entries: int | None) -> Archive:
+    """The archive with uniform entries, of individuals that are not alive."""
+    capacity, d = archive.descriptor.shape
+    entries = capacity if entries is None else entries
+    rows = np.arange(capacity)
+    number = np.where(rows < entries, 2**30 + rows, -1).astype(np.int32)
+    points = np.zeros((capacity, d), np.float32)
+    points[:entries] = np.random.default_rng(entries).random((entries, d), dtype=np.float32)
+    columns = (points, number, np.zeros(capacity, np.float32), number, number)
+    return Archive(*map(jnp.asarray, columns))
+
+
+def measure_ms(call: Any, least: float = 0.02) -> tuple[float, float]:
+    """Milliseconds of CPU and of wall time of a call, repeated for `least` seconds; its `prepare`
+    is not timed."""
+    calls, cpu, wall = 0, 0.0, 0.0
+    while calls == 0 or wall < least:
+        call.prepare()
+        cpu_before, wall_before = time.process_time(), time.perf_counter()
+        call()
+        cpu += time.process_time() - cpu_before
+        wall += time.perf_counter() - wall_before
+        calls += 1
+    return 1e3 * cpu / calls, 1e3 * wall / calls
