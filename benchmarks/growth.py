@@ -34,13 +34,20 @@ from brns.core import Generation, NoveltyEstimator
 from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import looks_of
-from brns.pictures.style import house_style, legend_below, line_style, save
+from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
 from brns.runs.provenance import describe_process
 from brns.runs.storage import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)
 ENTRIES = (10_000, 100_000, 1_000_000)
+COMMAND_LINE = {
+    "BR-NS": "recognition",
+    "visit counts": "counts",
+    "exact recognition": "exact",
+    "population k-NN": "population",
+    "archive k-NN": "archive",
+}
 SHORTEST = 0.002  # seconds, from which on a time shows how a cost grows
 
 
@@ -253,8 +260,9 @@ def memory_of(point: Point) -> str:
 
 
 def color_name(method: str) -> str:
-    """An archive has one colour, however many entries."""
-    return method.split(",")[0]
+    """What the command line calls a method; an archive has one colour, however many entries."""
+    name = method.split(",")[0]
+    return COMMAND_LINE.get(name, name)
 
 
 def picture(points: list[Point]) -> Figure:
@@ -272,10 +280,12 @@ def picture(points: list[Point]) -> Figure:
                 look["lw"] = 0.8 if method.endswith("d = 32") else 1.6
                 axes[0, column].plot(sizes, [point.ms for point in line], **look)
                 axes[1, column].plot(sizes, [point.megabytes for point in line], **look)
-            axes[0, column].set_title(title, fontsize=9)
+            axes[0, column].set_title("\n".join(title.split(", ")), fontsize=9)
             axes[1, column].set_xlabel(grows)
             for row in (0, 1):
                 axes[row, column].set(xscale="log", yscale="log")
+                label_numbers(axes[row, column].xaxis)
+                label_numbers(axes[row, column].yaxis)
         axes[0, 0].set_ylabel("ms of CPU a generation")
         axes[1, 0].set_ylabel("MB")
         legend_below(figure)

@@ -42,7 +42,7 @@ from brns.jit import deterministic_jit
 from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import looks_of
-from brns.pictures.style import house_style, legend_below, line_style, save
+from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
 from brns.runs.provenance import describe_process, text
 from brns.runs.storage import write_bytes
 from brns.tasks.projection import BOUND, CENTER
@@ -276,6 +276,7 @@ def picture(found: dict[str, dict[str, list[dict]]]) -> Figure:
                 title=terms,
                 ylim=(0, 101),
             )
+            label_numbers(axes.xaxis)
         legend_below(figure)
     return figure
 

@@ -10,13 +10,22 @@ from matplotlib.ticker import (
     EngFormatter,
     LogLocator,
     MaxNLocator,
-    NullFormatter,
     PercentFormatter,
 )
 
 from brns.pictures.gather import Bars, Costs, Curves
 from brns.pictures.records import LOOKS, looks_of
-from brns.pictures.style import INK, TIME, Line, bands, draw_lines, line_style, scale, wrapped
+from brns.pictures.style import (
+    INK,
+    TIME,
+    Line,
+    bands,
+    draw_lines,
+    label_numbers,
+    line_style,
+    scale,
+    wrapped,
+)
 from brns.settings import Look
 
 Over = Literal["generations", "evaluations"]
@@ -120,8 +129,7 @@ def _make_logarithmic(ax: Axes) -> None:
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high > 10 * low else MaxNLocator(5))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    label_numbers(ax.yaxis)
 
 
 def with_seeds(labels: Sequence[str], numbers: Sequence[int]) -> list[str]:

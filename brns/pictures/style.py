@@ -16,9 +16,11 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib import style as styles
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import FuncNorm, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
@@ -220,6 +222,12 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
             temporary.write_bytes(png(figure, **options))
         else:
             figure.savefig(temporary, **options)
+
+
+def label_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with numbers, not with the code of formulas."""
+    axis.set_major_formatter("{x:,.10g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
