@@ -49,7 +49,7 @@ def parent_distance_of_record(record: Record) -> Float[np.ndarray, " g"]:
     Returns:
         In the units of the behavior space, from generation 0 on, which is NaN.
     """
-    behaviors = everyone(record)["descriptor"]
+    behaviors = everyone(record, ["descriptor"])["descriptor"]
     return parent_distance(
         record.column("survivors.descriptor"), record.column("survivors.parent"), behaviors
     )

@@ -1,5 +1,7 @@
 """Lineage: from whom an individual descends."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from brns.core import Population
@@ -22,9 +24,29 @@ def ancestors(record: Record, individual: int, mates: bool = True) -> Population
         ValueError: where the run has no such individual.
     """
     columns = everyone(record)
-    if not 0 <= individual < len(columns["id"]):
+    rows = ancestor_ids(record, columns, individual, mates)
+    family = {name: column[rows] for name, column in columns.items()}
+    genotype = record.genotypes(family["id"], family["born"])
+    return Population(genotype=genotype, **family)  # ty: ignore[invalid-argument-type]
+
+
+def ancestor_ids(
+    record: Record, columns: Mapping[str, np.ndarray], individual: int, mates: bool = True
+) -> list[int]:
+    """The ids of those whom `ancestors` gives.
+
+    Args:
+        record: the run.
+        columns: `parent`, and for mates `mate`, of `everyone`.
+        individual: its id.
+        mates: as `ancestors` has it.
+
+    Raises:
+        ValueError: where the run has no such individual.
+    """
+    if not 0 <= individual < len(columns["parent"]):
         raise ValueError(
-            f"{record.path} has individuals 0 to {len(columns['id']) - 1}; got {individual}"
+            f"{record.path} has individuals 0 to {len(columns['parent']) - 1}; got {individual}"
         )
     related, waiting = set(), {individual}
     while waiting:
@@ -33,7 +55,4 @@ def ancestors(record: Record, individual: int, mates: bool = True) -> Population
         if mates:
             parents = np.append(parents, columns["mate"][list(waiting)])
         waiting = set(parents[parents >= 0].tolist()) - related
-    rows = sorted(related)
-    family = {name: column[rows] for name, column in columns.items()}
-    genotype = record.genotypes(family["id"], family["born"])
-    return Population(genotype=genotype, **family)  # ty: ignore[invalid-argument-type]
+    return sorted(related)

@@ -90,16 +90,20 @@ def evaluated_column(record: Record, column: str) -> list[np.ndarray]:
     return rows
 
 
-def everyone(record: Record) -> dict[str, np.ndarray]:
-    """The columns of all who were born, also of those who failed, but for the genotype.
+PLAIN = tuple(column for column in Population._fields if column != "genotype")
+"""the columns of individuals that are stored of everybody"""
+
+
+def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarray]:
+    """Columns of all who were born, also of those who failed.
 
     Args:
         record: the run.
+        names: of columns of `Population`, by default all but the genotype.
 
     Returns:
-        Columns of `Population` by name; row i is the individual with id i.
+        Columns by name; row i is the individual with id i.
     """
-    names = [name for name in Population._fields if name != "genotype"]
     generations = [[g] for g in record.generations]
     return {
         name: np.concatenate([record.column(f"offspring.{name}", g)[0] for g in generations])

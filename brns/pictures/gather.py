@@ -15,7 +15,8 @@ from brns.metrics import coverage as coverages
 from brns.metrics import cycling, dynamics, paths
 from brns.metrics.elites import fittest
 from brns.metrics.elites import qd_score as score_elites
-from brns.metrics.recorded import evaluated_column, require_states
+from brns.metrics.lineage import ancestor_ids
+from brns.metrics.recorded import evaluated_column, everyone, require_states
 from brns.metrics.uniformity import novelty_of_cells
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import (
@@ -413,20 +414,12 @@ def _ways(record: Record) -> tuple[np.ndarray, ...]:
 def lineage(record: Record, individual: int | None = None) -> Lineage:
     """The line that led to an individual, by default to the first solution, or else to the most
     novel survivor of the last generation."""
-    columns = {}
-    for name in ("id", "parent", "born", "solved", "descriptor", "failed"):
-        born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
-        columns[name] = np.concatenate(born)  # row i is the individual with id i
+    columns = everyone(record, ("id", "parent", "born", "solved", "descriptor", "failed"))
     if individual is None:
         last = population(record)
         first = columns["solved"].argmax()
         individual = int(first if columns["solved"].any() else last.id[last.novelty.argmax()])
-    if individual not in range(len(columns["id"])):
-        most = len(columns["id"]) - 1
-        raise ValueError(f"{record.path} has individuals 0 to {most}; got {individual}")
-    line = [individual]
-    while (parent := int(columns["parent"][line[0]])) >= 0:
-        line.insert(0, parent)
+    line = ancestor_ids(record, columns, individual, mates=False)
     others = columns["descriptor"][~columns["failed"]]
     rows = [columns[name][line] for name in ("id", "born", "solved", "descriptor")]
     return Lineage(scene_of(record), others, *rows)

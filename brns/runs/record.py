@@ -22,6 +22,7 @@ from jaxtyping import Float, UInt32
 from brns.core import Box, Compactable, Population, in_float32, init_estimator
 from brns.formatting import escape_control, format_range
 from brns.metrics import lineage
+from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
 from brns.runs.arrays import restore
 from brns.runs.provenance import describe_process
@@ -34,7 +35,6 @@ from brns.settings import SettingsError, diff, format_diff, part_from_json
 if TYPE_CHECKING:
     import pandas
 
-PLAIN = tuple(column for column in Population._fields if column != "genotype")
 TABLES = {"offspring": PLAIN, "survivors": PLAIN, "parents": ("id", "novelty")}
 GENOTYPE = "offspring.genotype"
 COLUMNS = (*(f"{who}.{name}" for who, names in TABLES.items() for name in names), GENOTYPE)
