@@ -18,6 +18,7 @@ from brns.pictures.style import (
     draw_band,
     house_style,
     label_ends,
+    label_numbers,
     legend_below,
     line_style,
     new_figure,
@@ -284,7 +285,7 @@ def _panels(panel: Callable[[Axes, Any], None], left: Any, right: Any) -> Figure
             panel(ax, value)
             for axis in (ax.xaxis, ax.yaxis):
                 if axis.get_scale() == "log":
-                    axis.set_major_formatter("{x:g}")
+                    label_numbers(axis)
             ax.minorticks_off()
         legend_below(figure)
     return figure

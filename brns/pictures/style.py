@@ -226,7 +226,7 @@ def save(figure: Figure, path: str | os.PathLike, **options: Any) -> None:
 
 def label_numbers(axis: Axis) -> None:
     """Label a logarithmic axis with numbers, not with the code of formulas."""
-    axis.set_major_formatter("{x:,.10g}")
+    axis.set_major_formatter("{x:.10g}")
     axis.set_minor_formatter(NullFormatter())
 
 
