@@ -8,13 +8,12 @@ that are gone, because a run is many megabytes; OUT.md is the page.
 """
 
 import argparse
-import csv
 from pathlib import Path
 from typing import Any
 
 from brns import Record
 from brns.comparison.markdown import check_page, provenance_text, table
-from brns.formatting import format_csv
+from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
 from brns.runs.provenance import describe_process
@@ -70,9 +69,8 @@ def main() -> None:
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_page(page, HEADING)
-    stored = csv.DictReader(file.read_text().splitlines()) if file.exists() else ()
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for row in [*stored, *map(row_of, map(Record, asked.runs))]:
+    for row in [*read_csv(file), *map(row_of, map(Record, asked.runs))]:
         rows[row["method"], row["founders"], str(row["seed"])] = row
     ordered = [rows[key] for key in sorted(rows)]
     write_bytes(file, format_csv(ordered).encode())

@@ -22,6 +22,7 @@ from jaxtyping import Array, Float, Key
 import brns
 from brns.comparison.markdown import table
 from brns.comparison.worlds import Cells, world
+from brns.formatting import read_csv
 from brns.metrics import significance, tessellation
 from brns.runs.provenance import commit, describe_process, text
 
@@ -141,10 +142,7 @@ def run(name: str, method: str, seed: int) -> tuple[np.ndarray, float, float]:
 
 def measure(seeds: int, path: Path) -> list[dict[str, Any]]:
     """A line a run: those that are there, then the others."""
-    rows = []
-    if path.exists():
-        with open(path, newline="") as file:
-            rows = list(csv.DictReader(file))
+    rows: list[dict[str, Any]] = list(read_csv(path))
     there = {(row["world"], row["method"], int(row["seed"])) for row in rows}
     for name in WORLDS:
         jobs = [job for job in itertools.product([name], METHODS, range(seeds)) if job not in there]

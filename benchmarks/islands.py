@@ -9,7 +9,6 @@ the page.
 """
 
 import argparse
-import csv
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from jaxtyping import Int
 
 import brns
 from brns.comparison.markdown import check_page, provenance_text, table
-from brns.formatting import format_csv
+from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.runs.provenance import commit, describe_process
@@ -178,9 +177,7 @@ def main() -> None:
     asked = parser.parse_args()
     page, file = asked.out.with_suffix(".md"), asked.out.with_suffix(".csv")
     check_page(page, HEADING)
-    rows: list[dict[str, Any]] = []
-    if file.exists():
-        rows = list(csv.DictReader(file.read_text().splitlines()))
+    rows: list[dict[str, Any]] = list(read_csv(file))
     done = {(int(row["islands"]), row["merge"], int(row["seed"])) for row in rows}
     for seed in range(asked.seeds):
         for number in asked.islands:

@@ -13,7 +13,6 @@ with a seed that is not counted.
 """
 
 import argparse
-import csv
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +39,7 @@ from brns.comparison.peers import (
     offspring_of,
 )
 from brns.comparison.worlds import Cells
-from brns.formatting import format_csv
+from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.significance import LEVEL, holm, paired
@@ -325,9 +324,7 @@ def rows_of(name: str, seeds: int, generations: int | None) -> list[dict[str, An
 
 def stored_rows(file: Path) -> list[dict[str, Any]]:
     """The rows of an earlier call; a world that is asked for again is measured anew."""
-    if not file.exists():
-        return []
-    rows: list[dict[str, Any]] = list(csv.DictReader(file.read_text().splitlines()))
+    rows: list[dict[str, Any]] = list(read_csv(file))
     for row in rows:
         for column in NUMBERS:
             row[column] = float(row[column])

@@ -10,7 +10,6 @@ Rows of OUT.csv for other worlds and estimators stay.
 """
 
 import argparse
-import csv
 import itertools
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
-from brns.formatting import format_csv
+from brns.formatting import format_csv, read_csv
 from brns.metrics.saturation import SATURATED, Seen
 from brns.runs.provenance import describe_process
 from brns.runs.seeds import count_seed_batches, generations
@@ -137,7 +136,7 @@ def main() -> None:
     file = asked.out.with_suffix(".csv")
     for name in asked.worlds:
         new = rows(world(name), asked.estimator, asked.seeds, asked.times)
-        old = list(csv.DictReader(file.open())) if file.exists() else []
+        old = read_csv(file)
         found = [
             row for row in old if (row["estimator"], row["world"]) != (asked.estimator, name)
         ] + new

@@ -1,9 +1,10 @@
-"""Numbers as text: for people and CSV."""
+"""Numbers as text, for people and as CSV."""
 
 import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -34,6 +35,14 @@ def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file under their columns' names; none without a file."""
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def escape_control(text: str) -> str:

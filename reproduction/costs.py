@@ -1,6 +1,5 @@
 """Timings on disk: rows written and read back, and where two methods cost the same."""
 
-import csv
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from brns.formatting import format_csv
+from brns.formatting import format_csv, read_csv
 from brns.runs.storage import write_bytes
 from reproduction.plan import Timing
 
@@ -38,7 +37,7 @@ class Costs:
 
     def __init__(self, folder: Path, asked: Timing):
         found = defaultdict(list)
-        for row in read(folder / "timing.csv"):
+        for row in read_csv(folder / "timing.csv"):
             found[
                 row["method"], int(row["d"]), int(row["entries"]), int(row["individuals"])
             ].append(float(row["ms"]))
@@ -51,7 +50,7 @@ class Costs:
         }
         self.estimators = list(dict.fromkeys(method for method, _, n, _ in self.medians if n == 0))
         self.generations = asked.generations
-        over_time = read(folder / "cost-over-time.csv")
+        over_time = read_csv(folder / "cost-over-time.csv")
         self.over_time = [row for row in over_time if row["generations"] == str(asked.generations)]
 
     def ms(self, method: str, d: int, entries: int, individuals: int) -> float:
@@ -98,18 +97,10 @@ class Costs:
         return {(row["session"], row["generation"]): float(row["ms"]) for row in rows}
 
 
-def read(path: Path) -> list[dict[str, str]]:
-    """The rows of a file; none without a file."""
-    if not path.exists():
-        return []
-    with open(path, newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def append(path: Path, columns: tuple[str, ...], rows: list[tuple]) -> None:
     """Add rows to a file, all of them or none; fractions with six digits."""
     shown = (
         (f"{value:.6g}" if isinstance(value, float) else value for value in row) for row in rows
     )
     added = [dict(zip(columns, row, strict=True)) for row in shown]
-    write_bytes(path, format_csv([*read(path), *added]).encode())
+    write_bytes(path, format_csv([*read_csv(path), *added]).encode())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brns.comparison.markdown import check_page, provenance_text, table
+from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
 from brns.runs import provenance
@@ -14,7 +15,7 @@ from brns.runs.storage import write_bytes
 from reproduction import ant_claims, claims
 from reproduction.claims import Claim, estimate_text
 from reproduction.cost_claims import of_timing
-from reproduction.costs import TREE, WIDE, Costs, read
+from reproduction.costs import TREE, WIDE, Costs
 from reproduction.numbers import COVERAGE_AT
 from reproduction.plan import Timing
 from reproduction.results import read_json
@@ -276,7 +277,7 @@ def _figures(out: Path, part: str, captions: Mapping[str, str]) -> list[str]:
 def _timing_provenance(results: Mapping[str, Any], folder: Path) -> str:
     """Where the rows of each call were measured."""
     files = (folder / "timing.csv", folder / "cost-over-time.csv")
-    rows = Counter(row["session"] for file in files for row in read(file))
+    rows = Counter(row["session"] for file in files for row in read_csv(file))
     lines = [f"{results['scale']} Measured by:", ""]
     for number, made in enumerate(read_json(folder / "sessions.json")):
         if count := rows[str(number)]:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, PercentFormatter
 
+from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.curves import paint_bars, with_seeds
 from brns.pictures.gather import Bars
@@ -25,7 +26,7 @@ from brns.pictures.style import (
     save,
     wrapped,
 )
-from reproduction.costs import BRUTE, KNN, TREE, Costs, read
+from reproduction.costs import BRUTE, KNN, TREE, Costs
 from reproduction.plan import Timing
 from reproduction.results import read_json
 
@@ -75,7 +76,7 @@ METHODS = {
 def write(out: Path) -> None:
     """Draw all that can be drawn of the results in `out`."""
     for folder in (out / "maze", out / "ant"):
-        rows = read(folder / "curves.csv")
+        rows = read_csv(folder / "curves.csv")
         for name, curve in CURVES.items():
             mine = [row for row in rows if row["measure"] == curve.measure]
             if mine:

@@ -25,10 +25,11 @@ from brns.estimators.archive import ArchiveKNN
 from brns.estimators.exact import ExactRecognition
 from brns.estimators.recognition import BehaviorRecognition
 from brns.experiments import paper_recognition
+from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.provenance import describe_process
 from brns.settings import configure
-from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append, read
+from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json
 
@@ -85,7 +86,7 @@ def in_turn(session: Session, plan: Timing) -> None:
     """
     path = session.path.parent / "timing.csv"
     done = Counter(
-        (row["method"], row["d"], row["entries"], row["individuals"]) for row in read(path)
+        (row["method"], row["d"], row["entries"], row["individuals"]) for row in read_csv(path)
     )
     for d in plan.dimensions:
         for individuals in SIZES:
@@ -132,7 +133,7 @@ def follow(session: Session, generations: int) -> None:
     block a control is timed too, which always does the same.
     """
     path, individuals, last = session.path.parent / "cost-over-time.csv", SIZES[0], generations
-    done = {row["method"] for row in read(path) if row["generations"] == str(last)}
+    done = {row["method"] for row in read_csv(path) if row["generations"] == str(last)}
     archive = ArchiveKNN(k=K, additions=GROWTH, capacity=GROWTH * last)
     steps = {}
     for name, estimator in (ESTIMATORS | {KNN: archive}).items():

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from brns.formatting import read_csv
 from brns.runs.storage import RecordError, saving, sync, write_bytes
 
 Kind = Literal["generations", "states", "failed"]
@@ -119,11 +120,7 @@ class Store:
 
     def read_rows(self) -> list[dict[str, str]]:
         """The lines of `progress.csv`, by column; none where it was removed."""
-        try:
-            text = (self.path / "progress.csv").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = ""
-        return list(csv.DictReader(text.splitlines()))
+        return read_csv(self.path / "progress.csv")
 
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
         """Add lines to `progress.csv`, or with mode `w` begin it anew."""

@@ -9,9 +9,10 @@ import pytest
 from brns.core import unite
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
+from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from reproduction import timing
-from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append, read
+from reproduction.costs import BRUTE, KNN, TREE, WIDE, Costs, append
 from reproduction.page import _timing_provenance
 from reproduction.plan import Timing
 from reproduction.timing import Exact, brute_force, kd_tree
@@ -28,11 +29,11 @@ def small(monkeypatch):
 
 def test_an_archive_grows_by_ten_a_generation(small, tmp_path):
     timing.follow(timing.Session(tmp_path), 40)
-    found = [row for row in read(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
+    found = [row for row in read_csv(tmp_path / "cost-over-time.csv") if row["method"] == KNN]
     assert [int(row["entries"]) for row in found] == [0, 200]
     # 400 rows of 2 coordinates, id, novelty, birth and entry, of 4 bytes each
     assert {int(row["bytes"]) for row in found} == {400 * 6 * 4}
-    (tree,) = [row for row in read(tmp_path / "cost-over-time.csv") if row["method"] == TREE]
+    (tree,) = [row for row in read_csv(tmp_path / "cost-over-time.csv") if row["method"] == TREE]
     assert (tree["entries"], tree["bytes"]) == ("0", "0")
 
 
@@ -61,7 +62,7 @@ def test_what_is_lacking_is_added_and_what_is_there_stays(small, tmp_path):
     assert not (tmp_path / "sessions.json").exists()
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (64, 1000), 1, 0))
     found = [
-        (row["method"], row["entries"], row["repeat"]) for row in read(tmp_path / "timing.csv")
+        (row["method"], row["entries"], row["repeat"]) for row in read_csv(tmp_path / "timing.csv")
     ]
     assert found[4:] == [(name, "1000", "0") for name in (KNN, BRUTE, TREE)]
 
@@ -92,7 +93,7 @@ def test_costs_speak_of_what_was_asked(tmp_path):
 def test_rows_keep_the_stamp_of_the_call_that_made_them(small, tmp_path):
     timing.in_turn(timing.Session(tmp_path), Timing((1,), (), 1, 0))
     timing.in_turn(timing.Session(tmp_path), Timing((2,), (), 1, 0))
-    assert [row["session"] for row in read(tmp_path / "timing.csv")] == ["0", "1"]
+    assert [row["session"] for row in read_csv(tmp_path / "timing.csv")] == ["0", "1"]
     sessions = json.loads((tmp_path / "sessions.json").read_text())
     assert [len(made["load"]["before"]) for made in sessions] == [3, 3]
     text = _timing_provenance({"scale": "Small."}, tmp_path)
