@@ -30,9 +30,9 @@ from brns.runs.storage import write_bytes
 HEADING = "# Many islands"
 EVALUATIONS = 204_800
 INDIVIDUALS = {64: 8, 1024: 2}
-"""mu and lambda of each island"""
+"""numbers of islands, with mu and lambda of each"""
 ROWS = {64: 8192, 1024: 1024}
-"""counters of a grid; 1,024 islands are 4 GB with the default"""
+"""counters of a grid; 1,024 islands would be 4 GB with the default"""
 CELLS = (100, 100)
 MERGES = ("every generation", "every 10", "every 100", "one in 10, at random", "never")
 ONE = "one search"
@@ -98,12 +98,10 @@ def who_merges(rule: str, generation: int, number: int, random: np.random.Genera
 
 def run(number: int, rule: str, seed: int) -> dict[str, Any]:
     """What so many islands cover together."""
-    individuals, rows = INDIVIDUALS[number], ROWS[number]
-    offspring = number * individuals
-    islands = begin(
-        *((1, offspring, rows, seed) if rule == ONE else (number, individuals, rows, seed))
-    )
-    search, state, keys = islands
+    offspring = number * INDIVIDUALS[number]
+    searches = 1 if rule == ONE else number
+    individuals = offspring // searches
+    search, state, keys = begin(searches, individuals, ROWS[number], seed)
     step = eqx.filter_jit(eqx.filter_vmap(search.step))
     space, random = search.task.behavior_space, np.random.default_rng(seed)
     covered = np.zeros(CELLS, bool)
@@ -146,13 +144,9 @@ def text(rows: list[dict[str, Any]]) -> str:
                 continue
             mean, deviation, _ = estimate([float(run["cells"]) for run in runs])
             sent = np.mean([float(run["bytes"]) for run in runs])
-            each = runs[0]["each"]
-            size = str(number)
-            if rule == ONE:
-                size = "1"
-                each = f"{number * INDIVIDUALS[number]} + {number * INDIVIDUALS[number]}"
+            searches = "1" if rule == ONE else str(number)
             cell = f"{mean:,.0f} ± {deviation:.2g}"
-            lines.append([size, each, rule, cell, f"{sent:,.0f}", str(len(runs))])
+            lines.append([searches, runs[0]["each"], rule, cell, f"{sent:,.0f}", str(len(runs))])
     return "\n\n".join(
         [
             HEADING,

@@ -57,6 +57,8 @@ class Picture(NamedTuple):
     panels: Literal["one", "method", "run", "states"] = "one"
     """one panel for all runs, one a method, one for each method's first seed, or three of it:
     early, middle, last"""
+    archived: bool = False
+    """whether methods without an archive are left out, if others have one"""
     options: tuple[str, ...] = ()
     """those of `draw` that it has"""
     timed: bool = False
@@ -118,6 +120,7 @@ FIGURES: dict[str, Picture] = {
         maps.paint_archive,
         paper=("2b",),
         panels="run",
+        archived=True,
     ),
     "coverage": Picture(
         "Coverage",
@@ -411,7 +414,7 @@ def _panels(picture: Picture, records: Runs, options: dict[str, Any]) -> list[li
             states = _pick_states(record)
             rows.append([Panel(label, picture.gather(record, g, **options)) for g in states])
         return rows
-    if picture is FIGURES["archive"]:  # of those that have one
+    if picture.archived:
         archives = {}
         for label, record in sources.items():
             if record.experiment["estimator"]["name"] == "ArchiveKNN":

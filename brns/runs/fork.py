@@ -77,14 +77,20 @@ def fork(
         raise ValueError(
             f"a fork cannot change the length of genotypes: {run} has {length}; got {genes}"
         )
-    kept = source.metadata.genotypes
+    origin = source.metadata
     same = type(search.estimator).__name__ == before["estimator"]["name"]
-    name = source.metadata.estimator if same else None
-    (facts,) = metadata.new(search, [source.seed], total, source.checkpoint_every, kept, name)
-    edited = difference(source.metadata.sources, Source(search), source.metadata.changing)
+    (facts,) = metadata.new(
+        search,
+        [source.seed],
+        total,
+        source.checkpoint_every,
+        origin.genotypes,
+        name=origin.estimator if same else None,
+    )
+    edited = difference(origin.sources, Source(search), origin.changing)
     changed |= {f"the code of {name}": ("edited", "another") for name in edited}
     facts.forked = metadata.Forked(
-        path=part_to_json(os.fspath(source)), id=source.metadata.id, generation=at, changed=changed
+        path=part_to_json(os.fspath(source)), id=origin.id, generation=at, changed=changed
     )
     check_place(out)
     with atomic_directory(out) as folder:
