@@ -16,8 +16,8 @@ from brns.comparison.markdown import check_page, provenance_text, table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import method
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
-from brns.runs.storage import write_bytes
 
 HEADING = "# The ant's areas with the published number of steps"
 AREAS = ("one area", "two", "all three")

@@ -31,8 +31,8 @@ from brns import (
 from brns.comparison.markdown import provenance_text, table
 from brns.comparison.worlds import world
 from brns.experiments import paper_recognition
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
-from brns.runs.storage import write_bytes
 
 ESTIMATORS = {
     "archive k-NN": ArchiveKNN(k=15, additions=6, capacity=10000),

@@ -35,8 +35,8 @@ from brns.formatting import format_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
-from brns.runs.storage import write_bytes
 
 SIZES = (100, 1000, 10_000, 100_000)
 DIMENSIONS = (2, 32, 256, 1024)

@@ -24,8 +24,8 @@ from brns.comparison.markdown import check_page, provenance_text, table
 from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
+from brns.runs.files import write_bytes
 from brns.runs.provenance import commit, describe_process
-from brns.runs.storage import write_bytes
 
 HEADING = "# Many islands"
 EVALUATIONS = 204_800

@@ -43,8 +43,8 @@ from brns.formatting import format_csv, read_csv
 from brns.metrics.coverage import cells
 from brns.metrics.measures import estimate
 from brns.metrics.significance import LEVEL, holm, paired
+from brns.runs.files import write_bytes
 from brns.runs.provenance import commit, describe_process
-from brns.runs.storage import write_bytes
 
 TILES = 500
 """cells of the tessellation; a number between those of the grids"""

@@ -43,8 +43,8 @@ from brns.operators.founders import GivenFounders, UniformFounders
 from brns.operators.mutation import PolynomialMutation
 from brns.pictures.records import looks_of
 from brns.pictures.style import house_style, label_numbers, legend_below, line_style, save
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process, text
-from brns.runs.storage import write_bytes
 from brns.tasks.projection import BOUND, CENTER
 
 INDIVIDUALS = 540

@@ -22,9 +22,9 @@ from brns.comparison.worlds import SUITE, World, world
 from brns.core import Population
 from brns.formatting import format_csv, read_csv
 from brns.metrics.saturation import SATURATED, Seen
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
 from brns.runs.seeds import count_seed_batches, generations
-from brns.runs.storage import write_bytes
 from brns.search import NoveltySearch
 from brns.settings import parts
 

@@ -36,13 +36,13 @@ from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
 from .operators.selection import Generational as Generational
 from .runs.active import SavedGeneration as SavedGeneration
+from .runs.files import RecordError as RecordError
 from .runs.fork import fork as fork
 from .runs.loop import generations as generations
 from .runs.loop import resume as resume
 from .runs.loop import run as run
 from .runs.record import Record as Record
 from .runs.record import records as records
-from .runs.storage import RecordError as RecordError
 from .search import NoveltySearch as NoveltySearch
 from .search import SearchState as SearchState
 from .tasks.adapters import ParamsEnv as ParamsEnv

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from brns.formatting import format_csv, read_csv
-from brns.runs.storage import write_bytes
+from brns.runs.files import write_bytes
 from reproduction.plan import Timing
 
 WIDE, NARROW, DEFAULT = "BR-NS, width 3d", "BR-NS, width 64", "BR-NS, default"

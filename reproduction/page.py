@@ -11,7 +11,7 @@ from brns.formatting import read_csv
 from brns.metrics.measures import MEASURES
 from brns.pictures import FIGURES
 from brns.runs import provenance
-from brns.runs.storage import write_bytes
+from brns.runs.files import write_bytes
 from reproduction import ant_claims, claims
 from reproduction.claims import Claim, estimate_text
 from reproduction.cost_claims import of_timing

@@ -12,9 +12,9 @@ from pydantic_core import to_json
 
 from brns.formatting import format_csv
 from brns.metrics.measures import estimate
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process, group_by_answer
 from brns.runs.record import Record
-from brns.runs.storage import write_bytes
 from reproduction.numbers import curves
 from reproduction.plan import LABELS
 

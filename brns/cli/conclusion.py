@@ -13,10 +13,10 @@ from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
 from brns.metrics.saturation import SATURATED
 from brns.pictures.records import explain_left_out, methods, scene_of
+from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.runs.storage import RecordError
 from brns.settings import CLASSES, format_overrides
 
 DETAILS = (

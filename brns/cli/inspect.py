@@ -229,7 +229,7 @@ def figure(
     from brns.formatting import format_csv
     from brns.pictures import data as numbers
     from brns.pictures import draw, save
-    from brns.runs.storage import write_bytes
+    from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
     shape = _shape(cells) if cells else None

@@ -16,8 +16,8 @@ from brns.cli.modules import find_module
 from brns.core import Task
 from brns.experiments import apply_overrides, make_search
 from brns.runs import compilation_cache
+from brns.runs.files import RecordError
 from brns.runs.record import Record, records
-from brns.runs.storage import RecordError
 from brns.runs.store import find_runs
 from brns.search import NoveltySearch
 from brns.settings import (

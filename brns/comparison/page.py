@@ -29,8 +29,8 @@ from brns.pictures.style import (
     new_figure,
     save,
 )
+from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
-from brns.runs.storage import write_bytes
 
 HEADING = "# Methods compared"
 MARKS = {"better": "**", "worse": "*"}

@@ -23,10 +23,10 @@ from brns.comparison.worlds import SUITE, Cells, World, of_task, world
 from brns.core import Mutation, NoveltyEstimator, Task
 from brns.estimators.archive import PopulationKNN
 from brns.operators.mutation import PolynomialMutation
+from brns.runs.files import RecordError, write_bytes
 from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
 from brns.runs.provenance import describe_process, group_by_answer
-from brns.runs.storage import RecordError, write_bytes
 from brns.search import NoveltySearch
 from brns.settings import CLASSES, part_to_json
 from brns.tasks.workers import has_workers

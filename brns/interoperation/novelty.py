@@ -26,7 +26,7 @@ from brns.core import (
 )
 from brns.estimators.archive import ArchiveKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
-from brns.runs.storage import RecordError
+from brns.runs.files import RecordError
 from brns.settings import diff, format_diff, part_from_json, part_to_json, short_repr
 
 SEAL = "brns.Novelty"

@@ -21,9 +21,9 @@ from brns.pictures import gather
 from brns.pictures.maps import paint_novelty_map, paint_population
 from brns.pictures.records import has_map, last_states, method, scene_of
 from brns.pictures.style import add_title, house_style, legend_below
+from brns.runs.files import replacing
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.runs.storage import replacing
 from brns.tasks.scene import Filmed
 from brns.tasks.workers import innermost
 

@@ -12,8 +12,8 @@ from brns.pictures import gather
 from brns.pictures.maps import paint_behaviors
 from brns.pictures.records import method
 from brns.pictures.style import NotebookFigure, house_style, png
+from brns.runs.files import RecordError
 from brns.runs.record import Record
-from brns.runs.storage import RecordError
 
 SHOWN = ("coverage_survivors", "coverage_evaluated", "solutions", "first_solved")
 """measures that take no states and are quick"""

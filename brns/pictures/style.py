@@ -25,7 +25,7 @@ from PIL import Image
 
 from brns.formatting import format_number
 from brns.pictures.records import LOOKS
-from brns.runs.storage import replacing
+from brns.runs.files import replacing
 from brns.settings import Look
 
 INK = "#1f2430"

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.runs.storage import RecordError, write_bytes
+from brns.runs.files import RecordError, write_bytes
 
 SEAL = "seal"
 

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from brns.runs.files import RecordError
 from brns.runs.metadata import Edit
 from brns.runs.record import Record
 from brns.runs.remaking import Keep
 from brns.runs.sources import Source, difference
-from brns.runs.storage import RecordError
 from brns.settings import format_overrides
 
 

@@ -20,6 +20,7 @@ from brns.runs import compilation_cache, metadata
 from brns.runs import seeds as side_by_side
 from brns.runs.active import ActiveRun, SavedGeneration
 from brns.runs.batch import check_edits, check_request, check_whole, last_state, leave_out_missing
+from brns.runs.files import RecordError
 from brns.runs.paths import (
     Seeds,
     atomic_directory,
@@ -33,7 +34,6 @@ from brns.runs.paths import (
 from brns.runs.progress import Bar
 from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
-from brns.runs.storage import RecordError
 from brns.runs.store import Store, find_runs
 from brns.search import NoveltySearch, SearchState
 from brns.settings import short_repr

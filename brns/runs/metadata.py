@@ -14,11 +14,11 @@ import pydantic
 
 from brns.experiments import cli_name
 from brns.formatting import escape_control
+from brns.runs.files import RecordError
 from brns.runs.provenance import describe_process
 from brns.runs.remaking import Keep
 from brns.runs.seeds import count_seed_batches
 from brns.runs.sources import Source, changed_values
-from brns.runs.storage import RecordError
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings import diff, format_diff, part_to_json, refuse_unrecorded

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from brns.runs.storage import RecordError, sync
+from brns.runs.files import RecordError, sync
 from brns.runs.store import find_runs
 
 Seeds = SupportsIndex | Iterable[SupportsIndex]

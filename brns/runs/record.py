@@ -25,9 +25,9 @@ from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
 from brns.runs import metadata, remaking
 from brns.runs.arrays import restore
+from brns.runs.files import RecordError
 from brns.runs.provenance import describe_process
 from brns.runs.rows import Rows
-from brns.runs.storage import RecordError
 from brns.runs.store import Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState, keys
 from brns.settings import SettingsError, diff, format_diff, part_from_json

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from brns.formatting import read_csv
-from brns.runs.storage import RecordError, saving, sync, write_bytes
+from brns.runs.files import RecordError, saving, sync, write_bytes
 
 Kind = Literal["generations", "states", "failed"]
 """of a generation: its facts, the estimator's state after it, and who failed in it"""

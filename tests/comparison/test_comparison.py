@@ -23,7 +23,7 @@ from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated_column
 from brns.pictures.records import LOOKS
-from brns.runs.storage import RecordError
+from brns.runs.files import RecordError
 from brns.tasks.arm import PlanarArm
 
 KEY = jax.random.key(0)

@@ -13,7 +13,7 @@ from brns import Box, Novelty
 from brns.core import Generation
 from brns.interoperation import novelty as interoperation
 from brns.runs.arrays import write_arrays
-from brns.runs.storage import RecordError
+from brns.runs.files import RecordError
 
 SPACE = Box([-1.0, -1.0], [1.0, 1.0])
 ARCHIVE = brns.ArchiveKNN(k=3, additions=2, capacity=30)  # whom it takes in is drawn

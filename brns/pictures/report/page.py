@@ -20,10 +20,10 @@ from brns.pictures.figures import FIGURES, draw
 from brns.pictures.records import explain_left_out, has_map, methods, scene_of
 from brns.pictures.report import view
 from brns.pictures.style import NOVELTY, SOLVED, png
+from brns.runs.files import replacing
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.runs.storage import replacing
 from brns.settings import flatten
 
 BORN = "#ff9f1c"
