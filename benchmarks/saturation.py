@@ -26,7 +26,7 @@ from brns.runs.files import write_bytes
 from brns.runs.provenance import describe_process
 from brns.runs.seeds import count_seed_batches, generations
 from brns.search import NoveltySearch
-from brns.settings import parts
+from brns.settings.parts import parts
 
 THRESHOLDS = (0.02, 0.03, 0.05, 0.1)
 TEXT = f"""# When a run says that it is saturated

@@ -32,7 +32,7 @@ from brns.core import (
     unite,
     validate_evaluation,
 )
-from brns.settings import short_repr
+from brns.settings.differences import short_repr
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (

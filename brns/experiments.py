@@ -18,17 +18,9 @@ from brns.estimators.counts import VisitCounts
 from brns.operators.mutation import MixedMutation, PolynomialMutation
 from brns.operators.selection import NSGA2
 from brns.search import NoveltySearch
-from brns.settings import (
-    CLASSES,
-    RECOMMENDED,
-    Kind,
-    SettingsError,
-    configure,
-    lookup,
-    non_defaults,
-    parts,
-    settings,
-)
+from brns.settings.configuration import configure, settings
+from brns.settings.differences import non_defaults
+from brns.settings.parts import CLASSES, RECOMMENDED, Kind, SettingsError, lookup, parts
 from brns.tasks.ant import AntMaze
 from brns.tasks.car import MountainCar
 from brns.tasks.maze import DeceptiveMaze

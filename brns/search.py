@@ -46,7 +46,7 @@ from brns.jit import deterministic_jit
 from brns.operators.founders import UniformFounders
 from brns.operators.mutation import MixedMutation
 from brns.operators.selection import Elitist
-from brns.settings import short_repr
+from brns.settings.differences import short_repr
 
 
 class SearchState(NamedTuple):

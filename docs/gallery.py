@@ -5,7 +5,7 @@ when the documentation is built.
 from pathlib import Path
 
 from brns.pictures import FIGURES
-from brns.settings import parts
+from brns.settings.parts import parts
 
 DOCS = Path(__file__).parent
 PLACES = {

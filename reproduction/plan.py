@@ -14,7 +14,7 @@ from brns.operators.founders import LayerFounders
 from brns.operators.mutation import UniformResampling
 from brns.operators.selection import Generational
 from brns.search import NoveltySearch
-from brns.settings import configure
+from brns.settings.configuration import configure
 
 LABELS = {
     "paper": "BR-NS, paper's settings",

@@ -28,7 +28,7 @@ from brns.experiments import paper_recognition
 from brns.formatting import read_csv
 from brns.pictures.cost import NoveltyStep, measure_ms
 from brns.runs.provenance import describe_process
-from brns.settings import configure
+from brns.settings.configuration import configure
 from reproduction.costs import BRUTE, CONTROL, DEFAULT, KNN, NARROW, TREE, WIDE, append
 from reproduction.plan import Timing
 from reproduction.results import read_json, write_json

@@ -13,7 +13,7 @@ from brns.cli import options as o
 from brns.cli.compare import compare
 from brns.cli.inspect import figure, list_, movie, report, runs, show
 from brns.cli.modules import find_module
-from brns.settings import RECOMMENDED, SettingsError, lookup
+from brns.settings.parts import RECOMMENDED, SettingsError, lookup
 
 app = typer.Typer(
     no_args_is_help=True,

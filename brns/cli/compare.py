@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brns.cli.modules import find_module
-from brns.settings import SettingsError, lookup, parts
+from brns.settings.parts import SettingsError, lookup, parts
 
 Worlds = Annotated[
     list[str],

@@ -17,7 +17,8 @@ from brns.runs.files import RecordError
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.settings import CLASSES, format_overrides
+from brns.settings.differences import format_overrides
+from brns.settings.parts import CLASSES
 
 DETAILS = (
     "uniformity_signatures",

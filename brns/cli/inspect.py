@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
-from brns.settings import CLASSES, PARTS, Kind, SettingsError, did_you_mean, settings
+from brns.settings.configuration import settings
+from brns.settings.parts import CLASSES, PARTS, Kind, SettingsError, did_you_mean
 
 USES: dict[Kind, str] = {
     "world": "brns run ",

@@ -19,7 +19,8 @@ from rich.text import Text
 from brns.cli.screen import console
 from brns.formatting import escape_control, format_number
 from brns.runs.store import NAME, Store
-from brns.settings import SettingsError, did_you_mean, format_overrides
+from brns.settings.differences import format_overrides
+from brns.settings.parts import SettingsError, did_you_mean
 
 COLORS = {"running": "green", "interrupted": "yellow", "failed": "red", "damaged": "red"}
 

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 
-from brns.settings import SettingsError
+from brns.settings.parts import SettingsError
 
 
 def find_module(text: str) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from brns.settings import RECOMMENDED, parts
+from brns.settings.parts import RECOMMENDED, parts
 
 Experiment = Annotated[
     str,

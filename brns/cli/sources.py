@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from brns.settings import PARTS, Part, is_plain
+from brns.settings.configuration import is_plain
+from brns.settings.parts import PARTS, Part
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -50,10 +51,10 @@ def settings_of(part: Part) -> dict[str, Setting]:
     """The settings of a part by name, with their defaults and meanings.
 
     Args:
-        part: A row of `brns.settings.PARTS`.
+        part: A row of `brns.settings.parts.PARTS`.
 
     Returns:
-        What `brns.settings.settings` and the part's defaults say, without an import.
+        What `brns.settings.configuration.settings` and the part's defaults say, without an import.
     """
     names = class_settings(part.attribute)
     return names | {

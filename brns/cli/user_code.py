@@ -20,15 +20,9 @@ from brns.runs.files import RecordError
 from brns.runs.record import Record, records
 from brns.runs.store import find_runs
 from brns.search import NoveltySearch
-from brns.settings import (
-    RECOMMENDED,
-    SettingsError,
-    diff,
-    format_diff,
-    lookup,
-    part_from_json,
-    part_to_json,
-)
+from brns.settings.description import part_from_json, part_to_json
+from brns.settings.differences import diff, format_diff
+from brns.settings.parts import RECOMMENDED, SettingsError, lookup
 from brns.tasks.workers import Chunked, Dask, Processes, innermost
 
 

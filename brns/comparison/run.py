@@ -28,7 +28,8 @@ from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
 from brns.runs.provenance import describe_process, group_by_answer
 from brns.search import NoveltySearch
-from brns.settings import CLASSES, part_to_json
+from brns.settings.description import part_to_json
+from brns.settings.parts import CLASSES
 from brns.tasks.workers import has_workers
 
 LOG = logging.getLogger("brns")

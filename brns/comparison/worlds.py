@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.core import Box, Evaluation, Population, Task
 from brns.experiments import make_search
-from brns.settings import SettingsError, did_you_mean, parts
+from brns.settings.parts import SettingsError, did_you_mean, parts
 from brns.tasks.arm import PlanarArm
 from brns.tasks.car import FASTEST, START, TOP, MountainCar, to_unit
 from brns.tasks.maze import DeceptiveMaze, RoomsMaze

@@ -27,7 +27,8 @@ from brns.core import (
 from brns.estimators.archive import ArchiveKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
-from brns.settings import diff, format_diff, part_from_json, part_to_json, short_repr
+from brns.settings.description import part_from_json, part_to_json
+from brns.settings.differences import diff, format_diff, short_repr
 
 SEAL = "brns.Novelty"
 SMALLEST = 16  # rows of a compiled program: batches are padded to powers of two from here on

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from brns.checks import check_settings
 from brns.core import Box, Mutation, Recombination, check_shape
-from brns.settings import short_repr
+from brns.settings.differences import short_repr
 
 
 class PolynomialMutation(eqx.Module):

@@ -26,7 +26,7 @@ from brns.pictures.style import (
     scale,
     wrapped,
 )
-from brns.settings import Look
+from brns.settings.parts import Look
 
 Over = Literal["generations", "evaluations"]
 

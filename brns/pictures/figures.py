@@ -28,7 +28,7 @@ from brns.pictures.style import (
     new_figure,
 )
 from brns.runs.record import Record
-from brns.settings import did_you_mean
+from brns.settings.parts import did_you_mean
 
 
 class Panel(NamedTuple):

@@ -13,7 +13,8 @@ from brns.metrics import uniformity as uniformities
 from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.runs.record import Record
-from brns.settings import PARTS, Look, diff, format_diff, format_overrides
+from brns.settings.differences import diff, format_diff, format_overrides
+from brns.settings.parts import PARTS, Look
 from brns.tasks.scene import Drawable, Scene, plain
 from brns.tasks.workers import innermost
 

@@ -26,7 +26,7 @@ from PIL import Image
 from brns.formatting import format_number
 from brns.pictures.records import LOOKS
 from brns.runs.files import replacing
-from brns.settings import Look
+from brns.settings.parts import Look
 
 INK = "#1f2430"
 WALL = "#7b8190"

@@ -11,7 +11,7 @@ from brns.runs.metadata import Edit
 from brns.runs.record import Record
 from brns.runs.remaking import Keep
 from brns.runs.sources import Source, difference
-from brns.settings import format_overrides
+from brns.settings.differences import format_overrides
 
 
 def check_request(

@@ -14,7 +14,8 @@ from brns.runs.record import GENOTYPE, Record
 from brns.runs.sources import Source, difference
 from brns.runs.store import Store
 from brns.search import NoveltySearch
-from brns.settings import SettingsError, part_from_json, part_to_json
+from brns.settings.description import part_from_json, part_to_json
+from brns.settings.parts import SettingsError
 
 SHARED = ("population_size", "offspring_size", "founders")
 """settings that a fork cannot change: individuals are numbered by the sizes,

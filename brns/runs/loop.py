@@ -36,7 +36,7 @@ from brns.runs.record import Record, records
 from brns.runs.remaking import Keep
 from brns.runs.store import Store, find_runs
 from brns.search import NoveltySearch, SearchState
-from brns.settings import short_repr
+from brns.settings.differences import short_repr
 
 LOG = logging.getLogger("brns")
 Exist = Literal["refuse", "resume"]

@@ -21,7 +21,8 @@ from brns.runs.seeds import count_seed_batches
 from brns.runs.sources import Source, changed_values
 from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
-from brns.settings import diff, format_diff, part_to_json, refuse_unrecorded
+from brns.settings.description import part_to_json, refuse_unrecorded
+from brns.settings.differences import diff, format_diff
 from brns.tasks.workers import innermost
 
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")

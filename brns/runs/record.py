@@ -30,7 +30,9 @@ from brns.runs.provenance import describe_process
 from brns.runs.rows import Rows
 from brns.runs.store import Kind, Store, find_runs
 from brns.search import NoveltySearch, SearchState, keys
-from brns.settings import SettingsError, diff, format_diff, part_from_json
+from brns.settings.description import part_from_json
+from brns.settings.differences import diff, format_diff
+from brns.settings.parts import SettingsError
 
 if TYPE_CHECKING:
     import pandas

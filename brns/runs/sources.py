@@ -26,7 +26,7 @@ import jax
 import numpy as np
 
 from brns.search import NoveltySearch
-from brns.settings import part_to_json
+from brns.settings.description import part_to_json
 from brns.tasks.workers import innermost
 
 LIBRARY = tuple(

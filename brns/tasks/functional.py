@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from brns.core import Box, Evaluation
-from brns.settings import part_to_json as described
+from brns.settings.description import part_to_json as described
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.policy import FeedForward, fit_policy
 

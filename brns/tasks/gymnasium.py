@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from brns.core import Box, Evaluation
-from brns.settings import short_repr
+from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Bounds, Waypoints
 from brns.tasks.policy import FeedForward, Genotypes, fit_policy
 

@@ -36,7 +36,7 @@ from jaxtyping import Array, Key, UInt32
 
 from brns.checks import SKIP
 from brns.core import Evaluation, Task
-from brns.settings import part_to_json
+from brns.settings.description import part_to_json
 from brns.tasks import worker
 from brns.tasks.cpu import one_thread
 from brns.tasks.policy import Genotypes

@@ -21,7 +21,8 @@ from brns.cli.conclusion import verdicts
 from brns.cli.sources import class_settings, settings_of
 from brns.cli.user_code import default_out, name_resume
 from brns.metrics.measures import summary
-from brns.settings import PARTS, settings
+from brns.settings.configuration import settings
+from brns.settings.parts import PARTS
 
 
 def test_a_run_ends_with_a_table_what_it_means_and_a_picture(folder):

@@ -18,7 +18,7 @@ import brns
 from brns import ArchiveKNN, NoveltySearch, Record, generations
 from brns.cli.listing import batches_below, list_runs, print_runs
 from brns.experiments import apply_overrides, cli_name, make_search
-from brns.settings import SettingsError, parts
+from brns.settings.parts import SettingsError, parts
 from brns.tasks.workers import Chunked
 
 CHANGED = (

@@ -13,7 +13,7 @@ from searches import HOST
 
 import brns
 from brns.pictures import FIGURES
-from brns.settings import parts
+from brns.settings.parts import parts
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import brns
 from brns import BehaviorRecognition, NoveltySearch, PolynomialMutation
 from brns.cli.commands import app
-from brns.settings import settings as settings_of
+from brns.settings.configuration import settings as settings_of
 
 
 def test_every_fault_that_the_documentation_names_has_its_test():

@@ -10,7 +10,7 @@ from searches import HOST
 
 import brns
 from brns import Box, FeedForward, GivenFounders, LayerFounders
-from brns.settings import part_from_json, part_to_json
+from brns.settings.description import part_from_json, part_to_json
 
 KEY = jax.random.key(0)
 

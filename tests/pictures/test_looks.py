@@ -21,7 +21,7 @@ from brns.pictures.style import (
     draw_lines,
     rank_norm,
 )
-from brns.settings import parts
+from brns.settings.parts import parts
 from brns.tasks.scene import Scene
 
 

@@ -6,7 +6,7 @@ from brns import Record, run
 from brns.pictures import method
 from brns.runs import metadata
 from brns.runs.store import Store
-from brns.settings import part_from_json, part_to_json
+from brns.settings.description import part_from_json, part_to_json
 from reproduction import runs
 from reproduction.plan import Runs, ant_methods, variants
 

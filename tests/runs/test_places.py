@@ -20,6 +20,7 @@ from worlds import HostIdentity
 import brns
 from brns import PopulationKNN, Record, RecordError
 from brns.runs import compilation_cache, provenance
+from brns.settings.description import part_to_json
 
 
 class Wanderer(HostIdentity):
@@ -142,7 +143,7 @@ def test_names_may_be_any_bytes(tmp_path, monkeypatch):
     assert record.last == 2
     assert r"stra\udcdfe" in copy.metadata.forked.path
     assert r"stra\udcdfe" in provenance.command()
-    assert brns.settings.part_to_json(place)["path"].endswith(r"stra\udcdfe")
+    assert part_to_json(place)["path"].endswith(r"stra\udcdfe")
 
 
 @pytest.fixture

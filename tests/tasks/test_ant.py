@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from brns import AntMaze, check_task
-from brns.settings import part_from_json, part_to_json
+from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.ant import physics as module
 from brns.tasks.ant.model import ARENAS, ant_xml
 from brns.tasks.ant.physics import Physics, observation, pictures, position

@@ -18,7 +18,7 @@ from brns import (
     TimeStepEnv,
     check_task,
 )
-from brns.settings import part_to_json
+from brns.settings.description import part_to_json
 
 KEY = jax.random.key(0)
 SPACE = Box([-10.0] * 2, [10.0] * 2)

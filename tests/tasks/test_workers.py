@@ -24,7 +24,7 @@ from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
 from brns.core import take, validate_evaluation
-from brns.settings import part_from_json, part_to_json
+from brns.settings.description import part_from_json, part_to_json
 from brns.tasks.workers import (
     Chunked,
     Dask,

@@ -24,7 +24,7 @@ from brns.runs.files import replacing
 from brns.runs.metadata import describe_origin
 from brns.runs.progress import track
 from brns.runs.record import Record
-from brns.settings import flatten
+from brns.settings.differences import flatten
 
 BORN = "#ff9f1c"
 SCALE = [to_hex(color) for color in colormaps[NOVELTY](np.linspace(0, 1, 12))]

@@ -1,0 +1,1 @@
+"""Our parts by name, and the settings of any: changed, described as JSON, compared."""

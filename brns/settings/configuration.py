@@ -1,0 +1,109 @@
+"""What can be set of a part by name, and the part with it changed."""
+
+import ast
+import contextlib
+import dataclasses
+import inspect
+import itertools
+import json
+import textwrap
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from brns.settings.parts import SettingsError, did_you_mean
+
+
+def settings(part: Any) -> dict[str, tuple[Any, str]]:
+    """The fields of a class that can be set as text.
+
+    Args:
+        part: the class.
+
+    Returns:
+        Name to type and meaning, the string under the field.
+    """
+    hints, meanings = typing.get_type_hints(part), _read_meanings(part)
+    names = [
+        field.name
+        for field in dataclasses.fields(part)
+        if field.init and is_plain(hints[field.name])
+    ]
+    return {name: (hints[name], meanings.get(name, "")) for name in names}
+
+
+def configure(part: Any, changes: Mapping[str, Any]) -> Any:
+    """The part with some settings changed.
+
+    Types are strict: true is not a number and 5 is not text. An integer is accepted as a float, a
+    list as a tuple.
+
+    Args:
+        part: as it is.
+        changes: name to value.
+
+    Raises:
+        SettingsError: which reports all changes that are wrong.
+    """
+    name = type(part).__name__
+    fields = settings(type(part)) if dataclasses.is_dataclass(part) else {}
+    problems, values = [], {}
+    for key, value in changes.items():
+        if key not in fields:
+            has = (
+                ", ".join(fields)
+                or "none that can be set; fields of a dataclass or an equinox.Module can"
+            )
+            problems.append(
+                f"{name} has no setting {key!r}{did_you_mean(key, fields)} It has: {has}"
+            )
+            continue
+        hint, meaning = fields[key]
+        try:
+            values[key] = validate(f"{name}.{key} ({meaning})", hint, value)
+        except SettingsError as error:
+            problems.append(str(error))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return dataclasses.replace(part, **values)
+
+
+def validate(what: str, hint: Any, value: Any) -> Any:
+    """The value of a JSON document, of the type of the hint; otherwise a `SettingsError`."""
+    import pydantic
+
+    config = pydantic.ConfigDict(arbitrary_types_allowed=True, strict=True)
+    try:
+        return pydantic.TypeAdapter(hint, config=config).validate_json(
+            json.dumps(value, default=str, skipkeys=True)
+        )
+    except pydantic.ValidationError as error:
+        reasons = dict.fromkeys(fault["msg"] for fault in error.errors())
+        raise SettingsError(f"{what}: {'; or '.join(reasons)}; got {value!r}") from None
+
+
+def is_plain(hint: Any) -> bool:
+    """Whether the type can be set as text: a number, a string, a choice, or a tuple of these."""
+    if typing.get_origin(hint) is Literal or hint in (bool, int, float, str, type(None)):
+        return True
+    return bool(typing.get_args(hint)) and all(
+        is_plain(a) for a in typing.get_args(hint) if a is not Ellipsis
+    )
+
+
+def _read_meanings(part: type) -> dict[str, str]:
+    """The string under each field of a class, inherited fields included;
+    none of what has no source in a file.
+    """
+    meanings = {}
+    classes: list[type] = [
+        base for base in reversed(part.__mro__) if dataclasses.is_dataclass(base)
+    ]
+    for base in classes:
+        with contextlib.suppress(OSError, TypeError):
+            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+            for field, text in itertools.pairwise(getattr(definition, "body", ())):
+                match field, text:
+                    case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                        meanings[name] = " ".join(meaning.split())
+    return meanings

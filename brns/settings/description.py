@@ -1,0 +1,273 @@
+"""A part and its settings as JSON, and rebuilt from it."""
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib
+import json
+import pathlib
+import sys
+import types
+import typing
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from brns.settings.configuration import validate
+from brns.settings.parts import NAMED, SettingsError
+
+
+@functools.singledispatch
+def part_to_json(part: Any) -> Any:
+    """A part and all its settings as JSON values. A large array becomes a digest,
+    a function its name.
+
+    The settings of a class that is not a dataclass are its public attributes that are values:
+    numbers, strings, arrays, paths, members of an Enum and other values of Python's own library,
+    functions, dataclasses, and collections of these.
+
+    Args:
+        part: a search, a part of one, or a setting.
+
+    Returns:
+        A dictionary whose `name` is the class; of a number, a string or None the value itself,
+            of a sequence a list.
+    """
+    name = type(part).__name__
+    if isinstance(part, enum.Enum):
+        return {"name": name, "member": part.name, "value": part_to_json(part.value)}
+    if isinstance(part, str):
+        return part.encode("utf-8", "backslashreplace").decode()  # names of files may be any bytes
+    if part is None or isinstance(part, bool | int | float):
+        return part
+    if isinstance(part, bytes | bytearray):
+        return {"name": name, **_bytes_to_json(part)}
+    if isinstance(part, pathlib.PurePath):
+        return {"name": "Path", "path": part_to_json(str(part))}
+    if isinstance(part, Set):
+        return {"name": name, "items": sorted(map(part_to_json, part), key=json.dumps)}
+    if isinstance(part, Mapping):
+        pairs = [part_to_json(pair) for pair in part.items()]
+        return {"name": name, "items": sorted(pairs, key=json.dumps)}
+    if isinstance(part, Sequence) and not isinstance(part, range):
+        return [part_to_json(item) for item in part]
+    if is_array(part):
+        return _array_to_json(part)
+    if isinstance(part, functools.partial):
+        inner = {"function": part.func, "args": part.args, **part.keywords}
+    elif function := _function_name(part):
+        return {"name": function}
+    else:
+        inner = _settings_of(part)
+    if not inner and _is_library_value(part):
+        return {"name": name, "value": repr(part)}
+    public = {key: value for key, value in inner.items() if not key.startswith("_")}
+    return {"name": name, **{key: part_to_json(value) for key, value in public.items()}}
+
+
+SMALL = 64
+"""numbers of an array, or bytes, that are described one by one; of more there is a digest"""
+
+
+def _bytes_to_json(content: Any) -> dict[str, str]:
+    if len(content) > SMALL:
+        return {"sha256": hashlib.sha256(content).hexdigest()}
+    return {"hex": content.hex()}
+
+
+def _array_to_json(array: Any) -> Any:
+    import numpy as np
+
+    if str(array.dtype).startswith("key<"):  # JAX's random keys
+        import jax
+
+        array = jax.random.key_data(array)
+    array = np.asanyarray(array)  # a masked one stays masked
+    if array.size <= SMALL or array.dtype.hasobject:
+        return part_to_json(array.tolist())
+    digest = hashlib.sha256(array.tobytes()).hexdigest()
+    shape, dtype = list(array.shape), str(array.dtype)
+    return {"name": "array", "shape": shape, "dtype": dtype, "sha256": digest}
+
+
+def _function_name(part: Any) -> str | None:
+    """The name of a class, a module, or a function of any kind; other objects have none."""
+    name = getattr(part, "__qualname__", None) or getattr(part, "__name__", None)
+    by_name = isinstance(name, str) and (callable(part) or isinstance(part, types.ModuleType))
+    return name if by_name else None
+
+
+def _settings_of(part: Any) -> dict[str, Any]:
+    """The settings of an object by name: of a dataclass its fields, else its values."""
+    if dataclasses.is_dataclass(part):
+        return {field.name: getattr(part, field.name) for field in public_fields(part)}
+    names = [*getattr(part, "__dict__", {})]
+    for each in type(part).__mro__:
+        slots = getattr(each, "__slots__", ())
+        names += [slots] if isinstance(slots, str) else slots
+    public = [name for name in names if not name.startswith("_") and hasattr(part, name)]
+    values = {name: getattr(part, name) for name in public}
+    return {name: value for name, value in values.items() if _is_value(value)}
+
+
+def _is_library_value(thing: Any) -> bool:
+    """Whether it is of Python's or NumPy's own, and equal to others by value: a date, a range."""
+    library = type(thing).__module__.partition(".")[0] in {"numpy", *sys.stdlib_module_names}
+    return library and type(thing).__eq__ is not object.__eq__
+
+
+def _is_value(thing: Any) -> bool:
+    """Whether it is a value, not an object such as a simulator."""
+    if isinstance(thing, Mapping):
+        return all(_is_value(key) and _is_value(value) for key, value in thing.items())
+    if isinstance(thing, Sequence | Set) and not isinstance(thing, str | bytes | bytearray | range):
+        return all(map(_is_value, thing))
+    if thing is None or isinstance(thing, bool | int | float | enum.Enum | functools.partial):
+        return True
+    part = dataclasses.is_dataclass(thing) or bool(_function_name(thing))
+    return part or is_array(thing) or _is_library_value(thing)
+
+
+def public_fields(part: Any) -> list[dataclasses.Field]:
+    """The public fields that a dataclass is made with; of other objects none."""
+    if isinstance(part, type) or not dataclasses.is_dataclass(part):
+        return []
+    fields = dataclasses.fields(part)
+    return [field for field in fields if field.init and not field.name.startswith("_")]
+
+
+def is_array(thing: Any) -> bool:
+    """Whether NumPy has it as an array; Gymnasium's spaces too have a shape and a dtype."""
+    parts = ("__array__", "dtype", "shape")
+    return all(hasattr(thing, part) for part in parts) and not isinstance(thing, type)
+
+
+def refuse_unrecorded(part: Any, name: str) -> None:
+    """A `SettingsError` where a dataclass holds a value that
+    `part_to_json` cannot tell from another one.
+
+    That is an object that compares by value, and has no public attribute that is a value itself.
+    Objects that compare by identity, such as simulators, are no settings.
+
+    Args:
+        part: a search or a part of one.
+        name: how the message calls it.
+    """
+    if isinstance(part, functools.partial):
+        inner = {"args": part.args, **part.keywords}
+    elif isinstance(part, Mapping):
+        inner = {str(key): value for key, value in part.items()}
+        refuse_unrecorded(list(part), name)
+    elif isinstance(part, tuple | list | Set):
+        inner = {f"{row}": value for row, value in enumerate(part)}
+    elif dataclasses.is_dataclass(part) and not isinstance(part, type):
+        inner = _settings_of(part)
+    else:
+        by_value = type(part).__eq__ is not object.__eq__
+        if by_value and part_to_json(part) == {"name": type(part).__name__}:
+            raise SettingsError(
+                f"{name} is a {type(part).__name__}, of which a record cannot keep the value: "
+                "give it as numbers, strings, arrays or a dataclass, or begin its name with _"
+            )
+        return
+    for key, value in inner.items():
+        refuse_unrecorded(value, f"{name}.{key}")
+
+
+def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
+    """The part that `part_to_json` described: one of this package, or one like `original`, a
+    user's; else a `SettingsError`.
+
+    What cannot be described, such as a simulator, stays as `original` has it.
+
+    Args:
+        description: what `part_to_json` gave, perhaps through JSON.
+        original: a part whose class and whose parts' classes may be used too.
+
+    Returns:
+        A part or a setting whose description is the same.
+    """
+    name = str(description.get("name"))
+    if original is not None and equal(part_to_json(original), description):
+        return original
+    is_user_part = type(original).__name__ == name
+    if name in REBUILT or isinstance(original, enum.Enum):
+        return _value_from_json(name, description, original)
+    if not is_user_part and name not in NAMED:
+        raise SettingsError(
+            f"{name!r} is not in brns: this run uses your own code. Add --search module:object; "
+            "in Python set record.search or give search=..."
+        )
+    part = type(original) if is_user_part else getattr(importlib.import_module("brns"), name)
+    hints = {}
+    with contextlib.suppress(NameError):  # of a class within a function, whose names are gone
+        hints = typing.get_type_hints(part)
+    values = {}
+    for key, value in description.items():
+        present = getattr(original, key, None) if is_user_part else None
+        if key == "name" or (is_user_part and equal(part_to_json(present), value)):
+            continue
+        values[key] = _setting_from_json(f"{name}.{key}", hints.get(key, Any), value, present)
+    if not is_user_part:
+        return part(**values)
+    if not dataclasses.is_dataclass(original):
+        raise SettingsError(
+            f"{name} is no dataclass, and {', '.join(values)} of it cannot be set: give the search "
+            "as it was"
+        )
+    return dataclasses.replace(original, **values)
+
+
+def _setting_from_json(what: str, hint: Any, value: Any, own: Any) -> Any:
+    if isinstance(value, Mapping):
+        return part_from_json(value, own)
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        same_length = isinstance(own, tuple | list) and len(own) == len(value)
+        present = own if same_length else [None] * len(value)
+        pairs = zip(value, present, strict=True)
+        return tuple(_setting_from_json(what, Any, item, each) for item, each in pairs)
+    return validate(what, hint, value)
+
+
+REBUILT = ("Path", "bytes", "set", "frozenset", "dict")
+"""values that are rebuilt, beside members of an Enum that is the user's"""
+
+
+def _value_from_json(name: str, description: Mapping[str, Any], original: Any) -> Any:
+    if isinstance(original, enum.Flag):
+        return type(original)(description["value"])  # several members may be united
+    if isinstance(original, enum.Enum):
+        members = type(original).__members__
+        if (member := description.get("member")) not in members:
+            raise SettingsError(
+                f"{type(original).__name__} has no {member}; it has {', '.join(members)}"
+            )
+        return members[member]
+    if name == "Path":
+        kind = type(original) if isinstance(original, pathlib.PurePath) else pathlib.Path
+        return kind(description["path"])
+    if name == "bytes":
+        if "hex" not in description:
+            raise SettingsError(
+                f"of more than {SMALL} bytes there is a digest: give the search that has them"
+            )
+        return bytes.fromhex(description["hex"])
+    if name != "dict":
+        kind = set if name == "set" else frozenset
+        return kind(_setting_from_json(name, Any, item, None) for item in description["items"])
+    present = original if isinstance(original, Mapping) else {}
+    values = {}
+    for key, value in description["items"]:
+        key = _setting_from_json(name, Any, key, None)
+        values[key] = _setting_from_json(name, Any, value, present.get(key))
+    return values
+
+
+def equal(before: Any, after: Any) -> bool:
+    """Whether two descriptions are the same; NaN is the same as NaN."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return before.keys() == after.keys() and all(equal(before[k], after[k]) for k in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) == len(after) and all(map(equal, before, after))
+    return bool(before == after or (before != before and after != after))

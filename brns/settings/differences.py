@@ -1,0 +1,95 @@
+"""In what settings differ, from other ones and from the defaults, and in words."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brns.settings.description import equal, is_array, part_to_json, public_fields
+
+
+def flatten(description: Any, prefix: str = "") -> dict[str, Any]:
+    """The settings of a description by dotted name.
+
+    Args:
+        description: nested JSON of a part.
+        prefix: of the names.
+
+    Returns:
+        Such as `estimator.epochs` to 5.
+    """
+    if not isinstance(description, Mapping):
+        return {prefix.lstrip("."): description}
+    flat = {}
+    for name, part in description.items():
+        flat |= flatten(part, f"{prefix}.{name}")
+    return flat
+
+
+def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The settings in which two descriptions differ.
+
+    Args:
+        before: nested JSON of a part.
+        after: likewise.
+
+    Returns:
+        Dotted name to (before, after), None where one is missing.
+    """
+    old, new = flatten(before), flatten(after)
+    both = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
+    return {name: (was, now) for name, (was, now) in both.items() if not equal(was, now)}
+
+
+def format_diff(changed: Mapping[str, Sequence[Any]]) -> str:
+    """The first five of some changes in words; of a part that is another, the settings it has."""
+    classes = [name for name in changed if name.endswith(".name")]
+    replaced = tuple(name.removesuffix("name") for name in classes)
+    texts = []
+    for name, (old, new) in changed.items():
+        if name in classes or not name.startswith(replaced):
+            texts.append(f"{name} was {old!r} and is {new!r}")
+        elif new is not None:
+            texts.append(f"{name} is {new!r}")
+    return "; ".join(texts[:5])
+
+
+def non_defaults(part: Any, usual: Any = None) -> dict[str, Any]:
+    """The settings of a part and of its parts that differ from the usual ones.
+
+    Args:
+        part: a dataclass.
+        usual: another of its class; by default one with the default settings.
+
+    Returns:
+        Dotted name to value.
+    """
+    overrides, described = {}, part_to_json(part)
+    for field in public_fields(part):
+        value = getattr(part, field.name)
+        default = field.default if usual is None else getattr(usual, field.name)
+        if field.name not in described or equal(described[field.name], part_to_json(default)):
+            continue
+        same = type(value) is type(default)
+        inner = non_defaults(value, default if same else None)
+        if not same or not inner:
+            overrides[field.name] = (
+                type(value).__name__ if dataclasses.is_dataclass(value) else part_to_json(value)
+            )
+        overrides |= {f"{field.name}.{name}": setting for name, setting in inner.items()}
+    return overrides
+
+
+def format_overrides(changed: Mapping[str, Any]) -> str:
+    """Changed settings in a line, such as `estimator.grids=256, mutate=gaussian`."""
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
+
+
+def short_repr(value: Any) -> str:
+    """A part in a line, as its class and the settings that differ from the defaults;
+    an array as its shape.
+    """
+    if is_array(value) and value.shape:
+        return f"{value.dtype}{list(value.shape)}"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__name__}({format_overrides(non_defaults(value))})"
+    return f"{getattr(value, '__qualname__', None) or repr(value):.60}"

@@ -1,0 +1,177 @@
+"""The table of our parts, by the names that a command line has for them.
+
+JAX is imported when a part is made, so that looking up a name is quick.
+"""
+
+import difflib
+import functools
+import importlib
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["world", "estimator", "preset", "mutation", "selection", "founders"]
+
+
+class Look(NamedTuple):
+    """How the lines of a method are drawn."""
+
+    color: str
+    dashes: tuple[float, ...]
+    """lengths of strokes and gaps, as multiples of the line's width; none is a whole line"""
+    marker: str
+    """as matplotlib calls it"""
+
+
+class Part(NamedTuple):
+    """A part of the library."""
+
+    kind: Kind
+    """a preset is an estimator of another line with settings that are not its defaults"""
+    name: str
+    """on the command line"""
+    attribute: str
+    """its class in `brns` and in a record"""
+    meaning: str
+    settings: Mapping[str, Any] = types.MappingProxyType({})
+    """of a preset"""
+    look: Look | None = None
+    """of a method, the same in every figure, report and page"""
+
+    def load(self) -> Any:
+        """The class, or for a preset a function that makes it with the preset's settings."""
+        part = getattr(importlib.import_module("brns"), self.attribute)
+        return functools.partial(part, **self.settings) if self.settings else part
+
+
+# BR-NS in the paper, section 5, and in the published code where the paper gives no value.
+PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
+# An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
+EVERYTHING: dict[str, Any] = {"additions": 200, "capacity": 40_100}
+# Looks were sought at random, so that any two stand far apart to every eye and in grey, as
+# tests/pictures/test_looks.py measures.
+PARTS = (
+    Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
+    Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
+    Part("world", "rooms", "RoomsMaze", "a robot in a maze of rooms, made from a seed"),
+    Part("world", "arm", "PlanarArm", "a planar arm of 7 joints that reaches places"),
+    Part("world", "car", "MountainCar", "a car too weak for its mountain"),
+    Part("world", "projection", "LinearProjection", "the linear projection of 100 genes"),
+    Part(
+        "estimator",
+        "counts",
+        "VisitCounts",
+        "visit counts: rarity of visits, in random grids of every scale",
+        look=Look("#b01758", (), "o"),
+    ),
+    Part(
+        "estimator",
+        "exact",
+        "ExactRecognition",
+        "exact recognition: solved exactly, forgets nothing",
+        look=Look("#0c2451", (6, 1.5), "s"),
+    ),
+    Part(
+        "estimator",
+        "recognition",
+        "BehaviorRecognition",
+        "BR-NS: a network that learns past behavior",
+        look=Look("#22c192", (4, 1.2, 1, 1.2), "^"),
+    ),
+    Part(
+        "preset",
+        "paper",
+        "BehaviorRecognition",
+        "BR-NS with the paper's settings",
+        PAPER,
+        look=Look("#856d08", (1, 1), "v"),
+    ),
+    Part(
+        "estimator",
+        "archive",
+        "ArchiveKNN",
+        "distance to neighbours in archive and population",
+        look=Look("#489af0", (3, 1.2), "D"),
+    ),
+    Part(
+        "preset",
+        "everything",
+        "ArchiveKNN",
+        "an archive of all that was evaluated",
+        EVERYTHING,
+        look=Look("#a76fa8", (6, 1.2, 1, 1.2, 1, 1.2), "P"),
+    ),
+    Part(
+        "estimator",
+        "population",
+        "PopulationKNN",
+        "distance to neighbours in the population",
+        look=Look("#7b331d", (2, 2), "X"),
+    ),
+    Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
+    Part(
+        "mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"
+    ),
+    Part("mutation", "gaussian", "GaussianMutation", "Gaussian steps on some genes"),
+    Part("mutation", "iso-line", "IsoLineDD", "steps all around and towards another parent"),
+    Part(
+        "mutation",
+        "crossover",
+        "Crossover",
+        "each gene from one of two parents, then a little mutation",
+    ),
+    Part(
+        "mutation",
+        "redraw",
+        "UniformResampling",
+        "drawn anew, whatever the parents: random search",
+        look=Look("#401e88", (1, 2.5), "*"),
+    ),
+    Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
+    Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
+    Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
+    Part(
+        "founders", "layers", "LayerFounders", "initial weights of a network, as in published code"
+    ),
+)
+RECOMMENDED = "counts"
+"""the default estimator of a run, which the suite of worlds supports"""
+CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}
+
+NAMED = ("NoveltySearch", "GivenFounders", "Chunked", *CLASSES)
+"""the names in `brns` that a record may have; reading one imports no other module"""
+
+
+class SettingsError(ValueError):
+    """A setting with a wrong name or value. The message lists everything that is wrong."""
+
+
+def parts(*kinds: Kind) -> dict[str, Part]:
+    """The parts of these kinds by their names on the command line, in the table's order."""
+    return {part.name: part for part in PARTS if part.kind in kinds}
+
+
+def lookup(what: str, name: str, *kinds: Kind) -> Part:
+    """The part of a name.
+
+    Args:
+        what: the setting, for errors.
+        name: on the command line.
+        *kinds: of part that may be meant.
+
+    Raises:
+        SettingsError: where there is none of these kinds.
+    """
+    if name not in (candidates := parts(*kinds)):
+        raise SettingsError(
+            f"{what} must be one of {', '.join(candidates)}; got "
+            f"{name!r}{did_you_mean(name, candidates)}"
+        )
+    return candidates[name]
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """`; did you mean epochs?` if a known name is similar, otherwise a full stop."""
+    matches = difflib.get_close_matches(name, list(candidates), n=1)
+    return f"; did you mean {matches[0]}?" if matches else "."
