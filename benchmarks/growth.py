@@ -207,7 +207,7 @@ law so far takes a call to last longer than the limit of the command.
 PAPER = """## On paper: what more cores, a cluster or a GPU would change
 
 - **Visit counts** look up and add: N on a GPU costs N over its cores. Islands add their counts,
-  4 MB each way in the plane, 8 MB in four dimensions and more.
+  4 MB each way in the plane, 8 MB in four dimensions, 16 MB from eight on.
 - **BR-NS and exact recognition** learn and score rows one by one: N on a GPU or over cores costs N
   over their number. Exact recognition's factor (256 x 256, or n x n where n is smaller) is the part
   that stays. Islands need no common machine: `merge` adds what they have seen, 0.25 MB each way

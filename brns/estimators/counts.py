@@ -13,7 +13,7 @@ from brns.checks import check_settings
 from brns.core import Box, Generation, Population, unite
 from brns.estimators.features import Frame, check_mergeable, fit_frame, frame_from_box, is_new
 
-GRIDS, MOST_GRIDS = 64, 256  # by default for each dimension, and in all
+GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
 DIRECTIONS = 256  # random directions at most, which the grids share
 UNIT = 2.0**-21  # of half the box: to this a descriptor is rounded
@@ -87,10 +87,10 @@ class VisitCounts(eqx.Module):
     """
 
     grids: int | None = None
-    """T, the number of grids; by default 64 for each dimension of a behavior, at most 256"""
+    """T, the number of grids; by default 64 for each dimension of a behavior, at most 512"""
     rows: int = 8192
     """counters of a grid, a power of two; more help where many more cells than that are found"""
-    grid_dims: int = 16
+    grid_dims: int = 32
     """the most dimensions that a grid has; it has as many as behaviors have, if they are fewer"""
     cell_sizes: tuple[float, float] = (0.0175, 6.0)
     """the finest for each axis that a grid has, 0.035 over two, and the coarsest; of half the box.
