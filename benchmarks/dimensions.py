@@ -1,6 +1,6 @@
 """Novelty in many dimensions: coverage of the descriptor's own space, and seen told from unseen.
 
-    python benchmarks/dimensions.py [--seeds 5] [--out results/dimensions]
+    python benchmarks/dimensions.py [--seeds 10] [--out results/dimensions]
 
 The defaults of visit counts were chosen in the worlds of the first half and for 32 and 384
 dimensions. Resumable: OUT.csv gets a line for each run; then OUT.md is written.
@@ -26,6 +26,8 @@ from brns.formatting import read_csv
 from brns.metrics import significance, tessellation
 from brns.runs.provenance import commit, describe_process, text
 
+CLUSTERS = ((40, 0.8), (60, 0.75))  # how many, and the cosine of a behavior to its center
+FEW, MANY = 10_000, 1_000_000  # behaviors that are learned
 POOL = 1000  # the seed whose behaviors, of all methods, place the cells
 METHODS = {
     "counts": brns.VisitCounts(),
@@ -43,10 +45,11 @@ seeds, exact, corrected over the table by Holm.
 """
 TOLD = """# Seen from unseen
 
-Clusters on a sphere as embeddings have them (cosine to the centre given), half of them learned,
-10,000 behaviors: the probability that a behavior of a cluster that was never seen is more novel
-than one of a cluster that was (AUC, *new*), and that a fresh behavior is more novel than one
-learned first (*same*). *k-NN* is the mean distance to the 15 nearest of all that was learned.
+Clusters on a sphere as embeddings have them (cosine to the centre given), in two dimensions in the
+box with a deviation of 0.03. Half of the clusters are learned: the probability that a behavior of a
+cluster that was never seen is more novel than one of a cluster that was (AUC, *new*), and that a
+fresh behavior is more novel than one learned first (*same*). *k-NN* is the mean distance to the 15
+nearest of all that was learned.
 """
 
 
@@ -201,27 +204,37 @@ def page(rows: list[dict[str, Any]], seeds: int, column: str) -> str:
 
 
 def clusters(d: int, number: int, cosine: float) -> Any:
-    """A function that draws behaviors of some of so many clusters on a sphere."""
+    """A function that draws behaviors of some of so many clusters: on a sphere, or in the plane."""
     generator = np.random.default_rng(7)
-    centers = generator.normal(size=(number, d))
-    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
-    deviation = np.sqrt((1 / cosine**2 - 1) / d)
+    if d == 2:
+        centers = generator.uniform(-0.9, 0.9, size=(number, d))
+        deviation = 0.03
+    else:
+        centers = unit(generator.normal(size=(number, d)))
+        deviation = np.sqrt((1 / cosine**2 - 1) / d)
 
     def draw(chosen: np.ndarray, n: int) -> np.ndarray:
         points = centers[generator.choice(chosen, n)] + deviation * generator.normal(size=(n, d))
-        return points / np.linalg.norm(points, axis=1, keepdims=True)
+        return np.clip(points, -1, 1) if d == 2 else unit(points)
 
     return draw
 
 
-def tell(d: int, number: int, cosine: float, estimator: brns.NoveltyEstimator) -> list[float]:
+def unit(points: np.ndarray) -> np.ndarray:
+    """The points moved to the sphere."""
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def tell(
+    d: int, number: int, cosine: float, learned: int, estimator: brns.NoveltyEstimator
+) -> list[float]:
     """AUC of unseen clusters against seen ones, and of fresh behaviors against the first."""
     draw = clusters(d, number, cosine)
     seen, unseen = np.arange(number // 2), np.arange(number // 2, number)
     novelty = brns.Novelty(estimator, brns.Box([-1.0] * d, [1.0] * d))
     first = draw(seen, 1000)
     novelty.learn(first)
-    for _ in range(9):
+    for _ in range(1, learned // 1000):
         novelty.learn(draw(seen, 1000))
     fresh = novelty.score(draw(seen, 500))
     others = novelty.score(draw(unseen, 500)), fresh
@@ -232,15 +245,22 @@ def tell(d: int, number: int, cosine: float, estimator: brns.NoveltyEstimator) -
 def telling() -> str:
     methods = METHODS | {"k-NN": brns.ArchiveKNN()}
     del methods["archive"]
-    lines = [["dimensions", "clusters, cosine", "half", *methods]]
-    cases = itertools.product((32, 384, 1536), ((40, 0.8), (60, 0.75)))
-    for d, (number, cosine) in cases:
-        half = "chosen by" if d < 1536 and number == 40 else "held out"
-        line = [f"{d}", f"{number}, {cosine}", half]
-        for estimator in methods.values():
-            new, same = tell(d, number, cosine, estimator)
+    lines = [["dimensions", "clusters, cosine", "learned", "half", *methods]]
+    cases = [
+        *itertools.product((2, 32, 384, 1536), CLUSTERS, [FEW]),
+        *itertools.product((2, 32, 384, 1536), CLUSTERS[:1], [MANY]),
+    ]
+    for d, (number, cosine), learned in cases:
+        half = "chosen by" if d in (32, 384) and number == 40 else "held out"
+        line = [f"{d}", f"{number}, {cosine}" if d > 2 else f"{number}", f"{learned:,}", half]
+        for name, estimator in methods.items():
+            if name == "k-NN" and learned == MANY:
+                line.append("not run")
+                continue
+            new, same = tell(d, number, cosine, learned, estimator)
             line.append(f"{new:.3f} / {same:.3f}")
         lines.append(line)
+        print(*line, sep=", ", flush=True)
     return table(lines)
 
 
@@ -248,7 +268,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("results/dimensions"))
     asked = parser.parse_args()
     asked.out.parent.mkdir(parents=True, exist_ok=True)
