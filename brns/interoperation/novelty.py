@@ -192,12 +192,12 @@ class Novelty:
         return rows
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
-        """The rows, and up to a power of two the last again; zeros where there are none."""
-        if not type(self.estimator).__module__.startswith("brns."):
+        """The rows, and up to a power of two the last again; of none nothing."""
+        if not len(rows) or not type(self.estimator).__module__.startswith("brns."):
             return rows
-        size = max(SMALLEST, 1 << max(len(rows) - 1, 0).bit_length())
+        size = max(SMALLEST, 1 << (len(rows) - 1).bit_length())
         filling = [(0, size - len(rows))] + [(0, 0)] * (rows.ndim - 1)
-        return np.pad(rows, filling, mode="edge" if len(rows) else "constant")
+        return np.pad(rows, filling, mode="edge")
 
 
 def _behaviors(rows: Any, number: Any, born: Any, first: Any) -> Population:

@@ -204,7 +204,8 @@ class GymnasiumTask(eqx.Module):
     def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
         """Episodes side by side, each in an environment of its own that rests after the end."""
         observed, acted = self._spaces(1)
-        worlds, watch = [self._world(i) for i in range(n)], self.watch
+        make, watch = self._world, self.watch  # once: a module makes a method anew at each look
+        worlds = [make(i) for i in range(n)]
         flat = _flattener(observed)
         diaries = [Diary() for _ in worlds]
         batch, rows = batch_space(acted, n), np.empty((n, _width(observed)))
