@@ -15,6 +15,7 @@ from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
 from brns.checks import (
+    check_finite,
     check_inside,
     check_part,
     check_structure,
@@ -34,6 +35,7 @@ from brns.core import (
     Task,
     check_shape,
     init_estimator,
+    initial_generation,
     make_individuals,
     score_novelty,
     take,
@@ -193,6 +195,8 @@ class NoveltySearch(eqx.Module):
         population, state = _init_estimator(
             self.estimator, self.task.behavior_space, founders, estimate
         )
+        if not isinstance(population.id, Tracer):
+            check_finite(0, initial_generation(population))
         return SearchState(jnp.int32(0), population, state, credit), jnp.concatenate(lost)
 
     def step(self, state: SearchState, key: Key[Array, ""]) -> tuple[SearchState, Generation]:
@@ -238,8 +242,8 @@ class NoveltySearch(eqx.Module):
             The state after the generation, and the generation.
 
         Raises:
-            ValueError: where there are more or fewer offspring than were asked for, or where the
-                evaluation is not one of them.
+            ValueError: where there are more or fewer offspring than were asked for, where the
+                evaluation is not one of them, or holds what is not finite.
         """
         for name, column in offspring._asdict().items():
             if len(column) != self.offspring_size:
@@ -259,7 +263,8 @@ class NoveltySearch(eqx.Module):
             evaluation,
             key,
         )
-        refuse_twice(self.select, generation.survivors)
+        if not isinstance(after.generation, Tracer):
+            check_generation(self, int(after.generation), generation)
         return after, generation
 
     @property
@@ -270,21 +275,24 @@ class NoveltySearch(eqx.Module):
         )
 
 
-def check_generation(search: NoveltySearch, generation: Generation) -> None:
-    """Refuse a generation whose offspring or survivors are not what the
-    contracts of mutation and selection say.
+def check_generation(search: NoveltySearch, number: int, generation: Generation) -> None:
+    """Refuse a generation that is not what the contracts of mutation, task, estimator and selection
+    say.
 
-    `ask` and `tell` do so too; those that are compiled with a task cannot.
+    `tell` does so too; one that is compiled with a task cannot.
 
     Args:
         search: the search that made it.
+        number: of the generation.
         generation: with its values, on the host where it is read anyway.
 
     Raises:
-        ValueError: for genotypes outside the box, and for survivors of whom one lives on twice.
+        ValueError: for genotypes outside the box, for what is not finite, and for survivors of whom
+            one lives on twice.
     """
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)
+    check_finite(number, generation)
     refuse_twice(search.select, generation.survivors)
 
 

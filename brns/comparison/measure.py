@@ -106,7 +106,7 @@ def run_method(
                 raise CancelledError
             times.append(time.perf_counter())
             for _, generation in () if peer else after:
-                check_generation(search, generation)
+                check_generation(search, number, generation)
             born = stack(after if peer else [generation.offspring for _, generation in after])
             visited |= np.asarray(_visited(world.cells, born))
             covered.append(visited.sum(axis=1))

@@ -29,6 +29,7 @@ from brns.runs.progress import track
 from brns.runs.provenance import describe_process, group_by_answer
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json
+from brns.settings.differences import equal
 from brns.settings.parts import CLASSES
 from brns.tasks.workers import has_workers
 
@@ -100,7 +101,7 @@ def compare(
     generations = None if generations is None else require_integer("generations", generations, 2)
     if isinstance(what, Task):
         what = NoveltySearch(what)
-    worlds, out = _worlds(what, generations, cells), Path(out)
+    worlds, out = _worlds(what, generations, cells), Path(out).absolute()
     page.place(out)
     methods = _methods(estimators, mutations or {"": None})
     jobs = _jobs(what, worlds, methods, seeds, out)
@@ -241,7 +242,7 @@ def _read_result(job: _Job) -> tuple[MethodResult, dict[str, Any]]:
         raise RecordError(
             f"{job.path} is damaged ({error}): remove it to have it made anew"
         ) from None
-    if settings != job.settings:
+    if not equal(settings, job.settings):
         raise RecordError(
             f"{job.path} was made with other settings, seeds, generations or cells; take another "
             "folder, or the settings that made it"

@@ -11,7 +11,14 @@ from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
 from brns.checks import check_settings
 from brns.core import Box, Generation, Population, unite
-from brns.estimators.features import Frame, check_mergeable, fit_frame, frame_from_box, is_new
+from brns.estimators.features import (
+    Frame,
+    check_learned,
+    check_mergeable,
+    fit_frame,
+    frame_from_box,
+    is_new,
+)
 
 GRIDS, MOST_GRIDS = 64, 512  # by default for each dimension, and in all
 CHUNK = 4096  # behaviors that are counted again at once
@@ -188,8 +195,9 @@ class VisitCounts(eqx.Module):
             A state for each search to go on with. They differ only in whom that search has learned.
 
         Raises:
-            ValueError: where states do not share grids and scale.
+            ValueError: where states do not share grids and scale, or one has learned nothing.
         """
+        check_learned(states)
         common = self.island(states[0]) if since is None else since
         check_mergeable([(state.grids, state.frame) for state in (*states, common)])
         gains = [self.subtract(state, common) for state in states]

@@ -17,6 +17,7 @@ from brns.estimators.encoder import init_weights, with_weights
 from brns.estimators.features import (
     Cosines,
     Frame,
+    check_learned,
     check_mergeable,
     fit_frame,
     frame_from_box,
@@ -185,13 +186,14 @@ class ExactRecognition(eqx.Module):
             A state for each search to go on with. They differ only in whom that search has learned.
 
         Raises:
-            ValueError: where states differ in features, box or scale; for `since` with
-                `forgetting` below 1.
+            ValueError: where states differ in features, box or scale, or one has learned nothing;
+                for `since` with `forgetting` below 1.
         """
         if since is not None and self.forgetting < 1:
             raise ValueError(
                 "what states have in common fades with forgetting < 1; leave out `since`"
             )
+        check_learned(states)
         common = self.island(states[0]) if since is None else since
         everyone = [*states, common]
         check_mergeable([(state.features, state.frame, state.root.shape) for state in everyone])

@@ -4,7 +4,7 @@ two are alike as far as the inner product of their features is large.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -105,6 +105,24 @@ def is_new(
     beginning = (seen == 0) & (jnp.max(population.born, initial=0) <= 1)
     new = (population.born > newest) | (beginning & (population.born >= 0))
     return new & ~population.failed & jnp.all(jnp.isfinite(population.descriptor), axis=1)
+
+
+def check_learned(states: Sequence[Any]) -> None:
+    """Check that there are states to merge, and that each has learned something: who lives in a
+    search before its first update would count for old in a merged state.
+
+    Args:
+        states: with `seen`.
+
+    Raises:
+        ValueError: where there is none, or one that has learned nothing.
+    """
+    empty = [number for number, state in enumerate(states, 1) if not state.seen]
+    if empty or not states:
+        which = f"number {empty[0]} has not: leave it out until its next generation"
+        raise ValueError(
+            f"merge needs states that have learned something; {which if empty else 'got none'}"
+        )
 
 
 def check_mergeable(shared: Sequence[PyTree]) -> None:

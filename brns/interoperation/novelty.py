@@ -24,7 +24,7 @@ from brns.core import (
     score_novelty,
     update_estimator,
 )
-from brns.estimators.archive import ArchiveKNN
+from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError
 from brns.settings.description import part_from_json, part_to_json
@@ -86,8 +86,14 @@ class Novelty:
             space's diagonal where there are none.
 
         Raises:
-            ValueError: where descriptors have another shape or are not finite.
+            ValueError: where descriptors have another shape or are not finite; without a
+                population for an estimator that remembers nothing.
         """
+        if population is None and isinstance(self.estimator, PopulationKNN):
+            raise ValueError(
+                "PopulationKNN remembers nothing: give the population among which behaviors are "
+                "novel, as in score(descriptors, population=descriptors)"
+            )
         rows = self._rows(descriptors)
         living = rows[:0] if population is None else self._rows(population)
         if not len(rows):

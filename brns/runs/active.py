@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from brns.checks import check_finite, check_state
+from brns.checks import check_state
 from brns.core import Generation, initial_generation
 from brns.runs import metadata, remaking
 from brns.runs.arrays import named_leaves, to_table
@@ -125,11 +125,11 @@ class ActiveRun:
             state: after it, which is this run's when all of its batch are saved.
             generation: who was born and who survived.
         """
-        check_generation(self.search, generation)
         number, offspring = int(state.generation), generation.offspring
         failed = np.asarray(offspring.failed)
         ids, genotypes = np.asarray(offspring.id)[failed], np.asarray(offspring.genotype)[failed]
         self._write_failures(number, ids, genotypes)
+        check_generation(self.search, number, generation)
         self._write_generation(state, generation, len(ids))
         tables = {
             "offspring": offspring._asdict(),
@@ -186,7 +186,6 @@ class ActiveRun:
 
     def _write_generation(self, state: SearchState, generation: Generation, failed: int) -> None:
         number = int(state.generation)
-        check_finite(number, generation)
         tables = {who: to_table(getattr(generation, who), names) for who, names in TABLES.items()}
         survived = np.isin(tables["offspring"]["id"], tables["survivors"]["id"])
         lasting = survived | tables["offspring"]["solved"]

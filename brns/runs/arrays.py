@@ -94,7 +94,8 @@ def restore(like: Any, arrays: Mapping[str, np.ndarray], source: object) -> Any:
     leaves = named_leaves(like)
     if odd := sorted(leaves.keys() ^ arrays.keys()):
         raise RecordError(
-            f"{source} does not fit these settings: it differs in {', '.join(odd[:5])}"
+            f"{source} does not fit these settings: it is the state of another estimator, and "
+            f"differs in {', '.join(odd[:5])}"
         )
     restored = []
     for name, leaf in leaves.items():

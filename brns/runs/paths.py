@@ -77,7 +77,8 @@ def place(out: str | os.PathLike) -> Path:
     """The folder that a path means now, whatever the working directory becomes;
     of a link what it points to.
     """
-    path = Path(out).absolute()
+    with _making(Path(out), "give an absolute path"):
+        path = Path(out).absolute()
     return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
@@ -112,7 +113,7 @@ def check_place(out: Path) -> None:
     with _making(out):
         check_free(out)
     below = f"give a folder below it, such as {shlex.quote(str(out / 'run'))}"
-    if out.exists() and os.path.samefile(out, os.getcwd()):
+    if out.exists() and os.path.samefile(out, os.curdir):
         raise RecordError(f"{out} is the working directory, which a run cannot replace: {below}")
     with _making(out, below if out.exists() else "choose another place"):
         temporary = _hidden(out)

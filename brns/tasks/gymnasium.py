@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation
+from brns.core import Box, Evaluation, validate_evaluation
 from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Bounds, Waypoints
 from brns.tasks.policy import FeedForward, Genotypes, fit_policy
@@ -175,10 +174,11 @@ class GymnasiumTask(eqx.Module):
         """An episode of each policy; see `Task.evaluate`."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
         episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
-        descriptor = np.stack([np.asarray(describe(episode), np.float32) for episode in episodes])
-        fitness = np.array([episode.rewards.sum() for episode in episodes], np.float32)
-        solved = np.array([bool(success and success(episode)) for episode in episodes])
-        return Evaluation(jnp.asarray(descriptor), jnp.asarray(fitness), jnp.asarray(solved))
+        descriptor: Any = [np.asarray(describe(episode)) for episode in episodes]
+        fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
+        solved: Any = np.array([bool(success and success(episode)) for episode in episodes])
+        evaluation = Evaluation(descriptor, fitness, solved)
+        return validate_evaluation(evaluation, len(episodes), self)
 
     def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
         """An episode of each genotype.
@@ -237,10 +237,11 @@ class GymnasiumTask(eqx.Module):
         """Episodes in the environment's vector form; what a world does after its end is cut off."""
         worlds = self._world(n)
 
-        flat = _flattener(worlds.single_observation_space)
+        plain = isinstance(worlds.single_observation_space, spaces.Box)
+        flat = _flattener(worlds.single_observation_space, n if plain else 1)
 
         def sense(observation: Any) -> tuple[np.ndarray, np.ndarray]:
-            if isinstance(worlds.single_observation_space, spaces.Box):
+            if plain:
                 rows = flat(observation).reshape(n, -1)
             else:
                 rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
@@ -323,6 +324,9 @@ class Diary:
         self.infos.append(_copied(info) if info else {})
 
     def episode(self, acted: spaces.Space) -> Episode:
+        if len({seen.size for seen in self.observations}) > 1:
+            sizes = [seen.size for seen in self.observations[:5]]
+            raise ValueError(f"watch must give as many numbers after each step; got {sizes}")
         return Episode(
             np.concatenate(self.observations).reshape(len(self.observations), -1),
             np.array(self.rewards, float),
@@ -425,10 +429,15 @@ def _width(space: spaces.Space) -> int:
         return spaces.flatdim(space)
     parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
     numeric = [name for name, part in parts.items() if _is_flat(part)]
+    wrapper = (
+        f"FilterObservation(env, {numeric})"
+        if numeric
+        else "TransformObservation(env, function, box)"
+    )
     raise ValueError(
         f"observations must be a fixed number of numbers; got {space}. Give make_env a function "
         "that makes the environment with a wrapper that leaves the others out, such as "
-        f"gymnasium.wrappers.FilterObservation(env, {numeric or ['names of parts']})"
+        f"gymnasium.wrappers.{wrapper}"
     )
 
 
@@ -439,14 +448,26 @@ def _is_flat(space: spaces.Space) -> bool:
         return False
 
 
-def _flattener(space: spaces.Space) -> Callable[[Any], Float[np.ndarray, " o"]]:
-    """To a copy. Small integers are floats too,
+def _flattener(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
+    """To a copy, of a Box also of n observations at once. Small integers are floats too,
     so that a difference cannot be below zero and wrap.
     """
-    if isinstance(space, spaces.Box):
-        dtype = np.result_type(space.dtype, np.float32)
-        return lambda observation: np.array(observation, dtype).reshape(-1)
-    return lambda observation: np.array(spaces.flatten(space, observation), float)
+    plain, size = isinstance(space, spaces.Box), n * _width(space)
+    dtype = np.result_type(space.dtype, np.float32) if plain else float
+
+    def flat(observation: Any) -> Float[np.ndarray, " o"]:
+        try:
+            values = observation if plain else spaces.flatten(space, observation)
+            numbers = np.array(values, dtype).reshape(-1)
+        except (TypeError, ValueError, LookupError):
+            numbers = None
+        if numbers is None or numbers.size != size:
+            raise ValueError(
+                f"an observation must be one of observation_space, {space}; got {observation!r:.80}"
+            )
+        return numbers
+
+    return flat
 
 
 def _flat_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:
