@@ -141,6 +141,12 @@ PARTS = (
     ),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part(
+        "selection",
+        "local",
+        "LocalCompetition",
+        "NSGA-II on novelty and on how many neighbours are less fit",
+    ),
     Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
     Part(
@@ -238,9 +244,13 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             values[key] = _validate(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
+    try:
+        part = dataclasses.replace(part, **values)
+    except ValueError as error:
+        problems.append(str(error))
     if problems:
         raise SettingsError("\n".join(problems))
-    return dataclasses.replace(part, **values)
+    return part
 
 
 def _validate(what: str, hint: Any, value: Any) -> Any:
