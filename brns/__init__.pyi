@@ -35,6 +35,7 @@ from .operators.mutation import UniformResampling as UniformResampling
 from .operators.selection import NSGA2 as NSGA2
 from .operators.selection import Elitist as Elitist
 from .operators.selection import Generational as Generational
+from .operators.selection import LocalCompetition as LocalCompetition
 from .runs.active import SavedGeneration as SavedGeneration
 from .runs.files import RecordError as RecordError
 from .runs.fork import fork as fork

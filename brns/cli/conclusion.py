@@ -100,7 +100,12 @@ def conclude(
         *dict.fromkeys(describe_origin(record.metadata) for record in records),
         explain_left_out(records),
     ]
-    notes += dict.fromkeys(_ending(record) for record in records)
+    spans: dict[str, float] = {}
+    for record in records:
+        words = _ending(record)
+        spans[words] = max(spans.get(words, 0.0), record.seconds)
+    for words, seconds in spans.items():
+        notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
         console.print(note, soft_wrap=True)
     lacking = [
@@ -141,18 +146,17 @@ def _operator(record: Record) -> str:
 
 
 def _ending(record: Record) -> str:
-    """Why a run ended, or that it goes on."""
+    """Why a run ended, or that it goes on; what it took is still to follow."""
     last, planned = record.last, record.planned
-    took = f"{datetime.timedelta(seconds=round(record.seconds))} of work"
     reason = f" ({record.reason})" if record.reason else ""
     words = {
-        "running": f"Running: {last} of {planned} generations so far.",
-        "finished": f"Finished: {last} generations, {took}.",
+        "running": f"Running: {last} of {planned} generations so far,",
+        "finished": f"Finished: {last} generations,",
         "saturated": f"Saturated at {last} of {planned} generations: less than {SATURATED:.0%} of "
-        f"the places visited were new; {took}.",
-        "stopped": f"Stopped after {last} of {planned} generations, {took}.",
-        "interrupted": f"Interrupted after {last} of {planned} generations, {took}.",
-        "failed": f"Failed after {last} of {planned} generations{reason}, {took}.",
+        "the places visited were new;",
+        "stopped": f"Stopped after {last} of {planned} generations,",
+        "interrupted": f"Interrupted after {last} of {planned} generations,",
+        "failed": f"Failed after {last} of {planned} generations{reason},",
     }
     return words[record.status]
 
@@ -190,7 +194,7 @@ def print_json(records: Sequence[Record]) -> None:
         for record in runs:
             line = {
                 "path": str(record.path),
-                "world": record.metadata.world,
+                "task": record.metadata.world,
                 "method": label,
                 "seed": record.seed,
             }
@@ -206,9 +210,8 @@ def _table(runs: Sequence[Record], rows: Sequence[Mapping[str, float]], details:
         ["mean", "deviation", "least", "most", "seeds"] if several else [f"seed {runs[0].seed}"]
     ):
         table.add_column(head, justify="right")
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
-        if name in DETAILS and not details:
+    for name in MEASURES:
+        if not any(name in row for row in rows) or (name in DETAILS and not details):
             continue
         values = [row[name] for row in rows if name in row]
         if several:

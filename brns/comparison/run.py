@@ -28,8 +28,7 @@ from brns.runs.paths import Seeds, require_integer, resolve_seeds
 from brns.runs.progress import track
 from brns.runs.provenance import describe_process, group_by_answer
 from brns.search import NoveltySearch
-from brns.settings.description import part_to_json
-from brns.settings.differences import equal
+from brns.settings.description import equal, part_to_json
 from brns.settings.parts import CLASSES
 from brns.tasks.workers import has_workers
 

@@ -38,9 +38,34 @@ class NSGA2(eqx.Module):
 
     def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
         """The rows of the survivors; see `brns.core.Selection`."""
-        objectives = jnp.stack([population.novelty, population.fitness], axis=1)
-        front = assign_fronts(objectives)
-        return jnp.lexsort((-crowding_distance(objectives, front), front))[:size]
+        return _select_by_fronts(population.novelty, population.fitness)[:size]
+
+
+class LocalCompetition(eqx.Module):
+    """NSGA-II's selection on novelty and on how many of the k nearest in behavior space are less
+    fit: novelty search with local competition.
+
+    Source: Lehman & Stanley 2011, doi:10.1145/2001576.2001606. There neighbours are of population
+    and archive; here of parents and offspring.
+    """
+
+    k: int = 15
+    """nearest neighbours; the source's"""
+
+    def __call__(self, population: Population, size: int) -> Int[Array, " size"]:
+        """The rows of the survivors; see `brns.core.Selection`."""
+        squared = jnp.sum((population.descriptor[:, None] - population.descriptor) ** 2, axis=2)
+        near = jnp.argsort(squared.at[jnp.diag_indices(len(squared))].set(-1.0), axis=1)
+        rivals = population.fitness[near[:, 1 : self.k + 1]]
+        beaten = jnp.sum(population.fitness[:, None] > rivals, axis=1, dtype=jnp.float32)
+        return _select_by_fronts(population.novelty, beaten)[:size]
+
+
+def _select_by_fronts(first: Float[Array, " n"], second: Float[Array, " n"]) -> Int[Array, " n"]:
+    """The rows front by front, within one by crowding distance; both objectives are maximised."""
+    objectives = jnp.stack([first, second], axis=1)
+    front = assign_fronts(objectives)
+    return jnp.lexsort((-crowding_distance(objectives, front), front))
 
 
 def assign_fronts(objectives: Float[Array, "n 2"]) -> Int[Array, " n"]:

@@ -207,7 +207,8 @@ class NoveltyMap(NamedTuple):
     def rows(self) -> list[Row]:
         """One for each cell, then one for each individual."""
         people = [{"what": "individual"} | row for row in self.living.rows()]
-        return _cells(self.over, "novelty", self.novelty) + people
+        rows = _cells(self.over, "novelty", self.novelty) + people
+        return [{"generation": self.generation} | row for row in rows]
 
 
 class Elites(NamedTuple):

@@ -113,16 +113,17 @@ class Bar:
             self.progress.console.print(text, soft_wrap=True)
             self.untold = False
         (task,) = self.progress.tasks
-        if task.total is None:  # the first, from which speed is counted
+        if task.total is None or self.begun is None:
             self.progress.reset(self.task, total=total, completed=number)
+            # speed is counted from the first on that came after compiling, as the founders do not
+            self.begun = (number, now) if number else None
         covered = [row.coverage_evaluated for row in rows if row.coverage_evaluated is not None]
         coverage = f"coverage {sum(covered) / len(covered):.0%} (evaluated), " if covered else ""
         new = f"{sum(row.new for row in rows) / len(rows):.0%} new"
         summary = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
         self.update(completed=number, summary=summary, rate=rate)
-        self.begun = self.begun or (number, now)
-        if now >= self.logged + LOGGED_EVERY and number > self.begun[0]:
+        if now >= self.logged + LOGGED_EVERY and self.begun and number > self.begun[0]:
             self.logged = now
             speed = (number - self.begun[0]) / (now - self.begun[1])
             left = datetime.timedelta(seconds=round((total - number) / speed))

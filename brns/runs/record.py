@@ -17,9 +17,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, UInt32
+from jaxtyping import Array, Float, Key, UInt32
 
-from brns.core import Box, Compactable, Population, in_float32, init_estimator
+from brns.core import Box, Compactable, Population, in_float32
 from brns.formatting import escape_control, format_range
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
@@ -85,6 +85,7 @@ class Record:
         self.versions = self.metadata.versions
         # What was read of each generation; None where nothing that is read stays in memory.
         self._read: dict[int, dict[str, np.ndarray]] | None = {}
+        self._shapes: tuple[Any, Any] = (None, None)  # a search, and those of its estimator's state
         self._rounded = False  # whether it was said that genotypes are made again up to rounding
         if search is not None:
             if other := self.other_settings(search):
@@ -274,18 +275,15 @@ class Record:
                 f"{format_range(self.snapshots)}. A run with checkpoint_every=1 "
                 "(--checkpoint-every 1) keeps all"
             )
-        state, space = self._parents(number, search), search.task.behavior_space
-        begins = eqx.filter_eval_shape(
-            init_estimator, search.estimator, space, state.population, jax.random.key(0)
-        )
-        like = eqx.filter_eval_shape(functools.partial(compact, search), begins[1])
         file = self.store.file("states", number)
-        estimator = restore(like, self.arrays("states", number), file)
+        if self._shapes[0] is not search:
+            self._shapes = (search, _stored_shapes(search))
+        estimator = restore(self._shapes[1], self.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
             born = (self._learned(g) for g in range(number + 1))
             with in_float32():
                 estimator = search.estimator.restore(estimator, born)
-        return state._replace(estimator=estimator)
+        return self._parents(number, search)._replace(estimator=estimator)
 
     def _learned(self, number: int) -> np.ndarray:
         """The descriptors of a generation's offspring, without those who failed."""
@@ -515,6 +513,16 @@ def compact(search: NoveltySearch, estimator: Any) -> Any:
     """An estimator's state without what can be counted again from the generations."""
     method = search.estimator
     return method.compact(estimator) if isinstance(method, Compactable) else estimator
+
+
+def _stored_shapes(search: NoveltySearch) -> Any:
+    """The shapes of what is stored of an estimator's state."""
+
+    def begin(key: Key[Array, ""]) -> Any:
+        return compact(search, search.estimator.init(search.task.behavior_space, key))
+
+    with in_float32():
+        return eqx.filter_eval_shape(begin, jax.random.key(0))
 
 
 def _differs_here(session: metadata.Session) -> dict[str, tuple[Any, Any]]:

@@ -63,9 +63,13 @@ def configure(part: Any, changes: Mapping[str, Any]) -> Any:
             values[key] = validate(f"{name}.{key} ({meaning})", hint, value)
         except SettingsError as error:
             problems.append(str(error))
+    try:
+        part = dataclasses.replace(part, **values)
+    except ValueError as error:
+        problems.append(str(error))
     if problems:
         raise SettingsError("\n".join(problems))
-    return dataclasses.replace(part, **values)
+    return part
 
 
 def validate(what: str, hint: Any, value: Any) -> Any:

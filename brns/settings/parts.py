@@ -129,6 +129,12 @@ PARTS = (
     ),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
+    Part(
+        "selection",
+        "local",
+        "LocalCompetition",
+        "NSGA-II on novelty and on how many neighbours are less fit",
+    ),
     Part("selection", "generational", "Generational", "the latest born, whatever their novelty"),
     Part("founders", "uniform", "UniformFounders", "drawn uniformly from the genotype space"),
     Part(

@@ -9,7 +9,7 @@ from deap.tools.emo import assignCrowdingDist
 
 from brns.core import Population
 from brns.operators import selection
-from brns.operators.selection import NSGA2, Elitist, Generational
+from brns.operators.selection import NSGA2, Elitist, Generational, LocalCompetition
 
 
 def population(novelty, fitness=None):
@@ -116,6 +116,14 @@ def test_nsga2_selects_what_deap_selects_ties_aside():
         crowding = np.asarray(crowding_distance(objectives, front))
         left_out = (front == last) & ~np.isin(np.arange(len(front)), rows)
         assert (crowding[left_out] <= crowding[rows[front[rows] == last]].min(initial=np.inf)).all()
+
+
+def test_local_competition_by_hand():
+    """Along a line the nearest of each is 1, 0, 1 and 2: individuals 0 and 2 beat theirs."""
+    line = population([1.0, 1.0, 1.0, 2.0], [5.0, 1.0, 3.0, 0.0])
+    line = line._replace(descriptor=jnp.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [10.0, 0.0]]))
+    assert set(LocalCompetition(k=1)(line, 3).tolist()) == {0, 2, 3}
+    assert set(LocalCompetition(k=9)(line, 2).tolist()) == {0, 3}  # 0 beats all three, 2 two
 
 
 def test_nsga2_by_hand():
