@@ -268,9 +268,12 @@ class VisitCounts(eqx.Module):
         along = jnp.concatenate([fixed / LIMB, turned], axis=1).T
 
         def hash_cells(grid: tuple[Array, ...]) -> UInt32[Array, " n"]:
-            axis, offset, cells, multiplier = grid
-            cell = jnp.floor((along[axis] + offset[:, None]) * cells[:, None]).astype(jnp.int32)
-            return jnp.sum(cell.astype(jnp.uint32) * multiplier[:, None], axis=0, dtype=jnp.uint32)
+            # Axis by axis, so that the compiler makes one loop over behaviors of it.
+            total = jnp.zeros(len(points), jnp.uint32)
+            for axis, offset, cells, multiplier in zip(*grid, strict=True):
+                cell = jnp.floor((along[axis] + offset) * cells).astype(jnp.int32)
+                total += cell.astype(jnp.uint32) * multiplier
+            return total
 
         mixed = jax.lax.map(hash_cells, (grids.axis, offset, cells, grids.multiplier)).T
         mixed = (mixed ^ (mixed >> 15)) * jnp.uint32(2246822519)
