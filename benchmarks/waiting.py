@@ -46,8 +46,9 @@ from brns.experiments import car, maze
 from brns.runs import seeds as side_by_side
 from brns.runs.active import SavedGeneration
 from brns.runs.loop import run
+from brns.tasks.chunked import Chunked
 from brns.tasks.cpu import cores
-from brns.tasks.workers import Chunked, Dask, Processes
+from brns.tasks.workers import Dask, Processes
 
 Timed = Callable[[], tuple[float, float]]
 """seconds a generation: of wall time, and of CPU time"""

@@ -2,11 +2,11 @@
 
 from . import experiments as experiments
 from . import pictures as pictures
-from .checks import check_estimator as check_estimator
-from .checks import check_founders as check_founders
-from .checks import check_mutation as check_mutation
-from .checks import check_selection as check_selection
-from .checks import check_task as check_task
+from .checks.estimators import check_estimator as check_estimator
+from .checks.operators import check_founders as check_founders
+from .checks.operators import check_mutation as check_mutation
+from .checks.operators import check_selection as check_selection
+from .checks.tasks import check_task as check_task
 from .comparison.run import compare as compare
 from .comparison.statistics import Comparison as Comparison
 from .core import Box as Box
@@ -54,6 +54,7 @@ from .tasks.behaviors import Joined as Joined
 from .tasks.behaviors import Statistic as Statistic
 from .tasks.behaviors import Waypoints as Waypoints
 from .tasks.car import MountainCar as MountainCar
+from .tasks.chunked import Chunked as Chunked
 from .tasks.functional import FunctionalTask as FunctionalTask
 from .tasks.gymnasium import GymnasiumTask as GymnasiumTask
 from .tasks.maze import DeceptiveMaze as DeceptiveMaze
@@ -61,7 +62,6 @@ from .tasks.maze import RoomsMaze as RoomsMaze
 from .tasks.policy import FeedForward as FeedForward
 from .tasks.projection import LinearProjection as LinearProjection
 from .tasks.sharded import Sharded as Sharded
-from .tasks.workers import Chunked as Chunked
 from .tasks.workers import Dask as Dask
 from .tasks.workers import Processes as Processes
 

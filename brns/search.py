@@ -14,15 +14,15 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree
 
-from brns.checks import (
+from brns.checks.generations import (
+    check_distinct,
     check_finite,
     check_inside,
-    check_part,
+    check_rows,
     check_structure,
     explain_tracing,
-    refuse_rows,
-    refuse_twice,
 )
+from brns.checks.parts import check_part
 from brns.core import (
     Box,
     Evaluation,
@@ -33,16 +33,10 @@ from brns.core import (
     Population,
     Selection,
     Task,
-    check_shape,
-    init_estimator,
-    initial_generation,
-    make_individuals,
-    score_novelty,
-    take,
-    unite,
-    update_estimator,
-    validate_evaluation,
 )
+from brns.core.evaluation import check_shape, validate_evaluation
+from brns.core.novelty import init_estimator, score_novelty, update_estimator
+from brns.core.population import initial_generation, make_individuals, take, unite
 from brns.estimators.counts import VisitCounts
 from brns.jit import deterministic_jit
 from brns.operators.founders import UniformFounders
@@ -293,7 +287,7 @@ def check_generation(search: NoveltySearch, number: int, generation: Generation)
     space = search.task.genotype_space
     check_inside("mutate", search.mutate, generation.offspring.genotype, space)
     check_finite(number, generation)
-    refuse_twice(search.select, generation.survivors)
+    check_distinct(search.select, generation.survivors)
 
 
 def keys(key: Key[Array, ""], generation: Int[ArrayLike, ""]) -> Key[Array, "3"]:
@@ -370,7 +364,7 @@ def _tell(
         novelty = jnp.concatenate([parents.novelty, novelty[mu:]])
     union = union._replace(novelty=novelty)
     rows = select(_last(union), mu)
-    refuse_rows(select, rows, mu)
+    check_rows(select, rows, mu)
     rows = _living(union, _repeated(rows, mu + n))
     generation = Generation(take(union, slice(mu)), take(union, slice(mu, None)), take(union, rows))
     after = update_estimator(estimator, state.estimator, generation, key)

@@ -15,7 +15,7 @@ import numpy as np
 
 import brns
 from brns.metrics.coverage import of_record
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 WORLDS = 64
 

@@ -13,7 +13,7 @@ from brns.formatting import read_csv
 from brns.metrics.paths import TERMS
 from brns.pictures.curves import paint_bars, with_seeds
 from brns.pictures.gather import Bars
-from brns.pictures.records import LOOKS, RANDOM, looks_of
+from brns.pictures.records import RANDOM, looks_of
 from brns.pictures.style import (
     INK,
     draw_band,
@@ -26,6 +26,7 @@ from brns.pictures.style import (
     save,
     wrapped,
 )
+from brns.settings.parts import LOOKS
 from reproduction.costs import BRUTE, KNN, TREE, Costs
 from reproduction.plan import Timing
 from reproduction.results import read_json

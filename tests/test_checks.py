@@ -19,8 +19,9 @@ from brns import (
     check_selection,
     check_task,
 )
-from brns.checks import check_part
-from brns.core import Mutation, Task, validate_evaluation
+from brns.checks.parts import check_part
+from brns.core import Mutation, Task
+from brns.core.evaluation import validate_evaluation
 
 
 def test_what_is_sound_passes():
@@ -298,7 +299,7 @@ FIVE = Box([-1.0] * 5, [1.0] * 5)
         (drops_one, r"shape \(8, 5\); drops_one gave \(7, 5\)"),
         (baked, "same genotypes and key, compiled anew; baked did not"),
         (forgets_the_key, "the same for the same genotypes and key; forgets_the_key did not"),
-        (brns.UniformResampling, "must be made, not a class"),
+        (brns.UniformResampling, r"must be made: write UniformResampling"),
     ],
 )
 def test_a_faulty_mutation_is_refused(mutate, message):

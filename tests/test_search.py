@@ -12,7 +12,7 @@ from searches import Distance
 from worlds import HostIdentity, Identity
 
 from brns import Crossover, MixedMutation, NoveltySearch, PolynomialMutation, UniformResampling
-from brns.core import initial_generation, take, unite
+from brns.core.population import initial_generation, take, unite
 from brns.runs.seeds import stack
 
 KEY = jax.random.key(0)

@@ -35,12 +35,14 @@ from brns import (
     PolynomialMutation,
     experiments,
 )
-from brns.experiments import apply_overrides, make_search, paper_recognition, parse_value
+from brns.experiments import make_search, paper_recognition
+from brns.experiments.overrides import apply_overrides, parse_value
 from brns.settings.configuration import configure, settings
 from brns.settings.description import equal, part_from_json, part_to_json, refuse_unrecorded
 from brns.settings.differences import diff, format_diff, non_defaults, short_repr
 from brns.settings.parts import PARTS, SettingsError, parts
-from brns.tasks.workers import Chunked, Processes
+from brns.tasks.chunked import Chunked
+from brns.tasks.workers import Processes
 
 SEARCH = NoveltySearch(
     brns.DeceptiveMaze(steps=50),

@@ -10,7 +10,8 @@ from test_keys import ESTIMATORS, OPERATORS
 
 import brns
 from brns import Box
-from brns.core import Generation, Population, score_novelty, update_estimator
+from brns.core import Generation, Population
+from brns.core.novelty import score_novelty, update_estimator
 from brns.operators.selection import crowding_distance
 
 UNITS = [2.0**-66, 2.0**66]

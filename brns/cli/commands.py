@@ -136,7 +136,8 @@ def _check_names(experiment: str, estimator: str | None, changes: Sequence[str])
         changes = [change for change in changes if not change.startswith("estimator.")]
         novelty = RECOMMENDED
     if problems and changes and ":" not in world:
-        from brns.experiments import apply_overrides, make_search
+        from brns.experiments import make_search
+        from brns.experiments.overrides import apply_overrides
 
         try:
             apply_overrides(make_search(world, novelty), changes)
@@ -166,7 +167,7 @@ def resume(
     from brns.cli.user_code import load_records, name_resume, with_workers
     from brns.metrics.saturation import saturated
     from brns.runs import loop
-    from brns.tasks.workers import Chunked
+    from brns.tasks.chunked import Chunked
 
     done = load_records([directory], search)
     total = generations or done[0].planned
@@ -211,9 +212,9 @@ def fork_(
     import equinox as eqx
 
     from brns.cli.user_code import load_records
-    from brns.experiments import apply_overrides
+    from brns.experiments.overrides import apply_overrides
     from brns.runs.fork import fork
-    from brns.tasks.workers import Chunked
+    from brns.tasks.chunked import Chunked
 
     record = load_records([directory], search)[0]
     other = apply_overrides(record.search, set_ or [])

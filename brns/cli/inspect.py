@@ -128,7 +128,8 @@ def list_(
 def _print_experiment(world: str) -> None:
     """The settings of a world's experiment, with all its parts."""
     from brns.cli.screen import console
-    from brns.experiments import OPERATORS, make_search
+    from brns.experiments import make_search
+    from brns.experiments.overrides import OPERATORS
 
     search = make_search(world)
     for part in ("", "task", "estimator", *OPERATORS):

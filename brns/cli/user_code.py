@@ -14,7 +14,8 @@ import equinox as eqx
 
 from brns.cli.modules import find_module
 from brns.core import Task
-from brns.experiments import apply_overrides, make_search
+from brns.experiments import make_search
+from brns.experiments.overrides import apply_overrides
 from brns.runs import compilation_cache
 from brns.runs.files import RecordError
 from brns.runs.record import Record, records
@@ -23,7 +24,8 @@ from brns.search import NoveltySearch
 from brns.settings.description import part_from_json, part_to_json
 from brns.settings.differences import diff, format_diff
 from brns.settings.parts import RECOMMENDED, SettingsError, lookup
-from brns.tasks.workers import Chunked, Dask, Processes, innermost
+from brns.tasks.chunked import Chunked, innermost
+from brns.tasks.workers import Dask, Processes
 
 
 def default_out(

@@ -14,7 +14,8 @@ from jaxtyping import Array, Bool, Float
 
 from brns.comparison.peers import Peer, offspring_of
 from brns.comparison.worlds import Cells, World
-from brns.core import Population, score_novelty
+from brns.core import Population
+from brns.core.novelty import score_novelty
 from brns.metrics import cycling
 from brns.runs.seeds import count_seed_batches, stack
 from brns.runs.seeds import generations as side_by_side

@@ -17,7 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from brns.comparison.worlds import Cells, last_two
-from brns.core import Population, Task, make_individuals, validate_evaluation
+from brns.core import Population, Task
+from brns.core.evaluation import validate_evaluation
+from brns.core.population import make_individuals
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
 

@@ -30,7 +30,7 @@ from brns.runs.provenance import describe_process, group_by_answer
 from brns.search import NoveltySearch
 from brns.settings.description import equal, part_to_json
 from brns.settings.parts import CLASSES
-from brns.tasks.workers import has_workers
+from brns.tasks.chunked import has_workers
 
 LOG = logging.getLogger("brns")
 _Method = tuple[NoveltyEstimator, Mutation | None, Peer | None]

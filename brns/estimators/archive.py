@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import check_settings
-from brns.core import Box, Generation, Population, take, unite
+from brns.checks.parts import check_settings
+from brns.core import Box, Generation, Population
+from brns.core.population import take, unite
 from brns.estimators.neighbours import References, nearest
 
 

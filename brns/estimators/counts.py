@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int16, Key, UInt32
 
-from brns.checks import check_settings
-from brns.core import Box, Generation, Population, unite
+from brns.checks.parts import check_settings
+from brns.core import Box, Generation, Population
+from brns.core.population import unite
 from brns.estimators.features import (
     Frame,
     check_learned,

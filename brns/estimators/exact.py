@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks import check_settings
-from brns.core import Box, Generation, Population, unite
+from brns.checks.parts import check_settings
+from brns.core import Box, Generation, Population
+from brns.core.population import unite
 from brns.estimators import cpu
 from brns.estimators.encoder import init_weights, with_weights
 from brns.estimators.features import (

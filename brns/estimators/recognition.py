@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from brns.checks import check_settings
-from brns.core import Box, Generation, Population, unite
+from brns.checks.parts import check_settings
+from brns.core import Box, Generation, Population
+from brns.core.population import unite
 from brns.estimators.encoder import Encoder, init_weights, with_weights
 
 

@@ -14,16 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from brns.checks import check_part, check_structure
-from brns.core import (
-    Box,
-    NoveltyEstimator,
-    Population,
-    in_float32,
-    initial_generation,
-    score_novelty,
-    update_estimator,
-)
+from brns.checks.generations import check_structure
+from brns.checks.parts import check_part
+from brns.core import Box, NoveltyEstimator, Population
+from brns.core.novelty import in_float32, score_novelty, update_estimator
+from brns.core.population import initial_generation
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 from brns.runs.arrays import named_leaves, read_arrays, restore, write_arrays
 from brns.runs.files import RecordError

@@ -24,7 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from brns.core import Population, in_float32, score_novelty
+from brns.core import Population
+from brns.core.novelty import in_float32, score_novelty
 from brns.metrics.recorded import NoveltySearch, Numbers, Record, require_states
 
 PROBES = 256

@@ -104,11 +104,11 @@ def everyone(record: Record, names: Sequence[str] = PLAIN) -> dict[str, np.ndarr
     Returns:
         Columns by name; row i is the individual with id i.
     """
-    generations = [[g] for g in record.generations]
-    return {
-        name: np.concatenate([record.column(f"offspring.{name}", g)[0] for g in generations])
-        for name in names
-    }
+    columns = {}
+    for name in names:
+        born = [record.column(f"offspring.{name}", [g])[0] for g in record.generations]
+        columns[name] = np.concatenate(born)
+    return columns
 
 
 def require_states(

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from brns.core import Box, score_novelty_jit
+from brns.core import Box
+from brns.core.novelty import score_novelty_jit
 from brns.metrics.coverage import Points, cells, centers
 from brns.metrics.recorded import Numbers, Record, require_states
 

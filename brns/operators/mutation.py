@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import check_settings
-from brns.core import Box, Mutation, Recombination, check_shape
+from brns.checks.parts import check_settings
+from brns.core import Box, Mutation, Recombination
+from brns.core.evaluation import check_shape
 from brns.settings.differences import short_repr
 
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.core import Box, Generation, NoveltyEstimator, Population, take, unite
+from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.core.population import take, unite
 from brns.estimators.archive import Archive
 
 

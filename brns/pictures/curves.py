@@ -14,7 +14,7 @@ from matplotlib.ticker import (
 )
 
 from brns.pictures.gather import Bars, Costs, Curves
-from brns.pictures.records import LOOKS, looks_of
+from brns.pictures.records import looks_of
 from brns.pictures.style import (
     INK,
     TIME,
@@ -26,7 +26,7 @@ from brns.pictures.style import (
     scale,
     wrapped,
 )
-from brns.settings.parts import Look
+from brns.settings.parts import LOOKS, Look
 
 Over = Literal["generations", "evaluations"]
 

@@ -31,8 +31,8 @@ from brns.pictures.records import (
 from brns.pictures.scenes import open_cells, over_box
 from brns.runs.progress import track
 from brns.runs.record import Record
+from brns.tasks.chunked import innermost
 from brns.tasks.scene import Scene, Traced
-from brns.tasks.workers import innermost
 
 Row = dict[str, Any]
 Individuals = Literal["survivors", "evaluated"]

@@ -24,8 +24,8 @@ from brns.pictures.style import add_title, house_style, legend_below
 from brns.runs.files import replacing
 from brns.runs.progress import track
 from brns.runs.record import Record
+from brns.tasks.chunked import innermost
 from brns.tasks.scene import Filmed
-from brns.tasks.workers import innermost
 
 MOST_FRAMES = 120
 FRAMES_PER_SECOND = 6.0

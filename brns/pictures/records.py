@@ -14,15 +14,11 @@ from brns.metrics.coverage import cells_of
 from brns.metrics.recorded import evaluated_column, require_states
 from brns.runs.record import Record
 from brns.settings.differences import diff, format_diff, format_overrides
-from brns.settings.parts import PARTS, Look
+from brns.settings.parts import LOOKS, Look
+from brns.tasks.chunked import innermost
 from brns.tasks.scene import Drawable, Scene, plain
-from brns.tasks.workers import innermost
 
 RANDOM = "random search"
-LOOKS: dict[str, Look] = {
-    RANDOM if part.kind == "mutation" else part.name: part.look for part in PARTS if part.look
-}
-"""a method has its colour, dashes and marker in every figure"""
 LONGEST = 60
 """letters of a label"""
 Runs = Record | Sequence[Record]

@@ -24,9 +24,8 @@ from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from brns.formatting import format_number
-from brns.pictures.records import LOOKS
 from brns.runs.files import replacing
-from brns.settings.parts import Look
+from brns.settings.parts import LOOKS, Look
 
 INK = "#1f2430"
 WALL = "#7b8190"

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from brns.checks import check_state
-from brns.core import Generation, initial_generation
+from brns.checks.generations import check_state
+from brns.core import Generation
+from brns.core.population import initial_generation
 from brns.runs import metadata, remaking
 from brns.runs.arrays import named_leaves, to_table
 from brns.runs.record import TABLES, Record, compact
@@ -15,7 +16,7 @@ from brns.runs.rows import Row, Rows
 from brns.runs.seeds import to_host
 from brns.runs.store import Store
 from brns.search import NoveltySearch, SearchState, check_generation, keys
-from brns.tasks.workers import why_failed
+from brns.tasks.chunked import why_failed
 
 
 class SavedGeneration(NamedTuple):

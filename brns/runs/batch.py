@@ -24,12 +24,11 @@ def check_request(
     if seeds in (sorted(first.seeds), first.together) and requested == there:
         return
     others = [name for name in there if requested[name] != there[name]] or ["checkpoint_every"]
-    texts = [
-        format_overrides({name: values[name] for name in others}) for values in (there, requested)
-    ]
+    was = format_overrides({name: there[name] for name in others})
+    wanted = format_overrides({name: requested[name] for name in others})
     raise RecordError(
-        f"{out} holds seeds {[run.seed for run in runs]} with {texts[0]}; seeds {seeds} with "
-        f"{texts[1]} were asked for; choose another place"
+        f"{out} holds seeds {[run.seed for run in runs]} with {was}; seeds {seeds} with {wanted} "
+        "were asked for; choose another place"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 
-from brns.experiments import cli_name
+from brns.experiments.names import cli_name
 from brns.formatting import escape_control
 from brns.runs.files import RecordError
 from brns.runs.provenance import describe_process
@@ -23,7 +23,7 @@ from brns.runs.store import NAME, Store
 from brns.search import NoveltySearch
 from brns.settings.description import part_to_json, refuse_unrecorded
 from brns.settings.differences import diff, format_diff
-from brns.tasks.workers import innermost
+from brns.tasks.chunked import innermost
 
 STRICT = pydantic.ConfigDict(strict=True, extra="forbid", ser_json_inf_nan="constants")
 

@@ -19,7 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, UInt32
 
-from brns.core import Box, Compactable, Population, in_float32
+from brns.core import Box, Compactable, Population
+from brns.core.novelty import in_float32
 from brns.formatting import escape_control, format_range
 from brns.metrics import lineage
 from brns.metrics.recorded import PLAIN
@@ -220,6 +221,9 @@ class Record:
         """The settings in which a search differs from the one that made the run: name to both.
 
         Counters, logs and whatever else evaluations changed are no settings.
+
+        Args:
+            search: any search.
         """
         return self.metadata.other_settings(search)
 
@@ -280,12 +284,12 @@ class Record:
             self._shapes = (search, _stored_shapes(search))
         estimator = restore(self._shapes[1], self.arrays("states", number), file)
         if isinstance(search.estimator, Compactable):
-            born = (self._learned(g) for g in range(number + 1))
+            born = (self._descriptors_learned(g) for g in range(number + 1))
             with in_float32():
                 estimator = search.estimator.restore(estimator, born)
         return self._parents(number, search)._replace(estimator=estimator)
 
-    def _learned(self, number: int) -> np.ndarray:
+    def _descriptors_learned(self, number: int) -> np.ndarray:
         """The descriptors of a generation's offspring, without those who failed."""
         offspring = self._facts(number, "offspring")["offspring"]
         return offspring["descriptor"][~offspring["failed"]]
@@ -315,7 +319,14 @@ class Record:
     def write(
         self, kind: Kind, number: int, arrays: Mapping[str, Any], synced: bool = True
     ) -> None:
-        """Store arrays of a generation, as `Store.write` does."""
+        """Store arrays of a generation, as `Store.write` does.
+
+        Args:
+            kind: `generations`, `states` or `failed`.
+            number: of the generation.
+            arrays: by name.
+            synced: whether the disk confirms them now.
+        """
         self.store.write(kind, number, self._seal(number), arrays, synced)
 
     def _seal(self, number: int) -> str:
@@ -343,7 +354,12 @@ class Record:
         return self._with_genotypes(np.concatenate([table[table["solved"]] for table in born]))
 
     def ancestors(self, individual: int, mates: bool = True) -> Population:
-        """From whom an individual descends; see `brns.metrics.lineage.ancestors`."""
+        """From whom an individual descends; see `brns.metrics.lineage.ancestors`.
+
+        Args:
+            individual: the id of somebody who was born in the run.
+            mates: whether second parents count too.
+        """
         return lineage.ancestors(self, individual, mates)
 
     def population(self, generation: int | None = None) -> Population:
@@ -437,6 +453,9 @@ class Record:
     def remakes(self, number: int) -> bool:
         """Whether the genotypes of a generation are on disk,
         or this record's search makes them again, be it up to rounding.
+
+        Args:
+            number: of the generation.
         """
         return bool(self._facts(number)["stored"].all()) or self._remake(number)[1] != "other"
 

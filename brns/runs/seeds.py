@@ -21,12 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from brns.core import Generation, Task, take
+from brns.core import Generation, Task
+from brns.core.population import take
 from brns.jit import deterministic_jit
 from brns.search import NoveltySearch, SearchState
+from brns.tasks.chunked import has_workers
 from brns.tasks.cpu import cores
 from brns.tasks.sharded import Sharded
-from brns.tasks.workers import has_workers
 
 Step = tuple[SearchState, Generation]
 SeedBatch = tuple[SearchState, Key[Array, "..."]]

@@ -1,8 +1,7 @@
-"""The code of a search that is a user's own, as text:
-a run that goes on with other code is told so.
+"""The code of a search that is a user's own, as text: a run that goes on with other code is told.
 
-Half of a record would be one simulator, half another. The settings that are recorded do not
-tell: a method that was edited has its old name.
+Half of a record would be one simulator, half another. Settings do not tell: a method that was
+edited has its old name.
 """
 
 import ast
@@ -26,8 +25,8 @@ import jax
 import numpy as np
 
 from brns.search import NoveltySearch
-from brns.settings.description import part_to_json
-from brns.tasks.workers import innermost
+from brns.settings.description import attributes_of, part_to_json
+from brns.tasks.chunked import innermost
 
 LIBRARY = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -107,8 +106,8 @@ class Source:
         elif _is_own(type(thing)) or dataclasses.is_dataclass(thing) or _is_settings(thing):
             self._visit_object(thing, name)
         elif callable(thing):  # of another package, such as numpy.vectorize
-            held = getattr(thing, "__dict__", {})
-            self._visit_all({key: held[key] for key in held if isinstance(held[key], Function)})
+            inner = getattr(thing, "__dict__", {}).items()
+            self._visit_all({key: value for key, value in inner if isinstance(value, Function)})
 
     def _visit_all(self, things: Mapping[str, Any], name: str = "") -> None:
         """Add things, those that have a name under it."""
@@ -120,20 +119,16 @@ class Source:
 
         Objects whose classes are partly another package's change by code that is not looked at.
         """
-        held = dict(getattr(thing, "__dict__", {}))
-        for each in type(thing).__mro__:
-            slots = getattr(each, "__slots__", ())
-            names = [slots] if isinstance(slots, str) else slots
-            held |= {slot: getattr(thing, slot) for slot in names if hasattr(thing, slot)}
+        inner = attributes_of(thing)
         if not _is_settings(thing):
-            self._visit_all(held)
+            self._visit_all(inner)
         elif name:
-            self._visit_all(held, name)
+            self._visit_all(inner, name)
         else:
             recorded = part_to_json(thing)
-            values = {key: value for key, value in held.items() if key not in recorded}
+            values = {key: value for key, value in inner.items() if key not in recorded}
             self._visit_all(values, type(thing).__qualname__)
-            self._visit_all({key: held[key] for key in held if key in recorded})
+            self._visit_all({key: inner[key] for key in inner if key in recorded})
 
     def _visit_environment(self, task: Any) -> None:
         """Add what a program registered with Gymnasium under the id that a task has."""
@@ -262,8 +257,8 @@ def _is_alias(name: str, value: Any) -> bool:
     """Whether a name is another one's of a function or class of a package: `measure = np.hypot`."""
     if not callable(value) or _is_own(value) or isinstance(value, functools.partial):
         return False
-    known = getattr(value, "__name__", None)
-    return isinstance(known, str) and known != name.rpartition(".")[2]
+    original = getattr(value, "__name__", None)
+    return isinstance(original, str) and original != name.rpartition(".")[2]
 
 
 def _assignment(name: str, value: Any) -> str:

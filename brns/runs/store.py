@@ -59,7 +59,11 @@ class Store:
             raise RecordError(f"{self.path / NAME} cannot be read ({error.strerror})") from None
 
     def write_facts(self, content: bytes) -> None:
-        """Write `run.json`, whole or not at all."""
+        """Write `run.json`, whole or not at all.
+
+        Args:
+            content: the file's.
+        """
         self._make(self.path)
         write_bytes(self.path / NAME, content)
 
@@ -67,6 +71,9 @@ class Store:
         """The generations that have a file of a kind, in order.
 
         A copy such as `000003 (1).npz` is none of them.
+
+        Args:
+            kind: of file.
         """
         files = (self.path / kind).glob("*.npz")
         return sorted(int(file.stem) for file in files if file.stem.isdecimal())
@@ -102,14 +109,23 @@ class Store:
         write_arrays(self.file(kind, number), arrays, seal, synced)
 
     def confirm(self, numbers: Iterable[int]) -> None:
-        """Have the disk confirm the facts of generations that were written unsynced."""
+        """Have the disk confirm the facts of generations that were written unsynced.
+
+        Args:
+            numbers: of the generations.
+        """
         with saving(self.path / "generations"):
             for number in numbers:
                 sync(self.file("generations", number))
             sync(self.path / "generations")
 
     def remove(self, kind: Kind, number: int) -> None:
-        """Remove the file of a generation, if there is one."""
+        """Remove the file of a generation, if there is one.
+
+        Args:
+            kind: of file.
+            number: of the generation.
+        """
         self.file(kind, number).unlink(missing_ok=True)
 
     def prune(self) -> None:
@@ -123,7 +139,12 @@ class Store:
         return read_csv(self.path / "progress.csv")
 
     def write_rows(self, rows: Iterable[Iterable[Any]], mode: Literal["w", "a"] = "a") -> None:
-        """Add lines to `progress.csv`, or with mode `w` begin it anew."""
+        """Add lines to `progress.csv`.
+
+        Args:
+            rows: the values of each line, in the order of the columns.
+            mode: `a` to add, `w` to begin the file anew.
+        """
         path = self.path / "progress.csv"
         with saving(path), open(path, mode, encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
@@ -176,7 +197,12 @@ class Store:
         return False
 
     def file(self, kind: Kind, number: int) -> Path:
-        """Where a generation's file of a kind is."""
+        """Where a generation's file of a kind is.
+
+        Args:
+            kind: of file.
+            number: of the generation.
+        """
         return self.path / kind / f"{number:06d}.npz"
 
     def _make(self, folder: Path) -> None:

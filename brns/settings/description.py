@@ -102,13 +102,19 @@ def _settings_of(part: Any) -> dict[str, Any]:
     """The settings of an object by name: of a dataclass its fields, else its values."""
     if dataclasses.is_dataclass(part):
         return {field.name: getattr(part, field.name) for field in public_fields(part)}
-    names = [*getattr(part, "__dict__", {})]
-    for each in type(part).__mro__:
+    attributes = attributes_of(part).items()
+    return {name: value for name, value in attributes if name[0] != "_" and _is_value(value)}
+
+
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """What an object holds, by name, in its `__dict__` and its slots."""
+    attributes = dict(getattr(thing, "__dict__", {}))
+    for each in type(thing).__mro__:
         slots = getattr(each, "__slots__", ())
-        names += [slots] if isinstance(slots, str) else slots
-    public = [name for name in names if not name.startswith("_") and hasattr(part, name)]
-    values = {name: getattr(part, name) for name in public}
-    return {name: value for name, value in values.items() if _is_value(value)}
+        for slot in [slots] if isinstance(slots, str) else slots:
+            if hasattr(thing, slot):
+                attributes[slot] = getattr(thing, slot)
+    return attributes
 
 
 def _is_library_value(thing: Any) -> bool:

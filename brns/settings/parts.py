@@ -35,8 +35,6 @@ class Part(NamedTuple):
     meaning: str
     settings: Mapping[str, Any] = types.MappingProxyType({})
     """of a preset"""
-    look: Look | None = None
-    """of a method, the same in every figure, report and page"""
 
     def load(self) -> Any:
         """The class, or for a preset a function that makes it with the preset's settings."""
@@ -48,8 +46,6 @@ class Part(NamedTuple):
 PAPER: dict[str, Any] = {"embedding": None, "width": None, "inputs": "raw", "initialisation": "he"}
 # An archive without eviction: 400 generations of 100 + 100 evaluate 40,100 individuals.
 EVERYTHING: dict[str, Any] = {"additions": 200, "capacity": 40_100}
-# Looks were sought at random, so that any two stand far apart to every eye and in grey, as
-# tests/pictures/test_looks.py measures.
 PARTS = (
     Part("world", "maze", "DeceptiveMaze", "a robot in the paper's deceptive maze, section 5.1"),
     Part("world", "ant", "AntMaze", "a four-legged robot in the paper's ant maze, section 5.2"),
@@ -62,52 +58,23 @@ PARTS = (
         "counts",
         "VisitCounts",
         "visit counts: rarity of visits, in random grids of every scale",
-        look=Look("#b01758", (), "o"),
     ),
     Part(
         "estimator",
         "exact",
         "ExactRecognition",
         "exact recognition: solved exactly, forgets nothing",
-        look=Look("#0c2451", (6, 1.5), "s"),
     ),
     Part(
         "estimator",
         "recognition",
         "BehaviorRecognition",
         "BR-NS: a network that learns past behavior",
-        look=Look("#22c192", (4, 1.2, 1, 1.2), "^"),
     ),
-    Part(
-        "preset",
-        "paper",
-        "BehaviorRecognition",
-        "BR-NS with the paper's settings",
-        PAPER,
-        look=Look("#856d08", (1, 1), "v"),
-    ),
-    Part(
-        "estimator",
-        "archive",
-        "ArchiveKNN",
-        "distance to neighbours in archive and population",
-        look=Look("#489af0", (3, 1.2), "D"),
-    ),
-    Part(
-        "preset",
-        "everything",
-        "ArchiveKNN",
-        "an archive of all that was evaluated",
-        EVERYTHING,
-        look=Look("#a76fa8", (6, 1.2, 1, 1.2, 1, 1.2), "P"),
-    ),
-    Part(
-        "estimator",
-        "population",
-        "PopulationKNN",
-        "distance to neighbours in the population",
-        look=Look("#7b331d", (2, 2), "X"),
-    ),
+    Part("preset", "paper", "BehaviorRecognition", "BR-NS with the paper's settings", PAPER),
+    Part("estimator", "archive", "ArchiveKNN", "distance to neighbours in archive and population"),
+    Part("preset", "everything", "ArchiveKNN", "an archive of all that was evaluated", EVERYTHING),
+    Part("estimator", "population", "PopulationKNN", "distance to neighbours in the population"),
     Part("mutation", "mixed", "MixedMutation", "each offspring by one of several operators"),
     Part(
         "mutation", "polynomial", "PolynomialMutation", "bounded polynomial mutation, the paper's"
@@ -121,11 +88,7 @@ PARTS = (
         "each gene from one of two parents, then a little mutation",
     ),
     Part(
-        "mutation",
-        "redraw",
-        "UniformResampling",
-        "drawn anew, whatever the parents: random search",
-        look=Look("#401e88", (1, 2.5), "*"),
+        "mutation", "redraw", "UniformResampling", "drawn anew, whatever the parents: random search"
     ),
     Part("selection", "elitist", "Elitist", "the most novel, section 5.1"),
     Part("selection", "nsga2", "NSGA2", "NSGA-II on novelty and fitness, section 5.2"),
@@ -141,6 +104,19 @@ PARTS = (
         "founders", "layers", "LayerFounders", "initial weights of a network, as in published code"
     ),
 )
+# Sought at random, so that any two stand far apart to every eye and in grey, as
+# tests/pictures/test_looks.py measures.
+LOOKS = {
+    "counts": Look("#b01758", (), "o"),
+    "exact": Look("#0c2451", (6, 1.5), "s"),
+    "recognition": Look("#22c192", (4, 1.2, 1, 1.2), "^"),
+    "paper": Look("#856d08", (1, 1), "v"),
+    "archive": Look("#489af0", (3, 1.2), "D"),
+    "everything": Look("#a76fa8", (6, 1.2, 1, 1.2, 1, 1.2), "P"),
+    "population": Look("#7b331d", (2, 2), "X"),
+    "random search": Look("#401e88", (1, 2.5), "*"),
+}
+"""the look of a method, the same in every figure, report and page"""
 RECOMMENDED = "counts"
 """the default estimator of a run, which the suite of worlds supports"""
 CLASSES = {part.attribute: part for part in PARTS if part.kind != "preset"}

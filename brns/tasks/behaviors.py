@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from brns.checks import check_settings
+from brns.checks.parts import check_settings
 
 
 class Bounds(NamedTuple):

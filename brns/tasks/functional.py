@@ -132,7 +132,7 @@ class FunctionalTask(eqx.Module):
         def advance(carry: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], Any]:
             state, done = carry
             action = self.policy.act(layers, self.observe(state)[:, None])[:, 0]
-            action = _chosen(action, choices) if choices else action
+            action = _one_hot(action, choices) if choices else action
             state = self.env.step(state, action)
             reward = jnp.where(done, 0.0, _scalar("reward", state.reward))
             happened = watch(state), reward, jnp.where(done, 0.0, action), ~done
@@ -202,7 +202,7 @@ def _scalar(name: str, value: Any) -> Array:
     return jnp.reshape(value, ())
 
 
-def _chosen(outputs: Float[Array, " a"], choices: tuple[int, ...]) -> Float[Array, " a"]:
+def _one_hot(outputs: Float[Array, " a"], choices: tuple[int, ...]) -> Float[Array, " a"]:
     """1 for the largest of each group, 0 for the others."""
     groups = jnp.split(outputs, np.cumsum(choices)[:-1])
     return jnp.concatenate([jax.nn.one_hot(group.argmax(), len(group)) for group in groups])

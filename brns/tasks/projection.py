@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.checks import check_settings
+from brns.checks.parts import check_settings
 from brns.core import Box, Evaluation
 
 BOUND = 5.12

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
-from brns.core import Box, Evaluation, Task, validate_evaluation
+from brns.core import Box, Evaluation, Task
+from brns.core.evaluation import validate_evaluation
 
 INDIVIDUALS = PartitionSpec("individuals")
 

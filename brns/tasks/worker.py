@@ -19,7 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from brns.core import Evaluation, Task, validate_evaluation
+from brns.core import Evaluation, Task
+from brns.core.evaluation import validate_evaluation
 
 MARKED = "the task said so, by Evaluation.failed"
 HELD = 4  # tasks that a worker keeps

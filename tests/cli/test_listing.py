@@ -17,9 +17,11 @@ from worlds import Identity
 import brns
 from brns import ArchiveKNN, NoveltySearch, Record, generations
 from brns.cli.listing import batches_below, list_runs, print_runs
-from brns.experiments import apply_overrides, cli_name, make_search
+from brns.experiments import make_search
+from brns.experiments.names import cli_name
+from brns.experiments.overrides import apply_overrides
 from brns.settings.parts import SettingsError, parts
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 CHANGED = (
     "estimator.depths=[0, 1], population_size=8, offspring_size=6, "

@@ -22,8 +22,8 @@ from brns.comparison.statistics import Comparison, interval, judge
 from brns.comparison.worlds import SUITE, Cells, of_task, tip, world
 from brns.metrics import cycling
 from brns.metrics.recorded import evaluated_column
-from brns.pictures.records import LOOKS
 from brns.runs.files import RecordError
+from brns.settings.parts import LOOKS
 from brns.tasks.arm import PlanarArm
 
 KEY = jax.random.key(0)

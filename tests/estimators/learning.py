@@ -9,7 +9,8 @@ from searches import search
 from worlds import HostIdentity
 
 from brns import Box, ExactRecognition, VisitCounts
-from brns.core import Population, initial_generation
+from brns.core import Population
+from brns.core.population import initial_generation
 
 KEY = jax.random.key(0)
 SQUARE = Box([0.0, 0.0], [600.0, 600.0])

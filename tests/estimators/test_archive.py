@@ -7,8 +7,8 @@ from archives import archive, population, score
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
-from brns.checks import check_settings
-from brns.core import take
+from brns.checks.parts import check_settings
+from brns.core.population import take
 from brns.estimators import neighbours
 from brns.estimators.archive import ArchiveKNN, PopulationKNN
 

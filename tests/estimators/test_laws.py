@@ -34,8 +34,9 @@ from brns import (
     check_estimator,
     run,
 )
-from brns.core import Population, score_novelty
-from brns.core import update_estimator as learns
+from brns.core import Population
+from brns.core.novelty import score_novelty
+from brns.core.novelty import update_estimator as learns
 from brns.experiments import ant
 from brns.metrics import cycling
 

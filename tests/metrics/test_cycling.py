@@ -8,7 +8,7 @@ from fake_record import AlongX, FakeRecord, population
 from scipy.spatial.distance import pdist
 from searches import search
 
-from brns.core import score_novelty_jit
+from brns.core.novelty import score_novelty_jit
 from brns.metrics import cycling
 from brns.metrics.cycling import ranks
 from brns.metrics.measures import summary

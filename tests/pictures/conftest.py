@@ -10,7 +10,8 @@ from searches import search
 from shell import SHORT
 
 from brns import ArchiveKNN, PopulationKNN, Record
-from brns.experiments import apply_overrides, make_search
+from brns.experiments import make_search
+from brns.experiments.overrides import apply_overrides
 from brns.pictures import FIGURES, report
 from brns.runs.loop import run
 

@@ -10,7 +10,8 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from brns import ArchiveKNN, NoveltySearch, Record, pictures
-from brns.core import Population, init_estimator
+from brns.core import Population
+from brns.core.novelty import init_estimator
 from brns.metrics import coverage, cycling, dynamics, uniformity
 from brns.metrics.elites import elites, qd_score
 from brns.pictures import draw

@@ -10,7 +10,7 @@ from PIL import Image
 
 from brns.pictures import FIGURES, PAPER, draw, figures_of
 from brns.pictures.maps import draw_world
-from brns.pictures.records import LOOKS, looks_of
+from brns.pictures.records import looks_of
 from brns.pictures.scenes import open_cells
 from brns.pictures.style import (
     Line,
@@ -21,7 +21,7 @@ from brns.pictures.style import (
     draw_lines,
     rank_norm,
 )
-from brns.settings.parts import parts
+from brns.settings.parts import LOOKS, parts
 from brns.tasks.scene import Scene
 
 

@@ -14,8 +14,8 @@ from brns.pictures import FIGURES, draw, figures_of, movie, overview, report
 from brns.pictures.records import scene_of
 from brns.pictures.report import view
 from brns.pictures.style import SOLVED
+from brns.tasks.chunked import Chunked
 from brns.tasks.scene import Area, Film, Scene, plain
-from brns.tasks.workers import Chunked
 
 
 class Genes(eqx.Module):

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from brns.core import unite
+from brns.core.population import unite
 from brns.estimators.archive import ArchiveKNN
 from brns.estimators.counts import VisitCounts
 from brns.formatting import read_csv

@@ -14,12 +14,13 @@ from searches import HOST
 from worlds import Fragile, HostIdentity, Identity
 
 import brns
-from brns.checks import check_task
-from brns.core import Population, unite
+from brns.checks.tasks import check_task
+from brns.core import Population
+from brns.core.population import unite
 from brns.metrics.measures import summary
 from brns.operators.selection import Elitist, Generational
 from brns.search import _living
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 FRAGILE = replace(HOST, task=Chunked(Fragile(), failures=0.3), estimator=brns.VisitCounts(grids=8))
 

@@ -9,8 +9,9 @@ from searches import HOST
 from worlds import HostIdentity
 
 from brns import Record, run
-from brns.checks import check_finite, check_state
-from brns.core import Population, initial_generation
+from brns.checks.generations import check_finite, check_state
+from brns.core import Population
+from brns.core.population import initial_generation
 from brns.runs.seeds import to_host
 
 SOUND = to_host(Population.from_descriptors(np.zeros((4, 2)), born=3, first=20))

@@ -23,7 +23,7 @@ import brns
 from brns import NoveltySearch, RecordError, fork, resume, run
 from brns.runs import seeds
 from brns.runs.active import ActiveRun
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 KEYS = [jax.random.key(0), jax.random.key(1)]
 

@@ -8,7 +8,7 @@ import pytest
 import brns
 from brns import DeceptiveMaze, LinearProjection, PlanarArm, RoomsMaze, Sharded
 from brns.settings.description import part_from_json, part_to_json
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 WORLDS = [
     LinearProjection(),

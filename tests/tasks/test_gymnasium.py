@@ -15,7 +15,7 @@ from files import same
 
 from brns import Box, FeedForward, GymnasiumTask, check_task
 from brns.tasks.behaviors import Statistic
-from brns.tasks.workers import Chunked
+from brns.tasks.chunked import Chunked
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402

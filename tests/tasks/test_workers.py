@@ -23,16 +23,12 @@ from searches import HOST
 from worlds import Faulty, Fragile, HostIdentity, Identity, Windy
 
 import brns
-from brns.core import take, validate_evaluation
+from brns.core.evaluation import validate_evaluation
+from brns.core.population import take
 from brns.settings.description import part_from_json, part_to_json
-from brns.tasks.workers import (
-    Chunked,
-    Dask,
-    EvaluationError,
-    Processes,
-    innermost,
-    why_failed,
-)
+from brns.tasks.chunked import Chunked, innermost, why_failed
+from brns.tasks.worker import EvaluationError
+from brns.tasks.workers import Dask, Processes
 
 KEY = jax.random.key(3)
 GENOTYPES = Identity().genotype_space.uniform(KEY, 26).at[:, 0].set(0.0).at[9, 0].set(0.9)
@@ -303,7 +299,7 @@ def test_an_executor_that_forks_is_refused_and_one_that_hangs_is_not_waited_for(
         pytest.raises(EvaluationError, match=r"forks.*spawn"),
     ):
         Chunked(HostIdentity(), executor=executor, failures=0.5).evaluate(GENOTYPES, KEY)
-    monkeypatch.setattr("brns.tasks.workers.START", 0.0)
+    monkeypatch.setattr("brns.tasks.chunked.START", 0.0)
     with ThreadPoolExecutor(1) as executor:
         slow = Chunked(Slow(), executor=executor, timeout=0.2)
         with pytest.raises(EvaluationError, match=r"timeout=0.2.*brns.Processes"):
@@ -354,7 +350,7 @@ def test_without_the_extra_dask_is_named(monkeypatch):
 @pytest.mark.slow
 def test_a_cluster_without_workers_is_told_and_not_waited_for_for_ever(monkeypatch, capsys):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("brns.tasks.workers.PATIENCE", 1.0)
+    monkeypatch.setattr("brns.tasks.processes.PATIENCE", 1.0)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
         Dask(HostIdentity(), cluster.scheduler_address) as task,

@@ -55,7 +55,9 @@ def write(records: Sequence[Record], out: str | os.PathLike) -> Path:
     runs = methods(records)
     firsts = {label: seeds[0] for label, seeds in runs.items()}
     reference = next(iter(runs))
-    lengths = {label: {record.last for record in seeds} for label, seeds in runs.items()}
+    lengths = {}
+    for label, seeds in runs.items():
+        lengths[label] = {record.last for record in seeds}
     drawn, not_drawn = {}, {}
     names = [name for name, figure in FIGURES.items() if not figure.timed]
     for name in track(names, "Drawing", len(names)):
@@ -120,7 +122,10 @@ def table(
             for measure, value in summary(record, of_paths=of_paths).items():
                 of_methods = values.setdefault(measure, {each: {} for each in runs})
                 of_methods[name][record.seed] = value
-    tests = differences(values, {name: [one.seed for one in seeds] for name, seeds in runs.items()})
+    seeds_of = {}
+    for name, seeds in runs.items():
+        seeds_of[name] = [record.seed for record in seeds]
+    tests = differences(values, seeds_of)
     rows = {}
     for measure, of_methods in values.items():
         rows[measure] = []

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from brns.checks import check_settings
+from brns.checks.parts import check_settings
 from brns.core import Box, Evaluation
 from brns.tasks.ant import physics
 from brns.tasks.ant.model import AREA_RADIUS, ARENAS, START

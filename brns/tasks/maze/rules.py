@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, UInt
 
-from brns.checks import check_settings
+from brns.checks.parts import check_settings
 from brns.core import Box, Evaluation
 from brns.tasks import cpu
 from brns.tasks.maze.map import BEARINGS, PIXEL, PIXELS, RANGE, REACH, Tables, rooms, tables

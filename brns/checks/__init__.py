@@ -1,0 +1,1 @@
+"""What is refused, and why: at every start and generation, and by `check_...` before a long run."""

@@ -1,0 +1,101 @@
+"""The check of a novelty estimator of your own."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from brns.checks.generations import check_structure
+from brns.checks.parts import NOT_JAX, check_part
+from brns.core import Box, Generation, NoveltyEstimator, Population
+from brns.core.novelty import in_float32, score_novelty
+from brns.core.population import take, unite
+
+
+def check_estimator(estimator: NoveltyEstimator, dimension: int = 2, n: int = 32) -> None:
+    """Raise a `ValueError` that says what is wrong with a novelty estimator, or return.
+
+    Runs three generations of `n` + `n` random behaviors in [0, 1]^dimension, twice, and checks:
+    init, score and update compile with the estimator as an argument, as the search compiles them;
+    novelty has shape `(n,)` and is finite; the state keeps its structure, shapes and types; the
+    same key gives the same bits; and a descriptor's novelty does not depend on its row or on how
+    many others are asked about, also for a population of another size.
+
+    Args:
+        estimator: the novelty estimator.
+        dimension: of the behaviors.
+        n: how many parents, and as many offspring, a generation has.
+
+    Raises:
+        ValueError: with the first of these that does not hold.
+    """
+    check_part("estimator", estimator, NoveltyEstimator)
+    name = type(estimator).__name__
+    try:
+        (state, union), again = (_run_three_generations(estimator, dimension, n) for _ in range(2))
+        if not eqx.tree_equal((state, union), again):
+            raise ValueError(
+                f"{name} must give the same state and the same novelty for the same key, to the bit"
+            )
+        order = np.random.default_rng(0).permutation(2 * n)
+        novelty = _call_jit(estimator, "score", state, union.descriptor, union)
+        permuted = _call_jit(estimator, "score", state, union.descriptor[order], union)
+        living = take(union, slice(n + n // 2))  # another size of population than the loop's
+        together = _call_jit(estimator, "score", state, union.descriptor, living)
+        three = _call_jit(estimator, "score", state, union.descriptor[-3:], living)
+    except NOT_JAX as error:
+        raise ValueError(
+            f"{name}.init, score and update must be JAX code that compiles with the estimator as "
+            f"an argument; {type(error).__name__}: {error}"
+        ) from error
+    _check_close(
+        permuted, novelty[order], f"{name}.score must permute novelty when descriptors are permuted"
+    )
+    _check_close(
+        three,
+        together[-3:],
+        f"{name}.score of a descriptor must not depend on what else is asked about",
+    )
+
+
+def _run_three_generations(
+    estimator: NoveltyEstimator, dimension: int, n: int
+) -> tuple[PyTree, Population]:
+    space = Box([0.0] * dimension, [1.0] * dimension)
+    begin, first, *keys = jax.random.split(jax.random.key(0), 8)
+    state = _call_jit(estimator, "init", space, begin)
+    parents = union = Population.from_descriptors(space.uniform(first, n))
+    for g, born, learn in zip(range(1, 4), keys[::2], keys[1::2], strict=True):
+        offspring = Population.from_descriptors(space.uniform(born, n), g, g * n)
+        union = unite(parents, offspring)
+        union = union._replace(
+            novelty=_call_jit(estimator, "score", state, union.descriptor, union)
+        )
+        if not np.isfinite(union.novelty).all():
+            raise ValueError(
+                f"{type(estimator).__name__}.score gave novelty that is not finite in generation "
+                f"{g}"
+            )
+        survivors = take(union, jnp.argsort(-union.novelty, stable=True)[:n])
+        generation = Generation(take(union, slice(n)), take(union, slice(n, None)), survivors)
+        learned = _call_jit(estimator, "update", state, generation, learn)
+        check_structure(estimator, state, learned)
+        state, parents = learned, survivors
+    return state, union
+
+
+@eqx.filter_jit
+def _call_jit(estimator: NoveltyEstimator, method: str, *arguments: Any) -> Any:
+    """What a method gives, compiled as the search compiles it."""
+    if method == "score":
+        return score_novelty(estimator, *arguments)
+    with in_float32():
+        return getattr(estimator, method)(*arguments)
+
+
+def _check_close(actual: Any, expected: Any, law: str) -> None:
+    if not np.allclose(actual, expected, rtol=1e-4, atol=1e-5 * float(np.max(np.abs(expected)))):
+        raise ValueError(f"{law}; it gave {actual[:3]} in place of {expected[:3]}")

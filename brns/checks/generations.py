@@ -1,0 +1,197 @@
+"""What the parts of a search must give in every generation."""
+
+import contextlib
+import itertools
+from collections.abc import Generator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import ArrayLike, Float, PyTree
+
+from brns.core import Box, Generation, NoveltyEstimator, Population, Selection, Task
+from brns.core.evaluation import check_shape
+
+SAFE = "Nothing of this was saved; what was saved before is safe"
+SKIP = (
+    "To go on without individuals that fail: brns.Chunked(task, chunk=None, failures=0.1), with "
+    "workers brns.Processes(task, failures=0.1), on the command line --failures 0.1; or the task "
+    "says which failed, in Evaluation.failed"
+)
+TRACED = (
+    "traceable is True, but evaluate is not JAX code; a task in NumPy or any other Python says "
+    "traceable = False"
+)
+
+
+def check_structure(estimator: NoveltyEstimator, before: PyTree, after: PyTree) -> None:
+    """Refuse an estimator whose `update` changed the structure, shapes or types of its state.
+
+    Args:
+        estimator: the estimator.
+        before: its state, as `init` made it.
+        after: its state, as `update` made it.
+
+    Raises:
+        ValueError: with both, by shapes and types.
+    """
+    was, now = (
+        jax.tree.map(lambda leaf: f"{jnp.result_type(leaf)}{jnp.shape(leaf)}", tree)
+        for tree in (before, after)
+    )
+    if was != now:
+        raise ValueError(
+            f"{type(estimator).__name__}.update must return a state of the same structure, shapes "
+            f"and types as init's; got\n{now}\nafter\n{was}"
+        )
+
+
+def check_inside(source: str, part: Any, genotypes: Float[ArrayLike, "n p"], space: Box) -> None:
+    """Refuse genotypes outside the genotype space, or that are no numbers, once they have values.
+
+    Args:
+        source: the argument of the search that gave them, founders or mutate.
+        part: what it is.
+        genotypes: as it gave them, `(n, p)`; traced ones are not looked at.
+        space: the genotype space.
+
+    Raises:
+        ValueError: with their number, the first such gene and its bounds.
+    """
+    if isinstance(genotypes, Tracer):
+        return
+    rows = np.asarray(genotypes)
+    low, high = np.asarray(space.low), np.asarray(space.high)
+    outside = ~((rows >= low) & (rows <= high))
+    if outside.any():
+        row, gene = np.argwhere(outside)[0].tolist()
+        raise ValueError(
+            f"{source} must give genotypes inside the genotype space; {name_of(part)} gave "
+            f"{outside.any(axis=1).sum()} of {len(rows)} outside it, such as gene {gene} = "
+            f"{rows[row, gene]:g} in row {row}, whose bounds are {low[gene]:g} and {high[gene]:g}. "
+            "Clip them, as in jnp.clip(genotypes, box.low, box.high)"
+        )
+
+
+def check_rows(select: Selection, rows: Any, size: int) -> None:
+    """Refuse what a selection gave if it is not `size` row numbers; their values are not looked at.
+
+    Args:
+        select: the selection.
+        rows: what it gave.
+        size: how many individuals must live on.
+
+    Raises:
+        ValueError: for another shape, and for rows that are no integers.
+    """
+    dtype = getattr(rows, "dtype", None)
+    if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
+        raise ValueError(
+            f"select must give the survivors' rows as an array of integers; {name_of(select)} gave "
+            f"{dtype or type(rows).__name__}"
+        )
+    check_shape("select", select, rows, (size,))
+
+
+def check_distinct(select: Selection, survivors: Population) -> None:
+    """Refuse survivors of whom one lives on twice, once they have values.
+
+    Args:
+        select: the selection that gave them.
+        survivors: the rows that it selected; traced ones are not looked at.
+
+    Raises:
+        ValueError: with their number and the first ids.
+    """
+    if isinstance(survivors.id, Tracer):
+        return
+    ids, times = np.unique(np.asarray(survivors.id), return_counts=True)
+    if (times > 1).any():
+        first = ", ".join(map(str, ids[times > 1][:3].tolist()))
+        raise ValueError(
+            "select must give distinct rows, from 0 to below the population's number; "
+            f"{name_of(select)} let {(times > 1).sum()} individuals live on twice (ids {first})"
+        )
+
+
+def name_of(part: Any) -> str:
+    """What a function or an operator is called."""
+    return getattr(part, "__name__", type(part).__name__)
+
+
+def check_finite(number: int, generation: Generation) -> None:
+    """Refuse a generation that holds what is not a finite number, or of which all failed.
+
+    Args:
+        number: of the generation.
+        generation: with arrays on the host; who failed may be anything.
+
+    Raises:
+        ValueError: with the part of the search that gave it, and whose it is.
+    """
+    if generation.offspring.failed.all():
+        raise ValueError(
+            f"all {len(generation.offspring.id)} of generation {number} failed. {SAFE}"
+        )
+    sources = {
+        "genotype": "mutation" if number else "founders",
+        "descriptor": "task",
+        "fitness": "task",
+        "novelty": "estimator",
+    }
+    for rows, (column, source) in itertools.product(
+        (generation.offspring, generation.parents), sources.items()
+    ):
+        finite = np.isfinite(getattr(rows, column))
+        bad = ~finite.all(axis=tuple(range(1, finite.ndim)))
+        if column != "genotype":
+            bad &= ~np.asarray(rows.failed)
+        if bad.any():
+            ids = np.asarray(rows.id)[bad].tolist()
+            hint = f" {SKIP}" if source == "task" else ""
+            raise ValueError(
+                f"the {source} gave a {column} that is not finite for {len(ids)} of {bad.size} "
+                f"individuals of generation {number} (first ids {', '.join(map(str, ids[:3]))}); "
+                f"the descriptors reach {np.max(np.abs(rows.descriptor)):g}. {SAFE}.{hint}"
+            )
+
+
+def check_state(number: int, state: PyTree) -> None:
+    """Refuse an estimator's state that holds NaN; infinity may mark what is empty.
+
+    Args:
+        number: of the generation.
+        state: the estimator's, with arrays on the host.
+
+    Raises:
+        ValueError: with the array's name.
+    """
+    for path, leaf in jax.tree.leaves_with_path(state):
+        if wrong := np.isnan(leaf).sum():
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(
+                f"the estimator's state has {wrong} NaN after generation {number} (in {name}); a "
+                f"smaller learning rate may help. {SAFE}"
+            )
+
+
+@contextlib.contextmanager
+def explain_tracing(task: Task) -> Generator[None, None, None]:
+    """An error with a note of what it says about a task, or of how to go on without whom it met.
+
+    Args:
+        task: the task that is evaluated meanwhile.
+
+    Yields:
+        Nothing.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not task.traceable and SKIP not in getattr(error, "__notes__", ()):
+            error.add_note(SKIP)
+        if task.traceable and isinstance(error, jax.errors.JAXTypeError):
+            error.add_note(f"{type(task).__name__}: {TRACED}")
+        raise

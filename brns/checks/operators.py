@@ -1,0 +1,119 @@
+"""The checks of mutation, founders and selection of your own."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.checks.generations import check_distinct, check_inside, check_rows, name_of
+from brns.checks.parts import NOT_JAX, check_part
+from brns.core import Box, Founders, Mutation, Population, Selection
+from brns.core.evaluation import check_shape
+from brns.core.population import take, unite
+
+
+def check_mutation(mutate: Mutation, box: Box, n: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with a mutation, or return.
+
+    Args:
+        mutate: the variation operator.
+        box: a genotype space, such as `task.genotype_space`.
+        n: how many genotypes it varies at once; two of them stand on corners of the box,
+            and it must vary one alone.
+
+    Raises:
+        ValueError: where it does not compile, as the search compiles it; where mutants have another
+            shape than the genotypes, or lie outside the box; and where the same key gives others.
+    """
+    check_part("mutate", mutate, Mutation)
+    corners = jnp.stack([box.low, box.high])
+    genotypes = jnp.concatenate([corners, box.uniform(jax.random.key(0), n)])[:n]
+    for key in jax.random.split(jax.random.key(1), 4):
+        for batch in (genotypes, genotypes[:1]):
+            mutants, again = (_call_jit("mutate", mutate, key, batch, box) for _ in range(2))
+            check_shape("mutate", mutate, mutants, batch.shape)
+            check_inside("mutate", mutate, mutants, box)
+            _check_equal("mutate", mutate, mutants, again, "the same genotypes and key")
+    anew = _call_jit("mutate", eqx.Partial(mutate), key, batch, box)
+    _check_equal("mutate", mutate, mutants, anew, "the same genotypes and key, compiled anew")
+
+
+def check_founders(founders: Founders, box: Box, n: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with founders, or return.
+
+    Args:
+        founders: what draws them.
+        box: a genotype space, such as `task.genotype_space`.
+        n: how many are drawn, such as the search's `population_size`.
+
+    Raises:
+        ValueError: where they are not of shape `(n, p)`, lie outside the box,
+            or are others for the same key.
+    """
+    check_part("founders", founders, Founders)
+    for key in jax.random.split(jax.random.key(0), 4):
+        drawn, again = (founders(key, n, box) for _ in range(2))
+        check_shape("founders", founders, drawn, (n, box.dimension))
+        check_inside("founders", founders, drawn, box)
+        _check_equal("founders", founders, drawn, again, "the same key")
+
+
+def check_selection(select: Selection, size: int = 8) -> None:
+    """Raise a `ValueError` that says what is wrong with a selection, or return.
+
+    It selects from twice as many with random novelty and fitness,
+    and where all of both are the same.
+
+    Args:
+        select: the survivor selection.
+        size: how many live on.
+
+    Raises:
+        ValueError: where it does not compile, as the search compiles it; where its rows are not
+            `size` distinct integers from 0 on within the population; and where the same population
+            gives others.
+    """
+    check_part("select", select, Selection)
+    random = np.random.default_rng(0).normal(size=(4, 2 * size)).astype(np.float32)
+    parents, offspring = (
+        Population.from_descriptors(random[:2, :size].T),
+        Population.from_descriptors(random[:2, size:].T, 1, size),
+    )
+    alike = unite(parents, offspring)
+    unlike = alike._replace(novelty=jnp.abs(random[2]), fitness=jnp.asarray(random[3]))
+    for union in (unlike, alike):
+        rows, again = (_call_jit("select", select, union, size) for _ in range(2))
+        check_rows(select, rows, size)
+        outside = np.asarray((rows < 0) | (rows >= 2 * size))
+        if outside.any():
+            raise ValueError(
+                f"select must give rows from 0 to {2 * size - 1} of a population of {2 * size}; "
+                f"{name_of(select)} gave {np.asarray(rows)[outside][0]}"
+            )
+        check_distinct(select, take(union, rows))
+        _check_equal("select", select, rows, again, "the same population")
+    anew = _call_jit("select", eqx.Partial(select), union, size)
+    _check_equal("select", select, rows, anew, "the same population, compiled anew")
+
+
+@eqx.filter_jit
+def _compiled(operator: Any, *arguments: Any) -> Any:
+    return operator(*arguments)
+
+
+def _call_jit(name: str, operator: Any, *arguments: Any) -> Any:
+    """What an operator gives, compiled as the search compiles it."""
+    try:
+        return _compiled(operator, *arguments)
+    except NOT_JAX as error:
+        raise ValueError(
+            f"{name} must be JAX code that compiles; {name_of(operator)} gave "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_equal(name: str, operator: Any, result: Any, again: Any, same: str) -> None:
+    if not np.array_equal(result, again):
+        raise ValueError(f"{name} must give the same for {same}; {name_of(operator)} did not")

@@ -1,0 +1,120 @@
+"""The check of a task of your own."""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from brns.checks.generations import TRACED
+from brns.checks.parts import NOT_JAX, check_part
+from brns.core import Box, Evaluation, Task
+from brns.core.evaluation import validate_evaluation
+from brns.core.population import take
+
+
+def check_task(
+    task: Task, n: int = 8, sizes: Sequence[int] | None = None, tolerance: float = 0.0
+) -> None:
+    """Raise a `ValueError` that says what is wrong with a task, or return.
+
+    Evaluates `n` uniform genotypes and checks: shapes and types; descriptors inside the behavior
+    space and finite fitness; the same bits for the same genotypes and key; row i depends on
+    genotype i alone (in another order, beside others, in batches of `sizes`, by default n - 1); a
+    traceable task gives compiled what it gives uncompiled. A simulator of exactly 64 worlds is
+    checked by `check_task(task, n=64, sizes=())`.
+
+    Batches may round differently: all rows must agree to 0.1 %, in a smaller batch, or compiled,
+    half of them.
+
+    Args:
+        task: the task.
+        n: how many genotypes are evaluated at once.
+        sizes: of other batches of the same genotypes; by default one of n - 1.
+        tolerance: how far a genotype may be from itself, as a share of the box or of the fitness,
+            for simulators that add in any order, such as physics on a GPU (about 1e-5).
+
+    Raises:
+        ValueError: with the first of these that does not hold, and what to do.
+    """
+    check_part("task", task, Task)
+    name, box = f"{type(task).__name__}.evaluate", task.behavior_space
+    for space in (task.genotype_space, box):
+        if not isinstance(space, Box):
+            raise ValueError(f"a task's spaces must be of type brns.Box; got {space!r}")
+    draw, key = jax.random.split(jax.random.key(0))
+    genotypes = task.genotype_space.uniform(draw, n)
+
+    def evaluate(batch: Float[Array, "m p"], key: Key[Array, ""] = key) -> Evaluation:
+        return validate_evaluation(task.evaluate(batch, key), len(batch), task)
+
+    first = evaluate(genotypes)
+    _check_values(name, first, box)
+    near = {"share": max(tolerance, 1e-3), "least": max(tolerance, 1e-6)}
+    if not _agree(task, evaluate(genotypes), first, tolerance, tolerance).all():
+        raise ValueError(
+            f"{name} must give the same result for the same genotypes and key; where a simulator "
+            "cannot, give check_task the tolerance that it needs"
+        )
+    for where, batch, row in _batches(task, genotypes, [n - 1] if sizes is None else sizes):
+        same = take(evaluate(batch), jnp.flatnonzero(row >= 0))
+        agree = _agree(task, same, take(first, jnp.asarray(row[row >= 0])), **near)
+        if agree.mean() < (1 if len(batch) == n else 0.5):
+            raise ValueError(
+                f"row i of {name} must depend on genotype i and the key alone; {(~agree).sum()} "
+                f"of {agree.size} genotypes gave something else {where}"
+            )
+    if task.traceable:
+        try:
+            compiled = jax.jit(evaluate)(genotypes, key)
+        except NOT_JAX as error:
+            raise ValueError(f"{name}: {TRACED} ({error})") from None
+        if _agree(task, compiled, first, **near).mean() < 0.5:
+            raise ValueError(f"{name} must give compiled, by jax.jit, what it gives otherwise")
+
+
+def _check_values(name: str, evaluation: Evaluation, box: Box) -> None:
+    """Refuse what is not finite, and descriptors outside the box, of those who did not fail."""
+    living = ~np.asarray(evaluation.failed)
+    descriptor = np.asarray(evaluation.descriptor)[living]
+    if not (np.isfinite(descriptor).all() and np.isfinite(evaluation.fitness)[living].all()):
+        raise ValueError(
+            f"{name} gave a descriptor or fitness that is not finite for genotypes in the box"
+        )
+    outside = ((descriptor < box.low) | (descriptor > box.high)).any(axis=1)
+    if outside.any():
+        raise ValueError(
+            f"{name} gave {outside.sum()} of {len(living)} descriptors outside behavior_space, "
+            f"such as {descriptor[outside][0]}; widen the box or clip the descriptor"
+        )
+
+
+def _batches(
+    task: Task, genotypes: Float[Array, "n p"], sizes: Sequence[int]
+) -> list[tuple[str, Float[Array, "m p"], np.ndarray]]:
+    """Other batches of the same genotypes, with the row that each was before, or -1 for another."""
+    n = len(genotypes)
+    rows = np.arange(n)
+    order = np.random.default_rng(0).permutation(n)
+    moved = np.empty(n, int)
+    moved[order] = np.roll(order, 1)  # one cycle through all rows: every one gets another place
+    fixed = rows % 2 == 0
+    beside = jnp.where(fixed[:, None], genotypes, task.genotype_space.uniform(jax.random.key(1), n))
+    return [
+        ("in another order", genotypes[moved], moved),
+        ("beside other genotypes", beside, np.where(fixed, rows, -1)),
+        *((f"in a batch of {size}", genotypes[:size], rows[:size]) for size in sizes),
+    ]
+
+
+def _agree(task: Task, a: Evaluation, b: Evaluation, share: float, least: float) -> np.ndarray:
+    """The rows in which both failed, or neither: then descriptors agree to a share of the box,
+    fitness as well, and success exactly.
+    """
+    width = np.asarray(task.behavior_space.high - task.behavior_space.low)
+    distance = np.abs(np.asarray(a.descriptor) - np.asarray(b.descriptor))
+    fit = np.isclose(a.fitness, b.fitness, rtol=share, atol=least)
+    same = (distance <= share * width).all(axis=1) & fit & np.equal(a.solved, b.solved)
+    failed, other = np.asarray(a.failed), np.asarray(b.failed)
+    return np.where(failed | other, failed == other, same)

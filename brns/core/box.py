@@ -1,0 +1,62 @@
+"""A closed box: where genotypes or behaviors lie."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+WIDEST = 1e30  # of a box's bounds; a box is at least 1 / WIDEST wide
+
+
+class Box(eqx.Module):
+    r"""A closed box $[low_1, high_1] \times \dots \times [low_d, high_d]$:
+    a genotype space or a behavior space.
+
+    Args:
+        low: the least values, `(d,)`, kept in float32.
+        high: the largest, above `low` in every dimension.
+
+    Raises:
+        ValueError: where they differ in shape, reach beyond 1e30,
+            or lie less than 1e-30 apart in float32.
+    """
+
+    low: Float[Array, " d"]
+    high: Float[Array, " d"]
+
+    def __init__(self, low: Any, high: Any):
+        low, high = (np.atleast_1d(np.asarray(bound, np.float32)) for bound in (low, high))
+        if low.ndim != 1 or low.shape != high.shape or not low.size:
+            raise ValueError(
+                f"a box needs low and high of one shape (d,), d >= 1; got {low.shape} and "
+                f"{high.shape}"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = high - low
+        # Shares of widths, and sums and squares of such shares, are numbers of float32 then.
+        if not ((np.abs(low) <= WIDEST) & (np.abs(high) <= WIDEST) & (width >= 1 / WIDEST)).all():
+            raise ValueError(
+                f"a box needs low < high, within {WIDEST:g} of 0 and at least {1 / WIDEST:g} "
+                f"apart in float32; got {low}, {high}; give genes and behaviors in another unit"
+            )
+        self.low, self.high = jnp.asarray(low), jnp.asarray(high)
+
+    @property
+    def dimension(self) -> int:
+        return self.low.shape[-1]
+
+    def uniform(self, key: Key[Array, ""], n: int) -> Float[Array, "n d"]:
+        """`n` points drawn uniformly from the box.
+
+        Args:
+            key: all chance comes from it.
+            n: how many.
+
+        Returns:
+            `(n, d)` in float32.
+        """
+        shape = (n, self.dimension)
+        return jax.random.uniform(key, shape, jnp.float32, minval=self.low, maxval=self.high)

@@ -1,0 +1,81 @@
+"""What a task or an operator returned, in the form that the search needs."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from brns.core.contracts import Task
+from brns.core.population import Evaluation
+
+
+def validate_evaluation(evaluation: Any, n: int, task: Task) -> Evaluation:
+    """The evaluation as float32 and bool columns.
+
+    One value of fitness, `solved` or `failed` is everyone's; None, as of a task without a fitness,
+    is the default.
+
+    Args:
+        evaluation: what the task returned.
+        n: how many genotypes it was given.
+        task: by which errors are named.
+
+    Returns:
+        An evaluation whose columns have n rows.
+
+    Raises:
+        ValueError: where it is no evaluation of n genotypes.
+    """
+    must = f"{type(task).__name__}.evaluate of {n} genotypes must return"
+    if not isinstance(evaluation, Evaluation):
+        raise ValueError(f"{must} a brns.Evaluation; got {type(evaluation).__name__}")
+    columns = {"descriptor": _numbers("descriptor", evaluation.descriptor, must)}
+    for name, default in Evaluation._field_defaults.items():
+        value = getattr(evaluation, name)
+        column = _numbers(name, default if value is None else value, must)
+        columns[name] = column if column.ndim else jnp.full(n, column)
+    for name, column in columns.items():
+        shape = (n, task.behavior_space.dimension) if name == "descriptor" else (n,)
+        if column.shape != shape:
+            raise ValueError(f"{must} {name} of shape {shape}; got {column.shape}")
+    for name in ("solved", "failed"):
+        if columns[name].dtype != bool:
+            raise ValueError(
+                f"{must} {name} as bools, as in distance < 40; got {columns[name].dtype}"
+            )
+    for name in ("descriptor", "fitness"):
+        columns[name] = jnp.asarray(columns[name], jnp.float32)
+    return Evaluation(**{name: jnp.asarray(column) for name, column in columns.items()})
+
+
+def _numbers(name: str, values: Any, must: str) -> Any:
+    """The column of an evaluation as an array of real numbers."""
+    try:
+        column = values if isinstance(values, jax.Array) else np.asarray(values)
+    except ValueError:  # of rows of unequal length
+        raise ValueError(
+            f"{must} {name} as one array, its rows of one shape; got {values!r:.80}"
+        ) from None
+    if column.dtype.kind not in "biuf":
+        what = f"{values!r:.80}" if column.dtype == object else column.dtype
+        raise ValueError(f"{must} {name} as real numbers; got {what}")
+    return column
+
+
+def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
+    """Check the shape of what an operator gave.
+
+    Args:
+        name: of the operator's setting, such as `founders`.
+        part: the operator.
+        actual: what it gave.
+        expected: the shape that the search needs.
+
+    Raises:
+        ValueError: for another shape.
+    """
+    if jnp.shape(actual) != expected:
+        whose = getattr(part, "__name__", type(part).__name__)
+        got = f"{whose} gave {jnp.shape(actual)}"
+        raise ValueError(f"{name} must give an array of shape {expected}; {got}")

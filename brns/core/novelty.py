@@ -1,0 +1,90 @@
+"""An estimator's methods as the search calls them, in float32."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from brns.core.box import Box
+from brns.core.contracts import NoveltyEstimator
+from brns.core.evaluation import check_shape
+from brns.core.population import Generation, Population
+
+
+@contextlib.contextmanager
+def in_float32() -> Generator[None, None, None]:
+    """How an estimator's code is compiled: in float32, also with `jax_enable_x64`,
+    and its products in full.
+
+    Accelerators' own products are short. A task is compiled as JAX is set.
+    """
+    with jax.default_matmul_precision("highest"), jax.enable_x64(False):
+        yield
+
+
+def score_novelty(
+    estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+) -> Float[Array, " n"]:
+    r"""$\Omega^g$ of descriptors, in float32.
+
+    Args:
+        estimator: whatever has an estimator's `score`.
+        state: the estimator's.
+        descriptors: `(n, d)` in the units of the behavior space.
+        population: who lives now.
+
+    Returns:
+        Novelty `(n,)` in the estimator's unit.
+
+    Raises:
+        ValueError: where `score` gave another shape.
+    """
+    with in_float32():
+        novelty = estimator.score(state, descriptors, population)
+        check_shape("score", estimator, novelty, descriptors.shape[:1])
+        return jnp.asarray(novelty, jnp.float32)
+
+
+def update_estimator(
+    estimator: NoveltyEstimator, state: PyTree, generation: Generation, key: Key[Array, ""]
+) -> PyTree:
+    """`estimator.update` in float32; see `NoveltyEstimator.update`."""
+    with in_float32():
+        return estimator.update(state, generation, key)
+
+
+def init_estimator(
+    estimator: NoveltyEstimator, space: Box, founders: Population, key: Key[Array, ""]
+) -> tuple[Population, PyTree]:
+    """The founders' novelty, and the estimator's state, which has not learned them yet.
+
+    Args:
+        estimator: whose state it is.
+        space: the behavior space.
+        founders: evaluated, not scored.
+        key: for what is random.
+
+    Returns:
+        The founders with their novelty, and the state.
+    """
+    with in_float32():
+        state = estimator.init(space, key)
+    return founders._replace(
+        novelty=score_novelty(estimator, state, founders.descriptor, founders)
+    ), state
+
+
+@eqx.filter_jit
+def score_novelty_jit(
+    estimator: Any, state: PyTree, descriptors: Float[Array, "n d"], population: Population
+) -> Float[Array, " n"]:
+    """`score_novelty`, compiled, with the same arguments: measures and pictures ask again and
+    again.
+    """
+    # A record's arrays are NumPy's, also where `jax.disable_jit` leaves them so.
+    state, descriptors, population = jax.tree.map(jnp.asarray, (state, descriptors, population))
+    return score_novelty(estimator, state, descriptors, population)

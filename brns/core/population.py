@@ -1,0 +1,181 @@
+"""Individuals as columns: what a task says of them, who lives, and a generation."""
+
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+T = TypeVar("T")
+
+
+def columns(rows: Any) -> str:
+    """A tuple of arrays by name, with types and shapes in place of numbers:
+    `descriptor=float32[100, 2]`.
+
+    Args:
+        rows: a NamedTuple of arrays, possibly nested, or one array.
+    """
+    if not isinstance(rows, tuple):
+        return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
+    fields = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
+    return f"{type(rows).__name__}({', '.join(fields)})"
+
+
+class Evaluation(NamedTuple):
+    """What a task says about n genotypes. Row i speaks of genotype i."""
+
+    descriptor: Float[Array, "n d"]
+    """behavior, in the units of `task.behavior_space`"""
+    fitness: Float[Array, " n"] = 0.0  # ty: ignore[invalid-assignment]
+    """the task's own reward; by default zeros"""
+    solved: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    """the success criterion $T_s$ of Algorithm 1; by default nobody has"""
+    failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
+    """who could not be evaluated: never learned, never selected;
+    the rest of such a row may be anything"""
+    __repr__ = columns
+
+
+class Population(NamedTuple):
+    """Individuals as columns: row i of each column is individual i. Read back from a record,
+    they are NumPy arrays.
+    """
+
+    genotype: Float[Array, "n p"]
+    """the numbers that the search varies"""
+    descriptor: Float[Array, "n d"]
+    """behavior, in the units of `task.behavior_space`"""
+    fitness: Float[Array, " n"]
+    """the task's own reward"""
+    solved: Bool[Array, " n"]
+    """whether it meets the task's criterion"""
+    novelty: Float[Array, " n"]
+    """as last scored, in the estimator's own unit"""
+    id: Int[Array, " n"]
+    """unique within a run: founders 0 ... mu-1, then every offspring in order of birth"""
+    parent: Int[Array, " n"]
+    """the id of the parent; -1 for founders"""
+    mate: Int[Array, " n"]
+    """the id of the second parent, of whom a crossover took genes or towards whom a line led;
+    -1 where there is none"""
+    operator: Int[Array, " n"]
+    """the number of the operator of a `MixedMutation` that made it, from 0; -1 for founders"""
+    born: Int[Array, " n"]
+    """the generation of birth; 0 for founders"""
+    failed: Bool[Array, " n"]
+    """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
+    __repr__ = columns
+
+    @classmethod
+    def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
+        """Behaviors and nothing else as a population: genotypes, fitness and novelty are zeros, and
+        nobody has parents.
+
+        Args:
+            descriptors: `(n, d)`, of NumPy or any other kind.
+            born: the generation of all.
+            first: the id of row 0; the others' follow.
+
+        Raises:
+            ValueError: for descriptors of another shape.
+        """
+        descriptor = jnp.asarray(descriptors, jnp.float32)
+        if descriptor.ndim != 2:
+            raise ValueError(
+                f"a population needs descriptors of shape (n, d); got {descriptor.shape}"
+            )
+        n = len(descriptor)
+        nobody = jnp.zeros(n, bool)
+        evaluation = Evaluation(descriptor, jnp.zeros(n, jnp.float32), nobody, nobody)
+        return make_individuals(jnp.zeros((n, 1), jnp.float32), evaluation, first, born)
+
+
+class Generation(NamedTuple):
+    """One generation's facts: read by estimator, record and metrics alike.
+
+    `parents` and `offspring` carry the novelty by which they were selected; `survivors` are the
+    rows selected from their union. Generation 0 has no parents: there the founders are the
+    offspring and the survivors.
+    """
+
+    parents: Population
+    offspring: Population
+    survivors: Population
+    __repr__ = columns
+
+    @classmethod
+    def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":
+        """Behaviors and nothing else as a generation, for estimators in a loop that is not ours.
+
+        They become the offspring and the survivors. Ids go on from batch to batch where all have n
+        rows.
+
+        Args:
+            descriptors: `(n, d)`, of NumPy or any other kind.
+            number: of the batch in its stream, from 1 on.
+
+        Returns:
+            A generation without parents.
+
+        Raises:
+            ValueError: for a number below 1 or descriptors of another shape.
+        """
+        if number < 1:
+            raise ValueError(
+                f"a generation from descriptors needs a batch's number from 1 on; got {number}"
+            )
+        return initial_generation(
+            Population.from_descriptors(descriptors, number, (number - 1) * len(descriptors))
+        )
+
+
+def take(columns: T, rows: Int[Array, "..."] | slice | int) -> T:
+    """The given rows of every column.
+
+    Args:
+        columns: a NamedTuple of arrays, such as a population.
+        rows: indices, a slice, or one index.
+    """
+    return jax.tree.map(lambda column: column[rows], columns)
+
+
+def unite(parents: Population, offspring: Population) -> Population:
+    """Parents and offspring as one population, the parents' rows first."""
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), parents, offspring)
+
+
+def make_individuals(
+    genotype: Float[Array, "n p"],
+    evaluation: Evaluation,
+    first: Any,
+    born: Any,
+) -> Population:
+    """Individuals without parents, whose novelty is not known yet: zeros.
+
+    Args:
+        genotype: `(n, p)`.
+        evaluation: of these genotypes.
+        first: the id of row 0; the others' follow.
+        born: the generation of birth.
+    """
+    n = genotype.shape[0]
+    nobody = jnp.full(n, -1, jnp.int32)
+    return Population(
+        genotype=genotype,
+        descriptor=evaluation.descriptor,
+        fitness=evaluation.fitness,
+        solved=evaluation.solved,
+        novelty=jnp.zeros(n, jnp.float32),
+        id=(first + jnp.arange(n)).astype(jnp.int32),
+        parent=nobody,
+        mate=nobody,
+        operator=nobody.astype(jnp.int8),
+        born=jnp.full(n, born, jnp.int32),
+        failed=jnp.asarray(evaluation.failed),
+    )
+
+
+def initial_generation(population: Population) -> Generation:
+    """A generation without parents, such as generation 0: its offspring are its survivors."""
+    return Generation(take(population, slice(0)), population, population)

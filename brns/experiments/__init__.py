@@ -1,0 +1,12 @@
+"""The paper's experiments as functions that return a `NoveltySearch`,
+and experiments chosen by name.
+
+The functions have the paper's operator, polynomial mutation. By name an experiment has the default
+of `NoveltySearch`, the mixture, in every world; `mutate=polynomial` is the paper's.
+"""
+
+from brns.experiments.paper import ant as ant
+from brns.experiments.paper import car as car
+from brns.experiments.paper import make_search as make_search
+from brns.experiments.paper import maze as maze
+from brns.experiments.paper import paper_recognition as paper_recognition

@@ -1,0 +1,62 @@
+"""What a search is called on the command line, in figures and in tables."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from brns.experiments.paper import make_search
+from brns.search import NoveltySearch
+from brns.settings.configuration import settings
+from brns.settings.differences import non_defaults
+from brns.settings.parts import CLASSES, parts
+from brns.tasks.chunked import innermost
+
+
+class CliName(NamedTuple):
+    """A search in the words of the command line; a part of a user's own goes by its class."""
+
+    world: str
+    estimator: str
+    changed: dict[str, Any]
+    """the settings that `--set` changes, with their values"""
+
+
+def cli_name(search: NoveltySearch, estimator: str | None = None) -> CliName:
+    """What the command line, figures and tables call a search.
+
+    Args:
+        search: of any parts.
+        estimator: the name that its estimator was given; by default that of the preset or class
+            that it is.
+
+    Returns:
+        The names, and the settings in which it differs from the search of these names.
+    """
+    task, class_name = innermost(search.task), type(search.estimator).__name__
+    words = {name: part.name for name, part in CLASSES.items()}
+    world = words.get(type(task).__name__)
+    usual = {}
+    for part in parts("estimator", "preset").values():
+        if part.attribute == class_name:
+            search_of = make_search(world, part.name) if world else None
+            usual[part.name] = search_of or NoveltySearch(task, part.load()())
+    if estimator is None:
+        same = (name for name in usual if not non_defaults(search.estimator, usual[name].estimator))
+        estimator = next(same, words.get(class_name, class_name))
+    plain = dataclasses.replace(search, task=task)
+    if estimator in usual:
+        changed = non_defaults(plain, usual[estimator])
+    else:
+        other = make_search(world) if world else NoveltySearch(task)
+        changed = {
+            f"estimator.{name}": value for name, value in non_defaults(search.estimator).items()
+        }
+        changed |= non_defaults(plain, dataclasses.replace(other, estimator=search.estimator))
+    if not world and dataclasses.is_dataclass(task):
+        can_be_set = settings(type(task))
+        changed |= {
+            f"task.{name}": value
+            for name, value in non_defaults(task).items()
+            if name in can_be_set
+        }
+    changed = {name: words.get(str(value), value) for name, value in changed.items()}
+    return CliName(world or type(task).__name__, estimator, changed)

@@ -1,0 +1,300 @@
+"""A task that evaluates a batch in chunks: in this process, or by an executor.
+
+`chunk` says what is evaluated together, so that the bits are the same for any number of workers.
+Large matrix products also round by BLAS's threads. Workers have one each: where there are none,
+start Python with OMP_NUM_THREADS=1.
+
+A worker is given a task once, by its digest. `worker.py` is what happens there.
+"""
+
+import functools
+import hashlib
+import math
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import Any
+
+import cloudpickle
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key, UInt32
+
+from brns.checks.generations import SKIP
+from brns.core import Evaluation, Task
+from brns.settings.description import part_to_json
+from brns.tasks import worker
+from brns.tasks.policy import Genotypes
+from brns.tasks.processes import START, Packed, ProcessThreads
+from brns.tasks.sharded import Sharded, Wrapper
+from brns.tasks.worker import EvaluationError, WorkerError
+
+QUICK = 0.002  # seconds, about what a chunk's way to a process and back takes
+FEW = 3  # individuals may fail, wherever any may: of 8 a tenth would be none
+_tell_once = functools.cache(lambda text: print(text, file=sys.stderr))
+
+
+class Chunked(Wrapper):
+    """A task evaluated `chunk` individuals at a time, in this process or by an executor of yours.
+
+    A record names this one, without an executor, whoever evaluated.
+    So a run is resumed without workers.
+
+    With `failures` above 0 a run goes on without individuals for whom the task raises, gives what
+    is not finite, or, with `Processes` and `Dask`, hangs or ends its process. They are found by
+    evaluating a chunk that failed one by one. `Evaluation.failed` names them, and the folder
+    `failed` of a run keeps them.
+
+    Raises:
+        EvaluationError: by `evaluate`, where more fail than may.
+    """
+
+    chunk: int | None = eqx.field(default=4, kw_only=True)
+    """individuals evaluated together; of a JAX task the last chunk is filled up, so that one shape
+    is compiled. None are all: a record then names the task alone, so that its runs go on with this
+    one"""
+    executor: Executor | None = eqx.field(default=None, kw_only=True, static=True)
+    """any of the kind of `concurrent.futures`, whose processes are no forks;
+    it stays yours to shut down"""
+    failures: float = eqx.field(default=0.0, kw_only=True, static=True)
+    """the share of a batch that may fail, though 3 individuals always may; of 0 none may"""
+    timeout: float | None = eqx.field(default=None, kw_only=True, static=True)
+    """seconds for a chunk; by an executor of yours, within which one of all chunks must be
+    finished; without any nobody looks at the clock"""
+
+    traceable = False
+
+    def __check_init__(self):
+        if not (isinstance(self.failures, int | float) and 0 <= self.failures < 1):
+            raise ValueError(
+                "failures is the share of a batch that may fail, from 0 to below 1; got "
+                f"{self.failures!r}"
+            )
+        if self.chunk is None and self.task.traceable:
+            raise ValueError(
+                f"chunk=None is for tasks on the host: {type(self.task).__name__} is JAX code; let "
+                "it say Evaluation(descriptor, failed=~jnp.isfinite(descriptor).all(axis=1))"
+            )
+
+    @functools.cached_property
+    def pickled(self) -> bytes:
+        """The task for its workers, with what a script or a notebook defines and registers.
+
+        No pickle from a disk is ever read.
+        """
+        return cloudpickle.dumps((worker.registered(), cloudpickle.dumps(self.task)))
+
+    @functools.cached_property
+    def _packed(self) -> "Packed":
+        """The same with its digest."""
+        return Packed(hashlib.sha256(self.pickled).hexdigest(), self.pickled)
+
+    @functools.cached_property
+    def reasons(self) -> dict[tuple[bytes, bytes], str]:
+        """Why individuals failed, by genotype and key, until a record asks."""
+        return {}
+
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
+        """The task's own evaluation, chunk by chunk; see `Task.evaluate`."""
+        genotypes, n = np.asarray(genotypes), len(genotypes)
+        size = self.chunk or n
+        chunks = [range(first, min(first + size, n)) for first in range(0, n, size)]
+        # JAX's own arrays must not reach a forked process: making them there can wait for ever.
+        seed = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key))
+
+        def submit(rows: range) -> Future:
+            part = genotypes[rows.start : rows.stop]
+            if self.task.traceable:
+                part = np.pad(part, ((0, size - len(rows)), (0, 0)), mode="edge")
+            individuals = f"individuals {rows.start} to {rows.stop - 1} of {n} (rows from 0)"
+            request = f"{self._name} of {individuals}"
+            if self.executor is None and not self.failures:
+                return _here(lambda: (worker.evaluate_chunk(self.task, part, seed), 0.0))
+            if self.executor is None:
+                return _here(lambda: worker.evaluate(request, self.task, part, seed))
+            return self.executor.submit(worker.evaluate_packed, request, self._packed, part, seed)
+
+        if isinstance(self.executor, ProcessThreads):
+            self.executor.begin()
+        batch = Batch(n, self.task.behavior_space.dimension)
+        try:
+            self._collect(submit, chunks, batch)
+        finally:
+            for row, text in batch.reasons.items():
+                if text != worker.MARKED:
+                    self.reasons[genotypes[row].tobytes(), seed[0].tobytes()] = text
+        if self.executor and batch.seconds < QUICK * len(chunks):
+            _tell_once(
+                f"{self._name} is quicker than a chunk's way to a worker and back: take larger "
+                "chunks, or no workers"
+            )
+        return Evaluation(*map(jnp.asarray, batch.columns))
+
+    def close(self) -> None:
+        """End the workers, or leave the cluster; the next evaluation begins anew."""
+        if isinstance(self.executor, ProcessThreads):
+            self.executor.shutdown()
+
+    def __enter__(self) -> "Chunked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _collect(
+        self, submit: Callable[[range], Future], chunks: Iterable[range], batch: "Batch"
+    ) -> None:
+        """Fill the batch with the results of all chunks."""
+        waiting: dict[Future, range] = {}
+        # Processes of ours see to their time themselves, and have started after the first chunk.
+        timed = self.executor is not None and not isinstance(self.executor, ProcessThreads)
+        patience = self.timeout and self.timeout + START
+        try:
+            for rows in chunks:
+                waiting[submit(rows)] = rows
+            while waiting:
+                done = wait(waiting, patience if timed else None, FIRST_COMPLETED).done
+                patience = self.timeout
+                if not done:
+                    raise EvaluationError(
+                        f"{self._name}: no chunk was evaluated for timeout={self.timeout} seconds; "
+                        "an executor of yours goes on with it, brns.Processes would end it"
+                    )
+                for future in done:
+                    for part in self._fill(batch, waiting.pop(future), future):
+                        waiting[submit(part)] = part
+        except EvaluationError:
+            raise
+        except Exception as error:
+            if self.executor is None:
+                raise
+            self.close()
+            reason = error if isinstance(error, WorkerError) else repr(error)
+            raise EvaluationError(
+                f"{self._name} was given up by {self._whose}: {reason}"
+            ) from error
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _fill(self, batch: "Batch", rows: range, future: Future) -> list[range]:
+        """Write down what became of a chunk; the rows of one that failed are evaluated again."""
+        try:
+            batch.fill(rows, future.result(), bool(self.failures))
+        except EvaluationError as error:
+            if not self.failures:
+                error.add_note(SKIP)
+                raise
+            if len(rows) > 1:
+                return [range(row, row + 1) for row in rows]
+            notes = getattr(error, "__notes__", [])
+            batch.fail(rows[0], "\n".join([str(error), *notes]))
+        most = max(FEW, math.floor(self.failures * batch.size))
+        if self.failures and len(batch.reasons) > most:
+            raise EvaluationError(
+                f"{len(batch.reasons)} of {batch.size} individuals failed; with failures="
+                f"{self.failures} {most} may. One of them: {next(iter(batch.reasons.values()))}"
+            )
+        return []
+
+    @property
+    def _name(self) -> str:
+        return f"{type(self.task).__name__}.evaluate"
+
+    @property
+    def _whose(self) -> str:
+        return self.executor.name if isinstance(self.executor, ProcessThreads) else "its executor"
+
+
+class Batch:
+    """What is known by now about `size` individuals, and why those who failed did."""
+
+    def __init__(self, size: int, dimension: int):
+        self.size, self.seconds = size, 0.0
+        self.reasons: dict[int, str] = {}
+        self.columns = Evaluation(
+            np.zeros((size, dimension), np.float32),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, np.float32),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
+            np.zeros(size, bool),  # ty: ignore[invalid-argument-type]
+        )
+
+    def fill(self, rows: range, result: tuple[Evaluation, float], finite: bool) -> None:
+        """What a task said of these rows; with `finite`, what is no finite number has failed."""
+        evaluation, seconds = result
+        self.seconds += seconds
+        for column, values in zip(self.columns, evaluation, strict=True):
+            column[rows.start : rows.stop] = values[: len(rows)]
+        part = Evaluation(*(column[rows.start : rows.stop] for column in self.columns))
+        for row in rows.start + np.flatnonzero(part.failed):
+            self.reasons[int(row)] = worker.MARKED
+        if finite:
+            sound = np.isfinite(part.descriptor).all(axis=1) & np.isfinite(part.fitness)
+            for row in rows.start + np.flatnonzero(~sound & ~np.asarray(part.failed)):
+                numbers = np.append(self.columns.descriptor[row], self.columns.fitness[row])
+                self.fail(int(row), f"a descriptor or fitness that is not finite: {numbers}")
+
+    def fail(self, row: int, text: str) -> None:
+        self.columns.failed[row] = True
+        self.reasons[row] = text
+
+
+def why_failed(
+    task: Task | None, genotypes: np.ndarray, key: UInt32[np.ndarray, " k"]
+) -> list[str]:
+    """Why a task could not evaluate genotypes; asked once.
+
+    Args:
+        task: that evaluated them.
+        genotypes: `(n, p)`.
+        key: the data of the key that the task was given.
+
+    Returns:
+        A text for each, such as an error with its traceback.
+    """
+    if not isinstance(task, Chunked):
+        return [worker.MARKED] * len(genotypes)
+    request = [(np.asarray(genotype).tobytes(), key.tobytes()) for genotype in genotypes]
+    texts = [task.reasons.get(cause, worker.MARKED) for cause in request]
+    for cause in request:
+        task.reasons.pop(cause, None)
+    return texts
+
+
+@part_to_json.register
+def _(part: Sharded) -> Any:
+    return part_to_json(part.task)
+
+
+@part_to_json.register
+def _(part: Chunked) -> Any:
+    if part.chunk is None:
+        return part_to_json(part.task)
+    return {"name": "Chunked", "task": part_to_json(part.task), "chunk": part.chunk}
+
+
+def innermost(task: Task) -> Task:
+    """The world itself: the task within those that evaluate it in chunks or on several devices."""
+    while isinstance(task, Chunked | Sharded):
+        task = task.task
+    return task
+
+
+def has_workers(task: Task) -> bool:
+    """Whether others evaluate it, who take the batches of several threads side by side."""
+    return isinstance(task, Chunked) and task.executor is not None
+
+
+def _here(call: Callable[[], Any]) -> Future:
+    """What the call gives, or its error, at once."""
+    future = Future()
+    try:
+        future.set_result(call())
+    except Exception as error:
+        future.set_exception(error)
+    return future

@@ -1,0 +1,106 @@
+"""Policies: from flattened observations to actions of an environment."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float
+
+from brns.core import Box
+from brns.tasks.gymnasium.numbers import UNBOUNDED, width_of
+from brns.tasks.policy import FeedForward, fit_policy
+
+GENES = 100_000  # of a default policy, beyond which a word is said
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A policy of your own, such as one with a memory, a controller with a few gains,
+    or another library's network.
+    """
+
+    @property
+    def genotype_space(self) -> Box: ...
+
+    def actor(
+        self, genotypes: Float[np.ndarray, "n p"]
+    ) -> Callable[[Float[np.ndarray, "n o"]], Any]:
+        """A function from n flattened observations to n actions as `gymnasium.vector` takes them.
+
+        It is made anew for each batch of episodes, of at most 16 unless the environment has a
+        vector form.
+
+        Args:
+            genotypes: `(n, p)`; row i acts in world i.
+
+        Returns:
+            Called at each step with observations `(n, o)`.
+        """
+
+
+def _outputs(space: spaces.Space) -> int:
+    """How many outputs a network needs."""
+    sizes = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Box)
+    if not isinstance(space, sizes):
+        raise ValueError(
+            "a FeedForward takes Discrete, MultiDiscrete, MultiBinary or Box actions, not "
+            f"{space}: give a policy of your own"
+        )
+    return spaces.flatdim(space)
+
+
+def default_policy(observed: spaces.Space, acted: spaces.Space) -> FeedForward:
+    policy = fit_policy(None, width_of(observed), _outputs(acted))
+    if policy.genotype_length > GENES:
+        warnings.warn(
+            f"observations of {width_of(observed):,} numbers make a policy of "
+            f"{policy.genotype_length:,} genes: shrink images in make_env, by gymnasium.wrappers."
+            "ResizeObservation and GrayscaleObservation, or give a policy of your own",
+            stacklevel=4,
+        )
+    return policy
+
+
+def make_actor(
+    space: spaces.Space, policy: FeedForward | Policy, inputs: int, genotypes: np.ndarray
+) -> Callable[[np.ndarray], Any]:
+    """From rows of observations to actions."""
+    if not isinstance(policy, FeedForward):
+        return policy.actor(genotypes)
+    fit_policy(policy, inputs, _outputs(space))
+    layers, choose = policy.layers(genotypes), _chooser(space, policy.squash_output)
+    act = policy.act  # once: a module makes it anew each time that it is asked
+    return lambda rows: choose(act(layers, rows.T).T)
+
+
+def _chooser(space: Any, squashed: bool) -> Callable[[Float[np.ndarray, "n a"]], np.ndarray]:
+    """From a network's outputs to actions."""
+    if isinstance(space, spaces.Discrete):
+        return lambda outputs: space.start + outputs.argmax(axis=1)
+    if isinstance(space, spaces.MultiBinary):
+        return lambda outputs: (outputs > 0).astype(space.dtype).reshape(-1, *space.shape)
+    if isinstance(space, spaces.MultiDiscrete):
+        ends = np.cumsum(space.nvec.ravel())[:-1]
+
+        def largest(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+            indices = [group.argmax(axis=1) for group in np.split(outputs, ends, axis=1)]
+            rows = np.stack(indices, axis=1).reshape(-1, *space.shape) + space.start
+            return rows.astype(space.dtype)
+
+        return largest
+    low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
+    discrete = np.issubdtype(space.dtype, np.integer)
+    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED)
+    margin = discrete / 2  # so that each integer has an equal share
+    least = np.where(bounded, low, -1.0) - margin
+    half = (np.where(bounded, high, 1.0) + margin - least) / 2
+    middle = least + half
+
+    def scaled(outputs: Float[np.ndarray, "n a"]) -> np.ndarray:
+        actions = middle + half * outputs if squashed else outputs
+        actions = np.rint(actions) if discrete else actions
+        return np.clip(actions, low, high).astype(space.dtype).reshape(-1, *space.shape)
+
+    return scaled

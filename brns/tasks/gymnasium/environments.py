@@ -1,0 +1,132 @@
+"""Environments of Gymnasium: made once for each thread, and their values checked."""
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Generator
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+MAKING = threading.Lock()  # held while the standard output is away
+
+
+class Life:
+    """Ends with what has it."""
+
+
+class Worlds(threading.local):
+    """A task's environments, others in each thread: closed with the thread,
+    the task or the program.
+    """
+
+    def __init__(self):
+        self.made: dict[int, Any] = {}
+        self.life = Life()
+        weakref.finalize(self.life, _close, self.made)
+
+    def __reduce__(self):
+        return Worlds, ()  # in another process a task makes its own
+
+    def single(self, make_env: Any, i: int) -> Any:
+        """This thread's environment i."""
+        if i not in self.made:
+            with _silent() if self.made else contextlib.nullcontext():
+                self.made[i] = _make_single(make_env)
+        return self.made[i]
+
+    def vector(self, make_env: Any, n: int) -> Any:
+        """This thread's vector environment of n worlds."""
+        if n not in self.made:
+            with _silent() if self.made else contextlib.nullcontext():
+                self.made[n] = _make_vector(make_env, n)
+        return self.made[n]
+
+
+@contextlib.contextmanager
+def _silent() -> Generator[None, None, None]:
+    """What a simulator prints when it is made is read once, of C code too;
+    errors are raised as ever.
+    """
+    with (
+        MAKING,
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        saved = os.dup(1), os.dup(2)
+        try:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+            yield
+        finally:
+            for number, descriptor in enumerate(saved, 1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+
+
+def _close(worlds: dict[int, Any]) -> None:
+    for env in worlds.values():
+        with contextlib.suppress(Exception):  # closed by its user, or by its library at the exit
+            env.close()
+
+
+def _make_single(make_env: Any) -> gymnasium.Env:
+    if not isinstance(make_env, str):
+        env = make_env()
+        if isinstance(env, VectorEnv):
+            raise ValueError("make_env made a vector environment: give vector=True too")
+        return env
+    try:
+        return gymnasium.make(make_env)
+    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError) as error:
+        raise ValueError(
+            f"Gymnasium knows no environment {make_env!r} here ({error}). Name the package that "
+            f"registers it, as 'package:{make_env.rpartition(':')[2]}', or give a function that "
+            "makes it"
+        ) from error
+
+
+def _make_vector(make_env: Any, n: int) -> VectorEnv:
+    worlds = make_env(n)
+    if worlds.num_envs != n:
+        raise ValueError(
+            f"make_env made {worlds.num_envs} worlds for {n} individuals; use brns.Chunked"
+        )
+    if worlds.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP) != AutoresetMode.NEXT_STEP:
+        raise ValueError(
+            f"a vector environment must have AutoresetMode.NEXT_STEP; got {worlds.metadata}"
+        )
+    return worlds
+
+
+def reset(env: Any, seed: int) -> Any:
+    """The observation and the info of a reset, if they have the form of Gymnasium's API."""
+    values = env.reset(seed=seed)
+    if type(values) is tuple and len(values) == 2 and isinstance(values[1], dict):
+        return values
+    raise _other_form("reset must give (observation, info)", values)
+
+
+def step(env: Any, action: Any) -> Any:
+    """The five values of a step, if they have the form of Gymnasium's API."""
+    values = env.step(action)
+    if type(values) is tuple and len(values) == 5 and isinstance(values[4], dict):
+        return values
+    raise _other_form("step must give (observation, reward, terminated, truncated, info)", values)
+
+
+def _other_form(expected: str, values: Any) -> ValueError:
+    got = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
+    return ValueError(
+        f"{expected}, the info a dict; got {got}. An environment of the old Gym API needs a "
+        "wrapper, such as shimmy's"
+    )
+
+
+def look_at(watch: Callable[[Any], Any], env: Any) -> np.ndarray:
+    """A copy of what `watch` sees of an environment."""
+    return np.array(watch(env.unwrapped), float).ravel()

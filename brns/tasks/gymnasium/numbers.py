@@ -1,0 +1,79 @@
+"""Observations, actions and rewards as flat arrays of numbers."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float
+
+from brns.tasks.behaviors import Bounds
+
+# A bound beyond it says that there is none, as NumPy's finfo.max and iinfo.max do.
+UNBOUNDED = 1e9
+
+
+def check_rewards(rewards: Any, n: int) -> Float[np.ndarray, " n"]:
+    """The rewards of n worlds, which may be arrays of one number."""
+    try:
+        numbers = None if rewards is None else np.array(rewards, float).reshape(n)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None:
+        raise ValueError(f"a reward must be one number for each world; got {rewards!r:.80}")
+    return numbers
+
+
+def width_of(space: spaces.Space) -> int:
+    """How many numbers a flattened observation has."""
+    with contextlib.suppress(NotImplementedError, ValueError):
+        return spaces.flatdim(space)
+    parts = dict(space.items()) if isinstance(space, spaces.Dict) else {}
+    numeric = [name for name, part in parts.items() if part.is_np_flattenable]
+    filter_ = f"FilterObservation(env, {numeric})"
+    wrapper = filter_ if numeric else "TransformObservation(env, function, box)"
+    raise ValueError(
+        f"observations must be a fixed number of numbers; got {space}. Let make_env leave the "
+        "others out by a wrapper, such as "
+        f"gymnasium.wrappers.{wrapper}"
+    )
+
+
+def make_flatten(space: spaces.Space, n: int = 1) -> Callable[[Any], Float[np.ndarray, " o"]]:
+    """A function that copies an observation as floats, so that differences of small integers do
+    not wrap; of a Box also n observations at once.
+    """
+    plain, size = isinstance(space, spaces.Box), n * width_of(space)
+    dtype = np.result_type(space.dtype, np.float32) if plain else float
+
+    def flatten(observation: Any) -> Float[np.ndarray, " o"]:
+        try:
+            values = observation if plain else spaces.flatten(space, observation)
+            numbers = np.array(values, dtype).reshape(-1)
+        except (TypeError, ValueError, LookupError):
+            numbers = None
+        if numbers is None or numbers.size != size:
+            raise ValueError(
+                f"an observation must be one of observation_space, {space}; got {observation!r:.80}"
+            )
+        return numbers
+
+    return flatten
+
+
+def flatten_actions(space: spaces.Space, actions: list[Any]) -> Float[np.ndarray, "t a"]:
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n))[np.asarray(actions, int).ravel() - int(space.start)]
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return np.array(actions, float).reshape(len(actions), -1)
+    return np.array([spaces.flatten(space, action) for action in actions], float)
+
+
+def limits_of(space: spaces.Space) -> Bounds:
+    """The bounds of the flattened values, infinite where there are none."""
+    width_of(space)
+    flat: Any = spaces.flatten_space(space)
+    low, high = flat.low.astype(float).ravel(), flat.high.astype(float).ravel()
+    low = np.where(low > -UNBOUNDED, low, -np.inf)
+    return Bounds(low, np.where(high < UNBOUNDED, high, np.inf))

@@ -1,0 +1,226 @@
+"""Policies in a batch of environments; a function of yours says what a behavior was."""
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import gymnasium
+import jax
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
+from jaxtyping import Array, Key
+
+from brns.core import Box, Evaluation
+from brns.core.evaluation import validate_evaluation
+from brns.settings.differences import short_repr
+from brns.tasks.behaviors import Waypoints
+from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
+from brns.tasks.gymnasium.environments import Worlds, look_at, reset, step
+from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
+from brns.tasks.gymnasium.numbers import check_rewards, limits_of, make_flatten, width_of
+from brns.tasks.policy import FeedForward, Genotypes
+
+# Environments that take their steps in turn. With more a simulator's states leave the cache
+# (Ant-v5: 32 are 12 % slower than 16), with fewer the product of the policies costs more than it
+# saves (FlappyBird-v0: 8 are 12 % slower).
+TOGETHER = 16
+# In the observations of those together: of large images there are fewer,
+# or their episodes fill the memory.
+NUMBERS = 200_000
+
+
+class GymnasiumTask(eqx.Module):
+    """A Gymnasium environment in which policies live one episode each:
+    `GymnasiumTask("Pendulum-v1")`.
+
+    Observations are flattened. With a `FeedForward`, a discrete action is the index of the largest
+    output, one of each group for MultiDiscrete; a binary one is whether an output is positive. A
+    continuous action is the output clipped to the bounds; a squashed output is first scaled from
+    [-1, 1] to them. Whole numbers are rounded: scaled so that each has an equal share of [-1, 1].
+    Fitness is the sum of the rewards.
+
+    Sixteen individuals live side by side, each in an environment that this task made once and
+    resets for each episode; `reset(seed=...)` must forget the episode before.
+    `brns.Processes(GymnasiumTask(...), workers=8)` spreads the episodes over processes.
+    """
+
+    make_env: Callable[..., Any] | str
+    """the environment's id, or a function that makes one; if `vector`, a function of n that makes
+    n. The id `"package:Id-v0"` imports the package that registers it"""
+    policy: FeedForward | Policy = None  # ty: ignore[invalid-assignment]
+    """from flattened observations to actions;
+    by default two hidden layers of 10 neurons and a squashed output"""
+    describe: Callable[[Episode], Any] = Waypoints()
+    """the behavior `(d,)` of an episode; by default its last observation"""
+    behavior_space: Box = None  # ty: ignore[invalid-assignment]
+    """where behaviors lie; by default the bounds that `describe` knows
+    from those of observations and actions"""
+    steps: int = 1000
+    """most steps of an episode; an environment may have a limit of its own"""
+    success: Callable[[Episode], bool] | None = None
+    """whether an episode solves the task; by default none does"""
+    watch: Callable[[Any], Any] | None = None
+    """what `describe` sees of the unwrapped environment after each step, such as `lambda env:
+    env.agent_pos`; by default the observation. If `vector`, a row for each world"""
+    seed: int | None = 0
+    """every episode resets with this seed; None draws one for each generation"""
+    vector: bool = False
+    """whether to use the environment's own vector form; it must begin every world alike"""
+    _worlds: Worlds = eqx.field(init=False, static=True, repr=False)
+
+    traceable = False
+
+    def __post_init__(self):
+        self._worlds = Worlds()
+        if not callable(self.make_env) and (self.vector or not isinstance(self.make_env, str)):
+            raise ValueError(f"make_env must be an id or a function; got {self.make_env!r}")
+        if self.policy is None:
+            self.policy = default_policy(*self._spaces(1))
+        if self.behavior_space is None:
+            self.behavior_space = self._box(*self._spaces(1))
+
+    @property
+    def genotype_space(self) -> Box:
+        """The policy's."""
+        return self.policy.genotype_space
+
+    @property
+    def spec(self) -> Any:
+        """What is registered under the environment's id; None of a function that makes one."""
+        if not isinstance(self.make_env, str):
+            return None
+        return gymnasium.registry.get(self.make_env.rpartition(":")[2])
+
+    def evaluate(self, genotypes: Genotypes, key: Key[Array, ""]) -> Evaluation:
+        """An episode of each policy; see `Task.evaluate`."""
+        seed = int(jax.random.randint(key, (), 0, 2**31 - 1)) if self.seed is None else self.seed
+        episodes, describe, success = self.episodes(genotypes, seed), self.describe, self.success
+        descriptor: Any = [np.asarray(describe(episode)) for episode in episodes]
+        fitness: Any = np.array([episode.rewards.sum() for episode in episodes])
+        solved: Any = np.array([bool(success and success(episode)) for episode in episodes])
+        evaluation = Evaluation(descriptor, fitness, solved)
+        return validate_evaluation(evaluation, len(episodes), self)
+
+    def episodes(self, genotypes: Genotypes, seed: int | None = None) -> list[Episode]:
+        """An episode of each genotype.
+
+        Args:
+            genotypes: `(n, p)`.
+            seed: of every reset; by default the task's, or 0 where the task has none.
+
+        Returns:
+            What `describe` is given, in the order of the genotypes.
+        """
+        genotypes, seed = np.asarray(genotypes), (self.seed or 0) if seed is None else seed
+        observed, acted = self._spaces(len(genotypes))
+        act = partial(make_actor, acted, self.policy, width_of(observed))
+        if self.vector:
+            return self._at_once(act(genotypes), len(genotypes), seed)
+        together = max(1, min(TOGETHER, NUMBERS // width_of(observed)))
+        groups = np.split(genotypes, range(together, len(genotypes), together))
+        episodes = [self._in_turn(act(group), len(group), seed) for group in groups]
+        return [*itertools.chain(*episodes)]
+
+    def _in_turn(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+        """Episodes side by side, each in an environment of its own that rests after the end."""
+        observed, acted = self._spaces(1)
+        make, watch = self._world, self.watch  # once: a module makes a method anew at each look
+        worlds = [make(i) for i in range(n)]
+        flat = make_flatten(observed)
+        diaries = [Diary() for _ in worlds]
+        batch, rows = batch_space(acted, n), np.empty((n, width_of(observed)))
+        for i, env in enumerate(worlds):
+            observation, info = reset(env, seed)
+            rows[i] = seen = flat(observation)
+            diaries[i].note(seen if watch is None else look_at(watch, env), info)
+        living, discrete = list(range(n)), isinstance(acted, spaces.Discrete)
+        for _ in range(self.steps):
+            actions = act(rows)
+            # Python's integers: comparing NumPy's takes longer than many a step.
+            actions = np.asarray(actions).tolist() if discrete else [*iterate(batch, actions)]
+            rows = rows.copy()  # a policy may remember those before
+            for i in tuple(living):
+                env, diary, action = worlds[i], diaries[i], actions[i]
+                observation, reward, terminated, truncated, info = step(env, action)
+                diary.actions.append(action)
+                number = reward if type(reward) is float else check_rewards(reward, 1)[0]
+                diary.rewards.append(number)
+                rows[i] = seen = flat(observation)
+                diary.note(seen if watch is None else look_at(watch, env), info)
+                if terminated or truncated:
+                    diary.terminated = bool(terminated)
+                    living.remove(i)
+            if not living:
+                break
+        return [diary.episode(acted) for diary in diaries]
+
+    def _at_once(self, act: Callable[[np.ndarray], Any], n: int, seed: int) -> list[Episode]:
+        """Episodes in the environment's vector form; what a world does after its end is cut off."""
+        worlds = self._world(n)
+        plain = isinstance(worlds.single_observation_space, spaces.Box)
+        flat = make_flatten(worlds.single_observation_space, n if plain else 1)
+
+        def sense(observation: Any) -> tuple[np.ndarray, np.ndarray]:
+            if plain:
+                rows = flat(observation).reshape(n, -1)
+            else:
+                rows = np.stack([*map(flat, iterate(worlds.observation_space, observation))])
+            if self.watch is None:
+                return rows, rows
+            return rows, look_at(self.watch, worlds).reshape(n, -1)
+
+        observation, info = reset(worlds, seed)
+        row, watched = sense(observation)
+        seen, rewards, actions, infos = [watched], [], [], [copy_info(info)]
+        lengths, living, terminated = np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool)
+        for _ in range(self.steps):
+            actions.append(act(row))
+            observation, reward, ended, truncated, info = step(worlds, actions[-1])
+            row, watched = sense(observation)
+            seen.append(watched)
+            rewards.append(check_rewards(reward, n))
+            infos.append(copy_info(info))
+            lengths += living
+            terminated |= living & ended
+            living &= ~(ended | truncated)
+            if not living.any():
+                break
+        taken = [list(iterate(worlds.action_space, action)) for action in actions]
+        episodes = []
+        for i, t in enumerate(lengths.tolist()):
+            diary = Diary(
+                [rows[i] for rows in seen[: t + 1]],
+                [reward[i] for reward in rewards[:t]],
+                [action[i] for action in taken[:t]],
+                [info_of(i, n, info) for info in infos[: t + 1]],
+                bool(terminated[i]),
+            )
+            episodes.append(diary.episode(worlds.single_action_space))
+        return episodes
+
+    def _world(self, i: int) -> Any:
+        """This thread's environment i; of a vector form the one with i worlds."""
+        make = self._worlds.vector if self.vector else self._worlds.single
+        return make(self.make_env, i)
+
+    def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
+        """Of one world's observations and actions; n is how many a vector form has."""
+        if self.vector:
+            return self._world(n).single_observation_space, self._world(n).single_action_space
+        return self._world(0).observation_space, self._world(0).action_space
+
+    def _box(self, observed: spaces.Space, acted: spaces.Space) -> Box:
+        """Where behaviors lie, if `describe` knows it."""
+        describe: Any = self.describe
+        if self.watch is None and hasattr(describe, "bounds"):
+            bounds = describe.bounds(limits_of(observed), limits_of(acted))
+            if np.isfinite(bounds).all():
+                return Box(*bounds)
+        raise ValueError(
+            "give behavior_space, where behaviors lie: it is known only of a ready describe, of "
+            "observations or actions with finite bounds, without watch; got "
+            f"describe={short_repr(self.describe)}, observations {observed} and actions {acted}"
+        )

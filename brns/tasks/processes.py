@@ -1,0 +1,182 @@
+"""An executor whose threads, here or on a Dask cluster, have a process each."""
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import cloudpickle
+import jax
+
+from brns.tasks import worker
+from brns.tasks.cpu import one_thread
+from brns.tasks.worker import EvaluationError, WorkerError
+
+# Of compiled code, as JAX was told in the process of the search.
+CACHE = (
+    "compilation_cache_dir",
+    "compilation_cache_max_size",
+    "persistent_cache_min_compile_time_secs",
+)
+DEATHS = 2  # of workers on one chunk, before its individuals are taken for the cause
+# seconds beyond `timeout` for a process to start: importing JAX from a slow disk takes long
+START = 120.0
+PATIENCE = 600.0  # seconds within which a cluster must have a worker
+LARGE = 1_000_000  # bytes of a task, from which on a cluster keeps it, and chunks come without it
+_THREAD = threading.local()  # has the process of a thread that evaluates
+
+
+class Packed(NamedTuple):
+    """A task on its way to workers."""
+
+    digest: str
+    content: Any
+    """bytes; on its way to a cluster that has them already, what stands for them there"""
+
+
+class Start(NamedTuple):
+    """How a process starts."""
+
+    timeout: float | None
+    initializer: bytes | None
+    log: str | None
+
+
+class ProcessThreads(Executor):
+    """Threads with a process each, here or on a cluster; opened when first needed."""
+
+    def __init__(
+        self,
+        open: Callable[[contextlib.ExitStack], Executor],
+        name: str,
+        timeout: float | None,
+        initializer: Callable[[], Any] | None,
+        log: str | os.PathLike | None,
+    ) -> None:
+        self.open, self.name, self.timeout = open, name, timeout
+        self.initializer = None if initializer is None else cloudpickle.dumps(initializer)
+        self.log = None if log is None else os.path.abspath(log)
+        self.lock, self.stack = threading.Lock(), contextlib.ExitStack()
+        self.opened: Executor | None = None
+        self.placed: dict[str, Any] = {}  # large tasks that a cluster keeps
+        self.processes: list[Any] = []  # of the threads here
+
+    def begin(self) -> Executor:
+        """The threads or the cluster, opened if they are not."""
+        with self.lock:
+            self.opened = self.opened or self.open(self.stack)
+            return self.opened
+
+    def submit(  # ty: ignore[incompatible-method-override]
+        self, _: Callable, request: str, packed: Packed, *chunk: Any
+    ) -> Future:
+        opened = self.begin()
+        with self.lock:
+            scatter = getattr(opened, "scatter", None)
+            content = packed.content
+            if scatter is not None and len(content) > LARGE:
+                if packed.digest not in self.placed:
+                    self.placed[packed.digest] = scatter(content)
+                content = self.placed[packed.digest]
+            start = Start(self.timeout, self.initializer, self.log)
+            return opened.submit(
+                _evaluate_in_process, self.processes, start, request, packed.digest, content, *chunk
+            )
+
+    def shutdown(self, *_: Any, **__: Any) -> None:
+        with self.lock:
+            self.opened = None
+            self.placed.clear()
+            self.stack.close()
+            while self.processes:
+                self.processes.pop().shutdown(kill_workers=True)
+
+
+def make_threads(workers: int, stack: contextlib.ExitStack) -> Executor:
+    threads = ThreadPoolExecutor(workers)
+    stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+    return threads
+
+
+def open_cluster(address: str, stack: contextlib.ExitStack) -> Executor:
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "evaluation on a Dask cluster needs the extra dask: pip install 'brns[dask]'"
+        ) from None
+    client = stack.enter_context(distributed.Client(address, timeout=4, set_as_default=False))
+    if not client.scheduler_info()["workers"]:
+        print(f"waiting for workers (0 so far), at most {PATIENCE:g} seconds", file=sys.stderr)
+        client.wait_for_workers(1, timeout=PATIENCE)
+    executor = client.get_executor(pure=False)
+    executor.scatter = functools.partial(client.scatter, broadcast=True)
+    stack.callback(executor.shutdown, wait=False)
+    return executor
+
+
+def _evaluate_in_process(
+    processes: list[Any], start: Start, request: str, digest: str, content: bytes, *chunk: Any
+) -> Any:
+    """Evaluate a chunk in the process of this thread, which may be a Dask worker's."""
+    died, started = None, False
+    for _ in range(DEATHS):
+        try:
+            process = _thread_process(processes, start)
+            if digest not in _THREAD.tasks:
+                patience = start.timeout and start.timeout + START
+                _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
+            started = True
+            future = process.submit(worker.evaluate_held, request, digest, *chunk)
+            return future.result(start.timeout)
+        except (TimeoutError, BrokenExecutor, WorkerError) as error:
+            if hasattr(_THREAD, "process"):
+                _THREAD.process.shutdown(kill_workers=True)
+                del _THREAD.process
+            died = error
+        if isinstance(died, WorkerError):
+            raise died
+        if isinstance(died, TimeoutError):
+            if started:
+                seconds = f"timeout={start.timeout} seconds"
+                raise EvaluationError(f"{request} took more than {seconds}, and was killed")
+            seconds = f"{START:g} + {start.timeout} seconds"
+            raise WorkerError(f"a worker took more than {seconds} to start and import the task")
+    if not started:
+        raise WorkerError(f"a worker ended {DEATHS} times before it had the task. {died}")
+    raise EvaluationError(f"{request} ended its process {DEATHS} times. {died}")
+
+
+def _thread_process(processes: list[Any], start: Start) -> Any:
+    """This thread's process. It has one chunk at a time,
+    so that it is known on which it died or hung.
+    """
+    if not hasattr(_THREAD, "process"):
+        import loky
+
+        # As daemons, Dask's workers could have no processes.
+        multiprocessing.current_process().daemon = False
+        environment = {"JAX_PLATFORMS": "cpu", **one_thread()}
+        for name in CACHE:
+            if (value := getattr(jax.config, f"jax_{name}")) is not None:
+                environment[f"JAX_{name.upper()}"] = str(value)
+        try:
+            _THREAD.process = loky.ProcessPoolExecutor(
+                1, env=environment, initializer=worker.begin, initargs=(os.getpid(), start.log)
+            )
+            first = _THREAD.process.submit(worker.initialize, start.initializer)
+        except (OSError, ImportError) as error:
+            raise WorkerError(
+                f"no process can be started here ({error}). Processes need a /dev/shm that is "
+                "writable and not full (in a container --shm-size=1g or --ipc=host); without "
+                "workers the bits are the same"
+            ) from error
+        _THREAD.tasks = []
+        processes.append(_THREAD.process)
+        first.result(start.timeout and start.timeout + START)
+    return _THREAD.process
