@@ -70,8 +70,7 @@ for generation in (0, 10, 20, 30):
 # measures distances to them: it is another estimator in the same search.
 
 # %%
-estimator = brns.ArchiveKNN(k=10, additions=6, capacity=1000)
-archive = brns.NoveltySearch(world, estimator, population_size=40, offspring_size=40)
+archive = brns.NoveltySearch(world, brns.ArchiveKNN(), population_size=40, offspring_size=40)
 (other,) = brns.run(archive, generations=30, out="runs/tutorial-archive", checkpoint_every=3)
 draw("coverage", [record, other])
 

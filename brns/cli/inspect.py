@@ -229,17 +229,17 @@ def figure(
     """
     from brns.cli.user_code import load_records
     from brns.formatting import format_csv
-    from brns.pictures import data as numbers
-    from brns.pictures import draw, save
+    from brns.pictures import prepare, save
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
     shape = _shape(cells) if cells else None
     runs = load_records(directories, search)
-    save(draw(name, runs, width=width, over=over, shape=shape), out)
+    prepared = prepare(name, runs, over=over, shape=shape)
+    save(prepared.draw(width=width), out)
     typer.echo(f"Figure: {out}")
     if data:
-        write_bytes(data, format_csv(numbers(name, runs, shape=shape)).encode())
+        write_bytes(data, format_csv(prepared.data()).encode())
         typer.echo(f"Numbers: {data}")
 
 

@@ -66,7 +66,10 @@ def paint_curves(
     if logarithmic:
         _make_logarithmic(ax)
     else:
-        ax.set_ylim(0, None if curves.most is None else 1.03 * curves.most)
+        # Where all is 0 there is no scale to choose.
+        nothing = not any(line.values.any() for line in curves.series)
+        most = 1.0 if nothing else curves.most
+        ax.set_ylim(0, None if most is None else 1.03 * most)
     if curves.quantity.startswith("share"):
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
 
@@ -128,7 +131,8 @@ def _make_logarithmic(ax: Axes) -> None:
     """A logarithmic axis with numbers, not the code of formulas."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high > 10 * low else MaxNLocator(5))
+    steps = (1, 2, 5) if high < 1000 * low else (1,)
+    ax.yaxis.set_major_locator(LogLocator(subs=steps) if high > 10 * low else MaxNLocator(5))
     label_numbers(ax.yaxis)
 
 

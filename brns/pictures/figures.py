@@ -319,40 +319,7 @@ def draw(
         ValueError: for an unknown name, for options that the figure does not have, and where it
             cannot be drawn of these runs.
     """
-    if width is not None and width not in WIDTHS:
-        raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
-    by = {} if over == "generations" else {"over": over}
-    picture, options = _select(name, options | by)
-    style = {"over": options.pop("over")} if by else {}
-    if ax is not None and picture.panels == "states":
-        options.setdefault("generation", None)  # the last that is kept
-    rows = _panels(picture, records, options)
-    panels = list(itertools.chain.from_iterable(rows))
-    if picture.panels == "method":
-        labels = [line.label for panel in panels for line in panel.gathered.series]
-        style["looks"] = curves.looks_of_rows(labels)
-    if ax is not None:
-        if len(panels) > 1:
-            labels = "; ".join(panel.label for panel in panels)
-            raise ValueError(f"one panel fits on ax; these runs have {len(panels)}: {labels}")
-        picture.paint(panels[0].gathered, ax, **style)
-        theirs: Any = ax.figure
-        return theirs
-    if width == "column":  # one below the other
-        rows = [[panel] for panel in panels]
-    across = max(map(len, rows))
-    inches, ratio = (5.4, 0.87) if picture.wide else (5.6, 0.625)
-    total = WIDTHS[width] if width else inches * across
-    with house_style(width):
-        figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))
-        for row, line in enumerate(rows):
-            for column, panel in enumerate(line):
-                place = figure.add_subplot(len(rows), across, row * across + column + 1)
-                picture.paint(panel.gathered, place, **style)
-                add_title(place, panel.label)
-        if picture.panels != "one" or not label_ends(figure.axes[0]):
-            legend_below(figure)
-    return figure
+    return prepare(name, records, over=over, **options).draw(ax, width)
 
 
 def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
@@ -371,12 +338,82 @@ def data(name: str, records: Runs, **options: Any) -> list[dict[str, Any]]:
     Raises:
         ValueError: as `draw` does.
     """
-    picture, options = _select(name, options)
-    rows = []
-    for panel in itertools.chain.from_iterable(_panels(picture, records, options)):
-        label = {"panel": panel.label} if panel.label else {}
-        rows += [label | row for row in panel.gathered.rows()]
-    return rows
+    return prepare(name, records, **options).data()
+
+
+class Prepared(NamedTuple):
+    """A figure's numbers, gathered once to be drawn and written."""
+
+    picture: Picture
+    rows: list[list[Panel]]
+    over: Over
+
+    @property
+    def panels(self) -> list[Panel]:
+        """Those of all rows."""
+        return list(itertools.chain.from_iterable(self.rows))
+
+    def data(self) -> list[dict[str, Any]]:
+        """What `brns.pictures.data` returns."""
+        rows = []
+        for panel in self.panels:
+            label = {"panel": panel.label} if panel.label else {}
+            rows += [label | row for row in panel.gathered.rows()]
+        return rows
+
+    def draw(self, ax: Axes | None = None, width: Width | None = None) -> Figure:
+        """What `brns.pictures.draw` returns."""
+        if width is not None and width not in WIDTHS:
+            raise ValueError(f"width is one of {', '.join(WIDTHS)}, or none; got {width!r}")
+        style: dict[str, Any] = {} if self.over == "generations" else {"over": self.over}
+        if self.picture.panels == "method":
+            labels = [line.label for panel in self.panels for line in panel.gathered.series]
+            style["looks"] = curves.looks_of_rows(labels)
+        if ax is not None:
+            last = {panel.label: panel for panel in self.panels}  # of several states
+            if len(last) > 1:
+                labels = "; ".join(last)
+                raise ValueError(f"one panel fits on ax; these runs have {len(last)}: {labels}")
+            self.picture.paint(self.panels[-1].gathered, ax, **style)
+            theirs: Any = ax.figure
+            return theirs
+        # In a column one below the other.
+        rows = [[panel] for panel in self.panels] if width == "column" else self.rows
+        across = max(map(len, rows))
+        inches, ratio = (5.4, 0.87) if self.picture.wide else (5.6, 0.625)
+        total = WIDTHS[width] if width else inches * across
+        with house_style(width):
+            figure = new_figure(total, ratio * total / across * len(rows) + (0.1 if width else 0.3))
+            for row, line in enumerate(rows):
+                for column, panel in enumerate(line):
+                    place = figure.add_subplot(len(rows), across, row * across + column + 1)
+                    self.picture.paint(panel.gathered, place, **style)
+                    add_title(place, panel.label)
+            if self.picture.panels != "one" or not label_ends(figure.axes[0]):
+                legend_below(figure)
+        return figure
+
+
+def prepare(name: str, records: Runs, *, over: Over = "generations", **options: Any) -> Prepared:
+    """Gather what a figure shows, which may take a minute; what is gathered draws itself and has
+    its numbers.
+
+    Args:
+        name: as in `draw`.
+        records: a run or runs.
+        over: as in `draw`.
+        **options: as in `draw`.
+
+    Returns:
+        The figure's numbers, with `draw(ax, width)` and `data()`.
+
+    Raises:
+        ValueError: as `draw` does.
+    """
+    by = {} if over == "generations" else {"over": over}
+    picture, options = _select(name, options | by)
+    options.pop("over", None)
+    return Prepared(picture, _panels(picture, records, options), over)
 
 
 def _select(name: str, given: dict[str, Any]) -> tuple[Picture, dict[str, Any]]:

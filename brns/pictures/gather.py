@@ -256,8 +256,8 @@ def coverage(
     cells = tuple(coverages.cells_of(space, shape))
     while True:
         statistic = partial(coverages.of_record, shape=cells, individuals=individuals)
-        who = {"survivors": "the survivors", "evaluated": "all that was evaluated"}[individuals]
-        quantity = f"share of {_times(cells)} cells covered by {who}"
+        who = {"survivors": "survivors", "evaluated": "all evaluated"}[individuals]
+        quantity = f"share of {_times(cells)} cells, {who}"
         shares = _curves(groups, statistic, quantity)._replace(most=1.0)
         saturated = any(line.values[:, -1].mean() > SATURATED for line in shares.series)
         if shape or not saturated or 2 * min(cells) > FINEST:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -49,7 +50,7 @@ def write(record: Record, out: str | os.PathLike) -> Path:
         ValueError: for the founders alone, another suffix, or an .mp4 without ffmpeg.
     """
     pictures = track(frames(record), "Drawing", min(len(record.generations), MOST_FRAMES))
-    return _save(Path(out), pictures, FRAMES_PER_SECOND)
+    return _save(Path(out), pictures, FRAMES_PER_SECOND, same_colors=True)
 
 
 def write_individual(
@@ -141,21 +142,34 @@ def frames(record: Record) -> Iterator[np.ndarray]:
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def _save(out: Path, pictures: Iterable[np.ndarray], frames_per_second: float) -> Path:
+def _save(
+    out: Path,
+    pictures: Iterable[np.ndarray],
+    frames_per_second: float,
+    same_colors: bool = False,
+) -> Path:
     if out.suffix not in (".gif", ".mp4"):
         raise ValueError(f"a movie is a .gif or an .mp4; got {out.name!r}")
     if out.suffix == ".mp4" and not shutil.which("ffmpeg"):
         raise ValueError(
             "an .mp4 is made by ffmpeg, which is not installed: install it, or name a .gif"
         )
-    write_film = _write_gif if out.suffix == ".gif" else _write_mp4
     with replacing(out) as temporary:
-        write_film(temporary, iter(pictures), frames_per_second)
+        if out.suffix == ".gif":
+            _write_gif(temporary, iter(pictures), frames_per_second, same_colors)
+        else:
+            _write_mp4(temporary, iter(pictures), frames_per_second)
     return out
 
 
-def _write_gif(out: Path, pictures: Iterator[np.ndarray], frames_per_second: float) -> None:
-    images = map(Image.fromarray, pictures)
+def _write_gif(
+    out: Path, pictures: Iterator[np.ndarray], frames_per_second: float, same_colors: bool
+) -> None:
+    images: Iterator[Image.Image] = map(Image.fromarray, pictures)
+    if same_colors:  # those of the first for all: half as large, as what stays is stored once
+        first = next(images).quantize(dither=Image.Dither.NONE)
+        later = partial(Image.Image.quantize, palette=first, dither=Image.Dither.NONE)
+        images = itertools.chain([first], map(later, images))
     duration = int(1000 / frames_per_second)
     next(images).save(out, save_all=True, append_images=images, duration=duration, loop=0)
 

@@ -73,6 +73,7 @@
     const now = Number(slider.value);
     const wide = canvas.clientWidth;
     const inner = wide - MARGIN.left - MARGIN.right;
+    if (inner <= 0) return; // the page is not laid out yet
     const tall = (scene.square ? (inner * height) / width : inner) + MARGIN.top + MARGIN.bottom;
     const ratio = window.devicePixelRatio || 1;
     canvas.style.height = `${tall}px`;
