@@ -2,7 +2,8 @@
 
     python benchmarks/dimensions.py [--seeds 10] [--out results/dimensions]
 
-The defaults of visit counts were chosen in the worlds and by the clusters of the first half. Resumable: OUT.csv gets a line for each run; then OUT.md is written.
+The defaults of visit counts were chosen in the worlds and by the clusters of the first half.
+Resumable: OUT.csv gets a line for each run; then OUT.md is written.
 """
 
 import argparse
