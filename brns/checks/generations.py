@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jaxtyping import ArrayLike, Float, PyTree
 
 from brns.core import Box, Generation, NoveltyEstimator, Population, Selection, Task
-from brns.core.evaluation import check_shape
+from brns.core.evaluation import check_shape, name_of
 
 SAFE = "Nothing of this was saved; what was saved before is safe"
 SKIP = (
@@ -114,11 +114,6 @@ def check_distinct(select: Selection, survivors: Population) -> None:
             "select must give distinct rows, from 0 to below the population's number; "
             f"{name_of(select)} let {(times > 1).sum()} individuals live on twice (ids {first})"
         )
-
-
-def name_of(part: Any) -> str:
-    """What a function or an operator is called."""
-    return getattr(part, "__name__", type(part).__name__)
 
 
 def check_finite(number: int, generation: Generation) -> None:

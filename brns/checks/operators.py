@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from brns.checks.generations import check_distinct, check_inside, check_rows, name_of
+from brns.checks.generations import check_distinct, check_inside, check_rows
 from brns.checks.parts import NOT_JAX, check_part
 from brns.core import Box, Founders, Mutation, Population, Selection
-from brns.core.evaluation import check_shape
+from brns.core.evaluation import check_shape, name_of
 from brns.core.population import take, unite
 
 

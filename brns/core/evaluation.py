@@ -63,6 +63,11 @@ def _numbers(name: str, values: Any, must: str) -> Any:
     return column
 
 
+def name_of(part: Any) -> str:
+    """What a function or an operator is called."""
+    return getattr(part, "__name__", type(part).__name__)
+
+
 def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) -> None:
     """Check the shape of what an operator gave.
 
@@ -76,6 +81,5 @@ def check_shape(name: str, part: Any, actual: Any, expected: tuple[int, ...]) ->
         ValueError: for another shape.
     """
     if jnp.shape(actual) != expected:
-        whose = getattr(part, "__name__", type(part).__name__)
-        got = f"{whose} gave {jnp.shape(actual)}"
+        got = f"{name_of(part)} gave {jnp.shape(actual)}"
         raise ValueError(f"{name} must give an array of shape {expected}; {got}")

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -9,17 +10,13 @@ from jaxtyping import Array, Bool, Float, Int
 T = TypeVar("T")
 
 
-def columns(rows: Any) -> str:
-    """A tuple of arrays by name, with types and shapes in place of numbers:
-    `descriptor=float32[100, 2]`.
+def format_columns(rows: Any) -> str:
+    """Columns by name, with types and shapes in place of numbers: `descriptor=f32[100,2]`.
 
     Args:
-        rows: a NamedTuple of arrays, possibly nested, or one array.
+        rows: a NamedTuple of arrays, possibly nested.
     """
-    if not isinstance(rows, tuple):
-        return f"{jnp.result_type(rows)}{list(jnp.shape(rows))}"
-    fields = (f"{name}={columns(value)}" for name, value in zip(rows._fields, rows, strict=True))
-    return f"{type(rows).__name__}({', '.join(fields)})"
+    return eqx.tree_pformat(rows, width=10_000)
 
 
 class Evaluation(NamedTuple):
@@ -34,7 +31,7 @@ class Evaluation(NamedTuple):
     failed: Bool[Array, " n"] = False  # ty: ignore[invalid-assignment]
     """who could not be evaluated: never learned, never selected;
     the rest of such a row may be anything"""
-    __repr__ = columns
+    __repr__ = format_columns
 
 
 class Population(NamedTuple):
@@ -65,7 +62,7 @@ class Population(NamedTuple):
     """the generation of birth; 0 for founders"""
     failed: Bool[Array, " n"]
     """who could not be evaluated: offspring, never survivors; what they did is NaN in a record"""
-    __repr__ = columns
+    __repr__ = format_columns
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, born: Any = 0, first: Any = 0) -> "Population":
@@ -102,7 +99,7 @@ class Generation(NamedTuple):
     parents: Population
     offspring: Population
     survivors: Population
-    __repr__ = columns
+    __repr__ = format_columns
 
     @classmethod
     def from_descriptors(cls, descriptors: Any, number: int) -> "Generation":

@@ -51,15 +51,15 @@ def apply_overrides(search: NoveltySearch, changes: Sequence[str]) -> NoveltySea
                 f"--set takes NAME=VALUE, where NAME may begin with {prefixes}; got {change!r}"
             )
     for part, values in overrides.items():
-        own = getattr(search, part) if part else search
-        for name in [name for name in values if name not in _names(own)]:
+        target = getattr(search, part) if part else search
+        for name in [name for name in values if name not in _names(target)]:
             if hint := _hint(search, part, name, values[name]):
                 problems.append(hint)
                 del values[name]
         if not values:
             continue
         try:
-            changed = _configure(own, values)
+            changed = _configure(target, values)
             search = dataclasses.replace(search, **{part: changed}) if part else changed
         except ValueError as error:
             problems.append(str(error))

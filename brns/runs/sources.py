@@ -133,19 +133,19 @@ class Source:
     def _visit_environment(self, task: Any) -> None:
         """Add what a program registered with Gymnasium under the id that a task has."""
         spec: Any = getattr(task, "spec", None)
-        made: Any = getattr(spec, "entry_point", None)
-        if isinstance(made, str) and (module := sys.modules.get(made.partition(":")[0])):
-            made = getattr(module, made.partition(":")[2], None)
-        if made is not None and _is_own(made):
+        entry: Any = getattr(spec, "entry_point", None)
+        if isinstance(entry, str) and (module := sys.modules.get(entry.partition(":")[0])):
+            entry = getattr(module, entry.partition(":")[2], None)
+        if entry is not None and _is_own(entry):
             names = ("kwargs", "max_episode_steps")
             arguments = {name: getattr(spec, name) for name in names}
-            self._visit_all({"entry_point": made, **arguments}, spec.id)
+            self._visit_all({"entry_point": entry, **arguments}, spec.id)
 
-    def _visit_class(self, own: type) -> None:
-        if _is_own(type(own)):
-            self._visit(type(own))
-        for each in own.__mro__:
-            if not _is_own(each) or (each is not own and id(each) in self._seen):
+    def _visit_class(self, kind: type) -> None:
+        if _is_own(type(kind)):
+            self._visit(type(kind))
+        for each in kind.__mro__:
+            if not _is_own(each) or (each is not kind and id(each) in self._seen):
                 continue
             self._seen[id(each)] = each
             settings = vars(each).get("__dataclass_fields__", ())
@@ -249,8 +249,8 @@ def _is_data(value: Any) -> bool:
 def _is_settings(value: Any) -> bool:
     """Whether it is an object of a user's own class, such as a dataclass of constants."""
     classes = [each for each in type(value).__mro__ if each is not object]
-    own = all(map(_is_own, classes)) or isinstance(value, types.SimpleNamespace)
-    return own and not isinstance(value, type)
+    users = all(map(_is_own, classes)) or isinstance(value, types.SimpleNamespace)
+    return users and not isinstance(value, type)
 
 
 def _is_alias(name: str, value: Any) -> bool:

@@ -225,13 +225,13 @@ def part_from_json(description: Mapping[str, Any], original: Any = None) -> Any:
     return dataclasses.replace(original, **values)
 
 
-def _setting_from_json(what: str, hint: Any, value: Any, own: Any) -> Any:
+def _setting_from_json(what: str, hint: Any, value: Any, original: Any) -> Any:
     if isinstance(value, Mapping):
-        return part_from_json(value, own)
+        return part_from_json(value, original)
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        same_length = isinstance(own, tuple | list) and len(own) == len(value)
-        present = own if same_length else [None] * len(value)
-        pairs = zip(value, present, strict=True)
+        same_length = isinstance(original, tuple | list) and len(original) == len(value)
+        originals = original if same_length else [None] * len(value)
+        pairs = zip(value, originals, strict=True)
         return tuple(_setting_from_json(what, Any, item, each) for item, each in pairs)
     return validate(what, hint, value)
 

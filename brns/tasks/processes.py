@@ -132,7 +132,7 @@ def _evaluate_in_process(
                 patience = start.timeout and start.timeout + START
                 _THREAD.tasks = process.submit(worker.unpack, digest, content).result(patience)
             started = True
-            future = process.submit(worker.evaluate_held, request, digest, *chunk)
+            future = process.submit(worker.evaluate_packed, request, (digest, b""), *chunk)
             return future.result(start.timeout)
         except (TimeoutError, BrokenExecutor, WorkerError) as error:
             if hasattr(_THREAD, "process"):

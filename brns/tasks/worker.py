@@ -82,9 +82,7 @@ def initialize(pickled: bytes | None) -> None:
     Raises:
         WorkerError: where it raises.
     """
-    jax.block_until_ready(
-        jax.random.bits(jax.random.key(0))
-    )  # so that no chunk's timeout counts it
+    jax.block_until_ready(jax.random.bits(jax.random.key(0)))  # no chunk's timeout counts it
     if pickled is not None:
         _or_worker_error("the initializer", lambda: pickle.loads(pickled)())
 
@@ -160,13 +158,13 @@ def _last_line(error: BaseException) -> str:
 
 
 def evaluate_packed(
-    asked: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
+    request: str, packed: tuple[str, bytes], genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk for an executor that sends a task with each.
+    """Evaluate a chunk by a task that comes with it, or was unpacked here before.
 
     Args:
-        asked: the request in words, for errors.
-        packed: the task's digest and its pickled content.
+        request: what is evaluated in words, for errors.
+        packed: the task's digest and its pickled content; of a task that is held here any content.
         genotypes: of the chunk, `(n, p)`.
         seed: the key's data and implementation.
 
@@ -179,39 +177,26 @@ def evaluate_packed(
     """
     if _forked:
         raise WorkerError(
-            "the executor's processes are forks of the search's, in which JAX waits for ever. "
-            "Start them anew, as "
-            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) does, or take '
-            "brns.Processes"
+            "the executor's processes are forks of the search's, in which JAX waits for ever: take "
+            'mp_context=multiprocessing.get_context("spawn"), or brns.Processes'
         )
     digest, content = packed
     if digest not in _tasks:
         unpack(digest, content)
-    return evaluate_held(asked, digest, genotypes, seed)
+    task = _tasks[digest] = _tasks.pop(digest)
+    return evaluate(request, task, genotypes, seed)
 
 
-def evaluate_held(
-    asked: str, digest: str, genotypes: np.ndarray, seed: Seed
+def evaluate(
+    request: str, task: Task, genotypes: np.ndarray, seed: Seed
 ) -> tuple[Evaluation, float]:
-    """Evaluate a chunk by a task that this process was given; otherwise as `evaluate_packed`."""
-    task = _tasks.pop(digest)
-    _tasks[digest] = task
-    return evaluate(asked, task, genotypes, seed)
-
-
-def evaluate(asked: str, task: Task, genotypes: np.ndarray, seed: Seed) -> tuple[Evaluation, float]:
-    """What a task says about one chunk, and the seconds that it took; otherwise as
-    `evaluate_packed`.
-    """
+    """What a task says about one chunk, as `evaluate_packed` gives it."""
     began = time.perf_counter()
     try:
         evaluation = evaluate_chunk(task, genotypes, seed)
         return evaluation, time.perf_counter() - began
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # texts, since a task's own errors might not be picklable
-        failed = EvaluationError(f"{asked} raised {_last_line(error)}")
+    except (Exception, SystemExit) as error:  # as text: the task's own might not be picklable
+        failed = EvaluationError(f"{request} raised {_last_line(error)}")
         failed.add_note(f"In the worker:\n{_traceback(error)}")
     raise failed
 

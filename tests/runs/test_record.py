@@ -153,7 +153,7 @@ def test_a_state_comes_back_with_its_bits(whole):
     record = Record(whole)
     state = record.state(9, SEARCH)
     assert repr(state).startswith(
-        "SearchState(generation=9, population=Population(genotype=float32[8, 5], "
+        "SearchState(generation=9, population=Population(genotype=f32[8,5]"
     )
     assert repr(record) == f"Record('{whole}', seed=7, generations=10 of 10)"
     again, _ = SEARCH.step(state, jax.random.key(7))

@@ -31,26 +31,17 @@ class Worlds(threading.local):
     def __reduce__(self):
         return Worlds, ()  # in another process a task makes its own
 
-    def single(self, make_env: Any, i: int) -> Any:
-        """This thread's environment i."""
+    def get(self, i: int, make: Callable[[], Any]) -> Any:
+        """This thread's environment i, made when it is first asked for."""
         if i not in self.made:
             with _silent() if self.made else contextlib.nullcontext():
-                self.made[i] = _make_single(make_env)
+                self.made[i] = make()
         return self.made[i]
-
-    def vector(self, make_env: Any, n: int) -> Any:
-        """This thread's vector environment of n worlds."""
-        if n not in self.made:
-            with _silent() if self.made else contextlib.nullcontext():
-                self.made[n] = _make_vector(make_env, n)
-        return self.made[n]
 
 
 @contextlib.contextmanager
 def _silent() -> Generator[None, None, None]:
-    """What a simulator prints when it is made is read once, of C code too;
-    errors are raised as ever.
-    """
+    """What a simulator prints when it is made is read once, of C code too."""
     with (
         MAKING,
         open(os.devnull, "w") as nowhere,
@@ -74,7 +65,8 @@ def _close(worlds: dict[int, Any]) -> None:
             env.close()
 
 
-def _make_single(make_env: Any) -> gymnasium.Env:
+def make_single(make_env: Any) -> gymnasium.Env:
+    """An environment of an id, or of a function that makes one."""
     if not isinstance(make_env, str):
         env = make_env()
         if isinstance(env, VectorEnv):
@@ -90,7 +82,8 @@ def _make_single(make_env: Any) -> gymnasium.Env:
         ) from error
 
 
-def _make_vector(make_env: Any, n: int) -> VectorEnv:
+def make_vector(make_env: Any, n: int) -> VectorEnv:
+    """The vector environment that a function of n makes."""
     worlds = make_env(n)
     if worlds.num_envs != n:
         raise ValueError(

@@ -18,7 +18,7 @@ from brns.core.evaluation import validate_evaluation
 from brns.settings.differences import short_repr
 from brns.tasks.behaviors import Waypoints
 from brns.tasks.gymnasium.actions import Policy, default_policy, make_actor
-from brns.tasks.gymnasium.environments import Worlds, look_at, reset, step
+from brns.tasks.gymnasium.environments import Worlds, look_at, make_single, make_vector, reset, step
 from brns.tasks.gymnasium.episode import Diary, Episode, copy_info, info_of
 from brns.tasks.gymnasium.numbers import check_rewards, limits_of, make_flatten, width_of
 from brns.tasks.policy import FeedForward, Genotypes
@@ -203,8 +203,8 @@ class GymnasiumTask(eqx.Module):
 
     def _world(self, i: int) -> Any:
         """This thread's environment i; of a vector form the one with i worlds."""
-        make = self._worlds.vector if self.vector else self._worlds.single
-        return make(self.make_env, i)
+        make = partial(make_vector, n=i) if self.vector else make_single
+        return self._worlds.get(i, partial(make, self.make_env))
 
     def _spaces(self, n: int) -> tuple[spaces.Space, spaces.Space]:
         """Of one world's observations and actions; n is how many a vector form has."""
