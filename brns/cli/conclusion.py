@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli.screen import console
+from brns.cli.screen import console, say
 from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
@@ -78,11 +78,11 @@ def conclude(
         )
         title = ", ".join(filter(None, [metadata.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
-        console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
+        say(f"{directory}: {title}", "italic")
         base = [rows[record.path] for record in runs]
         console.print(_table(runs, base, details))
         for line in verdicts(base):
-            console.print(line, soft_wrap=True)
+            say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
@@ -100,7 +100,7 @@ def conclude(
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
-        console.print(note, soft_wrap=True)
+        say(note)
     lacking = [
         record for record in records if redraw or not (record.path / "overview.png").exists()
     ]
@@ -111,7 +111,7 @@ def conclude(
             for record in track(lacking, "drawing", len(lacking)):
                 save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
-            console.print(f"No picture: {error}", soft_wrap=True)
+            say(f"No picture: {error}")
             return
     where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)

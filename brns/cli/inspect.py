@@ -81,14 +81,12 @@ def list_(
 
     With NAME: its settings, or what has a setting of that name.
     """
-    from brns.cli.screen import console
+    from brns.cli.screen import console, say
 
     if name is None:
         for entry in PARTS:
             usual = "(default) " if entry.attribute in DEFAULTS and entry.kind != "preset" else ""
-            console.print(
-                f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}", soft_wrap=True
-            )
+            say(f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}")
         return
     current = {entry.name: entry for entry in PARTS}
     setting = name.rpartition(".")[2]
@@ -225,7 +223,8 @@ def figure(
     """
     from brns.cli.user_code import load_records
     from brns.formatting import format_csv
-    from brns.pictures import prepare, save
+    from brns.pictures import save
+    from brns.pictures.figures import prepare
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")
