@@ -3,8 +3,10 @@
 import itertools
 import logging
 import os
+import shutil
 import sys
 import sysconfig
+import textwrap
 import traceback
 
 USUAL = (ValueError, ImportError, RuntimeError, OSError)
@@ -43,7 +45,7 @@ def main() -> None:
             for note in getattr(error, "__notes__", ())
             if "JAX_TRACEBACK_FILTERING" not in note
         ]
-        lines = [f"brns: {usual or repr(error)}", *notes]
+        lines = [_wrapped(text) for text in (f"brns: {usual or repr(error)}", *notes)]
         if from_user:
             lines += ["It was raised in your code:", from_user]
         print("\n".join(lines), file=sys.stderr)
@@ -59,6 +61,18 @@ def _log() -> None:
     logging.basicConfig(format=text, datefmt="%Y-%m-%d %H:%M:%S")
     if not seen:
         logging.getLogger("brns").setLevel(logging.INFO)
+
+
+def _wrapped(text: str) -> str:
+    """At a terminal in lines that end between words."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    lines = [
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in text.splitlines()
+    ]
+    return "\n".join(lines)
 
 
 def user_lines(error: BaseException) -> str:

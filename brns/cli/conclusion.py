@@ -1,13 +1,15 @@
 """The numbers of runs, by method, and their pictures."""
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic_core import to_json
 from rich.table import Table
 
-from brns.cli.screen import console
+from brns.cli.screen import console, say
 from brns.formatting import format_number
 from brns.metrics.coverage import grid
 from brns.metrics.measures import MEASURES, estimate, summary
@@ -34,34 +36,25 @@ SELDOM = 0.05
 as in the reproduction's claims"""
 
 
-def _of_new(share: float) -> str:
-    if share < SATURATED:
-        return "saturated, hardly anything new is found any more"
-    return "still finding new places"
-
-
-def _of_eta(ratio: float) -> str:
-    return "what was visited became less novel" if ratio < 1 else "what was visited stayed novel"
-
-
-def _of_kappa(count: float) -> str:
-    return "forgot nothing" if count == 0 else "forgot: what was known became novel again"
-
-
-def _of_regained(share: float) -> str:
-    if share == 0:
-        return "no place of old ranked as novel again"
-    if share < SELDOM:
-        return "places of old seldom ranked as novel again"
-    return "places of old ranked as novel again"
-
-
-VERDICTS: dict[str, Callable[[float], str]] = {
-    "new": _of_new,
-    "eta": _of_eta,
-    "kappa": _of_kappa,
-    "regained": _of_regained,
+NOTHING = 1e-9
+"""what is below it is 0"""
+VERDICTS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
+    "new": (
+        (SATURATED,),
+        ("saturated, hardly anything new is found any more", "still finding new places"),
+    ),
+    "eta": ((1.0,), ("what was visited became less novel", "what was visited stayed novel")),
+    "kappa": ((NOTHING,), ("forgot nothing", "forgot: what was known became novel again")),
+    "regained": (
+        (NOTHING, SELDOM),
+        (
+            "no place of old ranked as novel again",
+            "places of old seldom ranked as novel again",
+            "places of old ranked as novel again",
+        ),
+    ),
 }
+"""limits, and what a number says below the first, between two, and from the last on"""
 
 
 def conclude(
@@ -85,11 +78,11 @@ def conclude(
         )
         title = ", ".join(filter(None, [metadata.world, label, task, _operator(runs[0])]))
         # A table's own title would be cut to the table's width.
-        console.print(f"{directory}: {title}", style="italic", soft_wrap=True)
+        say(f"{directory}: {title}", "italic")
         base = [rows[record.path] for record in runs]
         console.print(_table(runs, base, details))
         for line in verdicts(base):
-            console.print(line, soft_wrap=True)
+            say(line)
     there = dict.fromkeys(name for row in rows.values() for name in row)
     notes = [f"{name.replace('_', ' ')}: {MEASURES[name].meaning}" for name in there if details]
     if "coverage_evaluated" in there:
@@ -107,7 +100,7 @@ def conclude(
     for words, seconds in spans.items():
         notes.append(f"{words} {datetime.timedelta(seconds=round(seconds))} of work.")
     for note in filter(None, notes):
-        console.print(note, soft_wrap=True)
+        say(note)
     lacking = [
         record for record in records if redraw or not (record.path / "overview.png").exists()
     ]
@@ -118,7 +111,7 @@ def conclude(
             for record in track(lacking, "drawing", len(lacking)):
                 save(overview(record), record.path / "overview.png")
         except RecordError as error:  # somebody else's run: its numbers stand above
-            console.print(f"No picture: {error}", soft_wrap=True)
+            say(f"No picture: {error}")
             return
     where = directory / "*" if len(records) > 1 else records[0].path
     console.print(f"Picture: {where / 'overview.png'}", soft_wrap=True)
@@ -171,16 +164,14 @@ def verdicts(rows: Sequence[Mapping[str, float]]) -> list[str]:
         Such as `kappa 0: forgot nothing`; of several seeds with the mean, and in how many it is so.
     """
     lines = []
-    for name, judge in VERDICTS.items():
+    for name, (limits, verdict) in VERDICTS.items():
         values = [row[name] for row in rows if name in row]
         if not values:
             continue
-        message: dict[str, int] = {}
-        for value in values:
-            message[judge(value)] = message.get(judge(value), 0) + 1
+        counts = Counter(verdict[bisect_right(limits, value)] for value in values)
         words = "; ".join(
-            text if len(message) == 1 else f"{text} in {count} of {len(values)} seeds"
-            for text, count in message.items()
+            text if len(counts) == 1 else f"{text} in {count} of {len(values)} seeds"
+            for text, count in counts.items()
         )
         mean, _, _ = estimate(values)
         lines.append(f"{name} {format_number(mean)}: {words}")

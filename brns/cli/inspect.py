@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from brns.cli.options import Directories, Directory, Search
+from brns.cli.sources import Setting, class_settings, parts_with, settings_of
 from brns.settings.configuration import settings
 from brns.settings.parts import CLASSES, PARTS, Kind, SettingsError, did_you_mean
 
@@ -80,15 +81,12 @@ def list_(
 
     With NAME: its settings, or what has a setting of that name.
     """
-    from brns.cli.screen import console
-    from brns.cli.sources import class_settings, parts_with, settings_of
+    from brns.cli.screen import console, say
 
     if name is None:
         for entry in PARTS:
             usual = "(default) " if entry.attribute in DEFAULTS and entry.kind != "preset" else ""
-            console.print(
-                f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}", soft_wrap=True
-            )
+            say(f"{USES[entry.kind] + entry.name:<24} {usual}{entry.meaning}")
         return
     current = {entry.name: entry for entry in PARTS}
     setting = name.rpartition(".")[2]
@@ -101,20 +99,15 @@ def list_(
         if part.kind == "world":
             _print_experiment(name)
         else:
-            values = {key: entry.default for key, entry in settings_of(part).items()}
-            meanings = {key: entry.meaning for key, entry in settings_of(part).items()}
-            _print_settings(f"{PREFIXES[part.kind]}.", values, meanings)
+            _print_settings(f"{PREFIXES[part.kind]}.", settings_of(part))
     elif holders or setting in searchs:
         console.print(f"{setting} is a setting of what follows, as it is by default there:")
         if setting in searchs:
             console.print("every experiment", style="bold")
-            entry = searchs[setting]
-            _print_settings("", {setting: entry.default}, {setting: entry.meaning})
+            _print_settings("", {setting: searchs[setting]})
         for part in holders:
             console.print(f"{USES[part.kind]}{part.name}  {part.meaning}", style="bold")
-            entry = settings_of(part)[setting]
-            prefix = f"{PREFIXES[part.kind]}."
-            _print_settings(prefix, {setting: entry.default}, {setting: entry.meaning})
+            _print_settings(f"{PREFIXES[part.kind]}.", {setting: settings_of(part)[setting]})
     else:
         names = dict.fromkeys(
             [*current, *searchs, *(key for entry in PARTS for key in settings_of(entry))]
@@ -136,12 +129,13 @@ def _print_experiment(world: str) -> None:
         value = getattr(search, part) if part else search
         if part:
             console.print(f"{part}: {CLASSES[type(value).__name__].name}")
-        meanings = {key: meaning for key, (_, meaning) in settings(type(value)).items()}
-        values = {key: getattr(value, key) for key in meanings}
-        _print_settings(f"{part}." if part else "", values, meanings)
+        values = {}
+        for key, (_, meaning) in settings(type(value)).items():
+            values[key] = Setting(getattr(value, key), meaning)
+        _print_settings(f"{part}." if part else "", values)
 
 
-def _print_settings(prefix: str, values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:
+def _print_settings(prefix: str, values: Mapping[str, Setting]) -> None:
     """A line for each setting: how it is set to what it is by default, and what it means."""
     from rich.table import Table
 
@@ -150,8 +144,8 @@ def _print_settings(prefix: str, values: Mapping[str, Any], meanings: Mapping[st
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, value in values.items():
-        table.add_row(f"  --set {prefix}{name}={_format_value(value)}", meanings[name])
+    for name, (default, meaning) in values.items():
+        table.add_row(f"  --set {prefix}{name}={_format_value(default)}", meaning)
     console.print(table)
 
 
@@ -229,7 +223,8 @@ def figure(
     """
     from brns.cli.user_code import load_records
     from brns.formatting import format_csv
-    from brns.pictures import prepare, save
+    from brns.pictures import save
+    from brns.pictures.figures import prepare
     from brns.runs.files import write_bytes
 
     out = out or Path(f"{name}.png")

@@ -10,7 +10,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -146,8 +146,7 @@ def _read(path: Path) -> RunLine:
     # A fork that did not go on yet has no session; the last of a process that was killed goes on.
     state = sessions[-1]["status"] if sessions else "stopped"
     state = "running" if running else "interrupted" if state == "running" else state
-    saved = store.saved()
-    spans = [_span(session, saved) for session in sessions]
+    spans = [store.span(session["began"], session["ended"]) for session in sessions]
     machine = sessions[-1]["provenance"]["machine"] if sessions else facts["machine"]
     return RunLine(
         path=path,
@@ -168,17 +167,6 @@ def _read(path: Path) -> RunLine:
         seconds=sum((end - begin).total_seconds() for begin, end in spans),
         machine=f"{machine['processor']}, {machine['cores']} cores",
     )
-
-
-def _span(
-    session: dict[str, Any], saved: datetime.datetime
-) -> tuple[datetime.datetime, datetime.datetime]:
-    """When a session began and ended;
-    one that has no end ended when the last generation was saved.
-    """
-    began = datetime.datetime.fromisoformat(session["began"])
-    ended = session["ended"]
-    return began, datetime.datetime.fromisoformat(ended) if ended else max(began, saved)
 
 
 def _share(text: str | None) -> float | None:

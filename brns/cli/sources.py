@@ -25,26 +25,16 @@ class Setting(NamedTuple):
 
 
 @functools.cache
-def _modules() -> dict[str, Path]:
-    """The module of each name that the package exports: a file without `.py`, or a folder."""
-    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
-    exported = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
-    return {
-        name.name: PACKAGE / (node.module or "").replace(".", "/")
-        for node in exported
-        for name in node.names
-    }
+def _texts() -> list[str]:
+    """The package's source, file by file."""
+    return [file.read_text(encoding="utf-8") for file in sorted(PACKAGE.rglob("*.py"))]
 
 
 def _classes_beside(name: str) -> dict[str, ast.ClassDef]:
-    """The classes of the file in which an exported class stands, by name."""
-    module = _modules()[name]
-    for file in sorted(module.glob("*.py")) or [module.with_suffix(".py")]:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        if name in classes:
-            return classes
-    return {}  # a function, which has no settings
+    """The classes of the file in which a class stands, by name; none of a function, which has no
+    settings."""
+    text = next((text for text in _texts() if f"\nclass {name}(" in text), "")
+    return {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
 
 
 def settings_of(part: Part) -> dict[str, Setting]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from brns.comparison.markdown import check_page, provenance_text, table
 from brns.comparison.measure import KEPT, MethodResult, moments
@@ -205,6 +205,7 @@ def picture(
             ax.set_title(name)
             ax.set_xlim(0, evaluations[-1])
             ax.set_ylim(bottom=0)
+            ax.yaxis.set_major_formatter(PercentFormatter(1.0))
             ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.xaxis.set_major_formatter(EngFormatter(sep=""))
             if i >= len(results) - columns:
@@ -214,7 +215,7 @@ def picture(
                 ax.set_title(f"{name}\n{note}")
         reachable = not any(each.cells.counted.startswith("all") for each in worlds.values())
         same = notes.popitem()[1] if len(set(notes.values())) == 1 else ""
-        share = f"share of the {'reachable ' if reachable else ''}cells"
+        share = f"{'reachable ' if reachable else ''}cells covered"
         figure.supylabel(f"{share}\n{same}".strip(), fontsize="medium", multialignment="center")
         legend_below(figure, columns=8)
     return figure

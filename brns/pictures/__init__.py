@@ -1,5 +1,5 @@
 """Figures: records in, numbered as in the paper. `draw` makes one by its name, `data` has its
-numbers, `prepare` gathers once for both, and `FIGURES` is the table of them.
+numbers, and `FIGURES` is the table of them.
 
 A line over generations is the mean over the runs of a method, its band one standard deviation over
 seeds to either side. Where that would reach below 0 of a quantity that cannot, or above all that
@@ -18,16 +18,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "figures": [
-            "FIGURES",
-            "PAPER",
-            "Picture",
-            "data",
-            "draw",
-            "figures_of",
-            "overview",
-            "prepare",
-        ],
+        "figures": ["FIGURES", "PAPER", "Picture", "data", "draw", "figures_of", "overview"],
         "gather": ["novelty_grid"],
         "records": ["method", "methods"],
         "style": ["save"],

@@ -395,21 +395,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(name: str, records: Runs, *, over: Over = "generations", **options: Any) -> Prepared:
-    """Gather what a figure shows, which may take a minute; what is gathered draws itself and has
-    its numbers.
-
-    Args:
-        name: as in `draw`.
-        records: a run or runs.
-        over: as in `draw`.
-        **options: as in `draw`.
-
-    Returns:
-        The figure's numbers, with `draw(ax, width)` and `data()`.
-
-    Raises:
-        ValueError: as `draw` does.
-    """
+    """Gather what a figure shows, which may take a minute; the arguments are those of `draw`."""
     by = {} if over == "generations" else {"over": over}
     picture, options = _select(name, options | by)
     options.pop("over", None)

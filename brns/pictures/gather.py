@@ -274,7 +274,7 @@ def qd_score(records: Runs, shape: Sequence[int] = ELITES) -> Curves:
     groups = methods(records)
     least = least_fitness([record for runs in groups.values() for record in runs], "a QD score")
     statistic = partial(score_elites, shape=shape, offset=least)
-    quantity = f"QD score of {_times(shape)} cells, fitness above {least:.3g}"
+    quantity = f"QD score of {_times(shape)} cells, above {least:.3g}"
     return _curves(groups, statistic, quantity)
 
 

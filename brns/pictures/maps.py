@@ -90,7 +90,7 @@ def paint_novelty_map(shown: NoveltyMap, ax: Axes) -> None:
     dot: Any = {"s": 15 * size**2, "lw": 0.7 * size, "facecolor": "white", "edgecolor": "black"}
     ax.scatter(*shown.scene.place(people).T, label="population", zorder=4, **dot)
     outside = beyond(shown.scene, people)
-    ax.set_title(f"after generation {shown.generation}{outside}")
+    ax.set_title(f"novelty after generation {shown.generation}{outside}")
 
 
 def paint_elites(shown: Elites, ax: Axes) -> None:

@@ -167,9 +167,10 @@ def _write_gif(
 ) -> None:
     images: Iterator[Image.Image] = map(Image.fromarray, pictures)
     if same_colors:  # those of the first for all: half as large, as what stays is stored once
-        first = next(images).quantize(dither=Image.Dither.NONE)
-        later = partial(Image.Image.quantize, palette=first, dither=Image.Dither.NONE)
-        images = itertools.chain([first], map(later, images))
+        first = next(images)
+        palette = first.quantize(method=Image.Quantize.FASTOCTREE)
+        quantize = partial(Image.Image.quantize, palette=palette, dither=Image.Dither.NONE)
+        images = map(quantize, itertools.chain([first], images))
     duration = int(1000 / frames_per_second)
     next(images).save(out, save_all=True, append_images=images, duration=duration, loop=0)
 

@@ -123,13 +123,13 @@ class Bar:
         summary = f"{coverage}{new}, solutions {sum(row.solutions for row in rows)}"
         rate = "" if task.speed is None else f"{task.speed:.1f}/s"
         self.update(completed=number, summary=summary, rate=rate)
-        if now >= self.logged + LOGGED_EVERY and self.begun and number > self.begun[0]:
+        if number and now >= self.logged + LOGGED_EVERY:
             self.logged = now
-            speed = (number - self.begun[0]) / (now - self.begun[1])
-            left = datetime.timedelta(seconds=round((total - number) / speed))
-            LOG.info(
-                "generation %d of %d: %s, %.3g/s, %s left", number, total, summary, speed, left
-            )
+            if self.begun and number > self.begun[0]:
+                speed = (number - self.begun[0]) / (now - self.begun[1])
+                left = datetime.timedelta(seconds=round((total - number) / speed))
+                summary += f", {speed:.3g}/s, {left} left"
+            LOG.info("generation %d of %d: %s", number, total, summary)
 
 
 def track(things: Iterable[Thing], title: str, total: int, visible: bool = True) -> Iterator[Thing]:

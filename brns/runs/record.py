@@ -200,14 +200,7 @@ class Record:
 
     def _spans(self) -> list[tuple[datetime.datetime, datetime.datetime]]:
         """When the work of each session began and ended."""
-        spans = []
-        for session in self._sessions:
-            began = datetime.datetime.fromisoformat(session.began)
-            ended = max(began, self.store.saved())
-            if session.ended is not None:
-                ended = datetime.datetime.fromisoformat(session.ended)
-            spans.append((began, ended))
-        return spans
+        return [self.store.span(session.began, session.ended) for session in self._sessions]
 
     @property
     def world(self) -> dict[str, Any]:

@@ -155,6 +155,14 @@ class Store:
         file = self.file("generations", numbers[-1]) if numbers else self.path / NAME
         return datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
 
+    def span(self, began: str, ended: str | None) -> tuple[datetime.datetime, datetime.datetime]:
+        """When a session began and ended, as datetimes. One that goes on, or was killed, ended when
+        the last generation was saved."""
+        begin = datetime.datetime.fromisoformat(began)
+        if ended is None:
+            return begin, max(begin, self.saved())
+        return begin, datetime.datetime.fromisoformat(ended)
+
     @contextlib.contextmanager
     def lock(self) -> Generator[bool, None, None]:
         """Meanwhile nobody else writes to the run; the system ends it with the process.

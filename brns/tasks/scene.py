@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, UInt8
 from brns.core import Box
 from brns.tasks.policy import Genotypes, Rows
 
-COLOURS = {"green": "#3a9d5d", "red": "#d1495b", "blue": "#3f7fd6", "violet": "#8e5bb5"}
-"""for areas; nothing else in a picture has them"""
+COLOURS = {"green": "#41ab5d", "red": "#a50f15", "blue": "#2f7fd1", "violet": "#8e5bb5"}
+"""for areas; nothing else in a picture has them, and red and green stay apart to every eye"""
 
 
 class Area(NamedTuple):

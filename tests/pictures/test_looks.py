@@ -22,7 +22,7 @@ from brns.pictures.style import (
     rank_norm,
 )
 from brns.settings.parts import LOOKS, parts
-from brns.tasks.scene import Scene
+from brns.tasks.scene import COLOURS, Scene
 
 
 def test_a_method_has_its_look_whatever_stands_beside_it():
@@ -96,6 +96,9 @@ def test_colours_of_methods_stay_apart_to_every_eye(eye, least):
     assert closest(lab(np.clip(linear @ EYES[eye].T, 0, 1))) > least
     assert closest(lab(linear)[:, :1]) > 7.5  # in grey
     assert lab(linear)[:, 0].max() < 71
+    areas = np.array([to_rgb(COLOURS[name]) for name in ("green", "red", "blue")])  # the ant's
+    linear = np.where(areas <= 0.04045, areas / 12.92, ((areas + 0.055) / 1.055) ** 2.4)
+    assert closest(lab(np.clip(linear @ EYES[eye].T, 0, 1))) > least
 
 
 def test_every_method_has_colour_dashes_and_marker_of_its_own():

@@ -155,6 +155,7 @@ def test_a_line_every_half_minute_goes_to_the_logger(tmp_path, monkeypatch, capl
     row = record.frame().iloc[2]
     first, second, third = [one.message for one in caplog.records]
     assert first.startswith("generation 1 of 3: ")
+    assert "left" not in first  # compiling says nothing of what is left
     assert f"generation 2 of 3: coverage {row.coverage_evaluated:.0%} (evaluated), " in second
     assert third.endswith("/s, 0:00:00 left")
     monkeypatch.setattr(progress, "LOGGED_EVERY", 60.0)
