@@ -50,7 +50,7 @@ def check_part(name: str, part: Any, contract: type) -> None:
         public = [member for member in vars(contract) if not member.startswith("_")]
         members = public or ["__call__"]
         missing = [member for member in members if not hasattr(part, member)]
-        source = f"{contract.__module__}.{contract.__name__}"
+        source = f"{contract.__module__.removesuffix('.contracts')}.{contract.__name__}"
         raise ValueError(
             f"{name} must have {', '.join(members)}, as {source} says; got "
             f"{short_repr(part)} without {', '.join(missing)}"
